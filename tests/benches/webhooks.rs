@@ -30,7 +30,7 @@ use hyper_util::{
 use ports::delivery::{ClaimRequest, DeliveryQueue as _};
 use serde_json::{Value, json};
 use store::Store;
-use system::encryption::Seal;
+use system::encryption::XChaChaCipher;
 
 use self::common::isolation::isolation;
 
@@ -207,7 +207,8 @@ impl Bench {
     async fn claims(&mut self) -> Value {
         self.deployment.kill();
         let url = self.deployment.database.url.clone();
-        let store = Store::open(&url, self.seal()).await.expect("a store").with_lane();
+        let store =
+            Store::open(&url, self.seal()).await.expect("a store").with_pipelined_connection();
         let mut costs = vec![];
         for many in [1_000, 999_000] {
             self.owe(many).await;
@@ -254,11 +255,11 @@ impl Bench {
     }
 
     /// The key with which the deployment encrypts its secrets.
-    fn seal(&self) -> Arc<Seal> {
+    fn seal(&self) -> Arc<XChaChaCipher> {
         let key = fs::read(self.deployment.data().join("secret.key")).expect("the key");
         let named = [key.as_slice(), b":avouch:seal"].concat();
         let digest = ring::digest::digest(&ring::digest::SHA256, &named);
-        Arc::new(Seal::new(digest.as_ref().try_into().expect("32 bytes")))
+        Arc::new(XChaChaCipher::new(digest.as_ref().try_into().expect("32 bytes")))
     }
 }
 

@@ -13,7 +13,7 @@ use acceptance::{
     processes::processes_with,
     service::Deployment,
 };
-use app::{Parts, Service, config::Config};
+use app::{Overrides, Service, config::Config};
 use chrono::{DateTime, TimeDelta, Utc};
 use ports::clock::Clock as _;
 use serde_json::{Value, json};
@@ -249,7 +249,7 @@ async fn expiring(kind: Kind) {
     let deployment = Deployment::prepare(kind).await;
     let config = Config::load(None, |name| deployment.setting(name)).unwrap();
     let clock = Arc::new(FakeClock::at(sample::noon()));
-    let parts = Parts { clock: clock.clone(), program: acceptance::service::binary() };
+    let parts = Overrides { clock: clock.clone(), program: acceptance::service::binary() };
     let service = Service::start(&config, parts).await.unwrap();
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = applicant.start_session().await;

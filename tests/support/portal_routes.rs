@@ -7,7 +7,7 @@ use crate::root;
 #[must_use]
 pub fn routes(method: &str) -> Vec<String> {
     let handler = format!("web::{method}()");
-    let folder = root().join("crates/portal/src");
+    let folder = root().join("crates/adapters/portal/src");
     let files = std::fs::read_dir(folder).expect("its source").flatten();
     let mut found = vec![];
     for file in files {

@@ -12,13 +12,12 @@ use domain::{
     workflow::{Definition, check},
 };
 use ports::{
-    catalogue::Catalogue as _,
-    clock::{Clock as _, RandomSource as _},
-    key_store::KeyStore as _,
+    catalogue::Catalogue as _, clock::Clock as _, key_store::KeyStore as _,
+    random::RandomSource as _,
 };
 use serde_json::{Value, json};
 use store::Store;
-use system::clock::{SystemChance, SystemClock};
+use system::clock::{SystemClock, SystemRandom};
 use uuid::Uuid;
 
 mod attestations;
@@ -35,8 +34,8 @@ use self::{
 };
 use crate::{
     config::Config,
-    kept::{Kept, explain, open_store},
-    secret_key::Keys,
+    secret_key::SecretKeys,
+    storage::{OpenedStorage, error_chain, open_store},
 };
 use application::api_keys::ApiKeyText;
 
@@ -122,22 +121,22 @@ pub(crate) enum Admin {
 
 impl Admin {
     pub(crate) async fn run(self, config: &Config) -> Result<Value, Failure> {
-        let Kept { store, keys, lasting } = open_store(config).await?;
+        let OpenedStorage { store, keys, lasting } = open_store(config).await?;
         let now = SystemClock.now();
-        let id = || Uuid::from_u128(SystemChance.new_id());
+        let id = || Uuid::from_u128(SystemRandom.new_id());
         match self {
             Self::CreateTeam { name } => {
                 let team = TeamId::from_uuid(id());
-                store.add_team(team, team_name(&name)?, now).await.map_err(explain)?;
+                store.add_team(team, team_name(&name)?, now).await.map_err(error_chain)?;
                 Ok(json!({ "teamId": team }))
             }
             Self::SetFrameAncestors { team, origins } => {
                 set_ancestors(&store, team, &origins).await
             }
             Self::CreateKey { team, environment, expires_in_days, label } => {
-                known(store.has_team(team).await.map_err(explain)?, "team", team)?;
+                known(store.has_team(team).await.map_err(error_chain)?, "team", team)?;
                 let days = expires_in_days.map(|days| days.parse::<i64>()).transpose()?;
-                let text = ApiKeyText::new(environment, SystemChance.random_bytes());
+                let text = ApiKeyText::new(environment, SystemRandom.random_bytes());
                 let key = ApiKey {
                     id: ApiKeyId::from_uuid(id()),
                     team,
@@ -145,25 +144,25 @@ impl Admin {
                     expires_at: days.map(|days| now + TimeDelta::days(days)),
                     revoked_at: None,
                 };
-                store.add_key(&key, &text.hash(), &label, now).await.map_err(explain)?;
+                store.add_key(&key, &text.hash(), &label, now).await.map_err(error_chain)?;
                 Ok(json!({ "keyId": key.id, "apiKey": text.expose() }))
             }
             Self::CreateUser { team, email, role } => {
-                known(store.has_team(team).await.map_err(explain)?, "team", team)?;
+                known(store.has_team(team).await.map_err(error_chain)?, "team", team)?;
                 people::create(&store, team, email, role).await
             }
             Self::ResetPassword { email } => people::reset_password(&store, email).await,
             Self::DropSecondFactor { email } => people::drop_second_factor(&store, email).await,
             Self::RotateKey { key_id } => {
-                let key = store.key(key_id).await.map_err(explain)?;
+                let key = store.key(key_id).await.map_err(error_chain)?;
                 let key = key.ok_or_else(|| format!("there is no key {key_id}"))?;
-                let text = ApiKeyText::new(key.environment, SystemChance.random_bytes());
-                let rotated = store.rotate_key(key_id, &text.hash()).await.map_err(explain)?;
+                let text = ApiKeyText::new(key.environment, SystemRandom.random_bytes());
+                let rotated = store.rotate_key(key_id, &text.hash()).await.map_err(error_chain)?;
                 known(rotated, "key that is not revoked:", key_id)?;
                 Ok(json!({ "keyId": key_id, "apiKey": text.expose() }))
             }
             Self::RevokeKey { key_id } => {
-                let revoked = store.revoke_key(key_id, now).await.map_err(explain)?;
+                let revoked = store.revoke_key(key_id, now).await.map_err(error_chain)?;
                 known(revoked, "key that is not revoked:", key_id)?;
                 Ok(json!({ "keyId": key_id }))
             }
@@ -181,7 +180,7 @@ impl Admin {
             Self::RotateSecretKey => rotate(&keys),
             Self::PublishPlatform { file } => {
                 let definition = read_definition(&file)?;
-                let (id, pinned) = store.publish(&definition, now).await.map_err(explain)?;
+                let (id, pinned) = store.publish(&definition, now).await.map_err(error_chain)?;
                 Ok(json!({ "platformId": id, "version": pinned.version }))
             }
         }
@@ -206,12 +205,12 @@ async fn set_ancestors(
             format!("a team has up to {} origins", frame_ancestors::MAX_FRAME_ANCESTORS).into()
         );
     }
-    known(store.set_frame_ancestors(team, origins).await.map_err(explain)?, "team", team)?;
+    known(store.set_frame_ancestors(team, origins).await.map_err(error_chain)?, "team", team)?;
     let origins: Vec<_> = origins.iter().map(ToString::to_string).collect();
     Ok(json!({ "teamId": team, "origins": origins }))
 }
 
-fn rotate(keys: &Keys) -> Result<Value, Failure> {
+fn rotate(keys: &SecretKeys) -> Result<Value, Failure> {
     let (fingerprint, earlier) = keys.rotate()?;
     Ok(json!({ "fingerprint": fingerprint, "earlier": earlier }))
 }

@@ -2,14 +2,14 @@
 
 use std::{collections::HashMap, net::SocketAddr, path::Path, sync::Arc};
 
-use cdp::{ChromiumPool, Fleet, Here, PoolOptions, Source};
+use chromium::{BrowserSource, ChromiumPool, Fleet, LocalBrowsers, PoolOptions};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use tokio::net::TcpListener;
 
 use crate::{
-    config::{Browsers, Config, FleetAddress},
-    jail::jail,
-    kept::Failure,
+    browser_sandbox::jail,
+    config::{BrowserConfig, Config, FleetAddress},
+    storage::StartupError,
 };
 
 /// A pool of them; `routes` are the hosts that the service serves itself.
@@ -18,10 +18,10 @@ pub(crate) async fn browser_pool(
     program: &Path,
     folder: &Path,
     routes: HashMap<String, SocketAddr>,
-) -> Result<Arc<ChromiumPool>, Failure> {
+) -> Result<Arc<ChromiumPool>, StartupError> {
     let source = match &config.browser {
-        Browsers::Elsewhere(address) => Source::Elsewhere(fleet(address).await?),
-        Browsers::Here { program: executable, memory, jail: shut_in } => {
+        BrowserConfig::Elsewhere(address) => BrowserSource::Fleet(fleet(address).await?),
+        BrowserConfig::Here { program: executable, memory, jail: shut_in } => {
             if !shut_in {
                 tracing::warn!(
                     "browsers run without a sandbox of ours: a page that breaks out of Chromium has the \
@@ -29,11 +29,11 @@ pub(crate) async fn browser_pool(
                 );
             }
             let shut = || jail(config, executable, program, folder);
-            Source::Here(Here {
+            BrowserSource::Local(LocalBrowsers {
                 executable: executable.clone(),
                 folder: folder.to_owned(),
-                memory: *memory,
-                jail: shut_in.then(shut).transpose()?,
+                memory_limit: *memory,
+                sandbox: shut_in.then(shut).transpose()?,
             })
         }
     };
@@ -42,13 +42,13 @@ pub(crate) async fn browser_pool(
         capacity: config.browsers,
         warm: config.browsers_warm,
         egress: config.egress.clone(),
-        exits: config.exits.clone(),
-        exit_check: config.exit_check.clone(),
-        routes,
+        egress_proxies: config.exits.clone(),
+        country_check_url: config.exit_check.clone(),
+        local_hosts: routes,
     }))
 }
 
-async fn fleet(address: &FleetAddress) -> Result<Fleet, Failure> {
+async fn fleet(address: &FleetAddress) -> Result<Fleet, StartupError> {
     let listener = TcpListener::bind(address.listen)
         .await
         .map_err(|error| format!("cannot listen on {}: {error}", address.listen))?;

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use calls::Caller;
 use domain::notification::Channel;
-use notify::{Channels, Mail, Sms, Whatsapp};
+use http_client::HttpClient;
+use messaging::{Channels, Mail, Sms, Whatsapp};
 
 use crate::{
-    config::{Config, Mailing, Messages},
-    folders::private_folder,
-    kept::Failure,
+    config::{Config, MailConfig, MessageConfig},
+    data_dir::private_folder,
+    storage::StartupError,
 };
 
 /// Those that partners can choose.
-pub(crate) fn active(messages: &Messages) -> Vec<Channel> {
+pub(crate) fn active(messages: &MessageConfig) -> Vec<Channel> {
     let is_active = |channel: &Channel| match channel {
         Channel::Email => true,
         Channel::Whatsapp => messages.whatsapp.is_some(),
@@ -23,9 +23,9 @@ pub(crate) fn active(messages: &Messages) -> Vec<Channel> {
 }
 
 /// Whoever carries letters, over each of them.
-pub(crate) fn channels(config: &Config, mail: Arc<Mail>) -> Result<Channels, Failure> {
-    let Messages { whatsapp, sms } = config.mailing.messages.clone();
-    let caller = Arc::new(Caller::new()?);
+pub(crate) fn channels(config: &Config, mail: Arc<Mail>) -> Result<Channels, StartupError> {
+    let MessageConfig { whatsapp, sms } = config.mailing.messages.clone();
+    let caller = Arc::new(HttpClient::new()?);
     Ok(Channels {
         mail,
         whatsapp: whatsapp.map(|account| Whatsapp::new(account, caller.clone())),
@@ -34,8 +34,8 @@ pub(crate) fn channels(config: &Config, mail: Arc<Mail>) -> Result<Channels, Fai
 }
 
 /// Mails go over SMTP, or into a folder of the service's own.
-pub(crate) fn mail(config: &Config) -> Result<Arc<Mail>, Failure> {
-    let Mailing { smtp, from, .. } = &config.mailing;
+pub(crate) fn mail(config: &Config) -> Result<Arc<Mail>, StartupError> {
+    let MailConfig { smtp, from, .. } = &config.mailing;
     let mail = if let Some(server) = smtp {
         Mail::over(server.clone(), from)
     } else {

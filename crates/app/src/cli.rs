@@ -3,7 +3,7 @@
 use std::{io::IsTerminal as _, path::PathBuf};
 
 use clap::{Parser, Subcommand};
-use logs::Lines;
+use log_format::LineWriter;
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
@@ -14,8 +14,8 @@ use crate::{
     admin::{Admin, read_definition},
     check,
     config::Config,
-    service::{Parts, Service},
-    trial,
+    service::{Overrides, Service},
+    workflow_run,
 };
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -28,11 +28,11 @@ struct Cli {
     #[arg(long, global = true, env = "AVOUCH_CONFIG")]
     config: Option<PathBuf>,
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// Runs the service
     Serve {
         /// The region whose sessions' browsers this process runs
@@ -75,43 +75,43 @@ enum Workflow {
 pub fn run() -> Result<(), Failure> {
     let cli = Cli::parse();
     let region = match &cli.command {
-        Command::Serve { region } => region.clone(),
-        Command::Admin(_) | Command::Configuration(_) | Command::Workflow(_) => None,
+        CliCommand::Serve { region } => region.clone(),
+        CliCommand::Admin(_) | CliCommand::Configuration(_) | CliCommand::Workflow(_) => None,
     };
     let environment = |name: &str| match name {
         "AVOUCH_REGION" => region.clone(),
         name => std::env::var(name).ok(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    if let Command::Configuration(Configuration::Check) = cli.command {
+    if let CliCommand::Configuration(Configuration::Check) = cli.command {
         let (config, faults) = Config::read(cli.config.as_deref(), environment);
         return runtime.block_on(check_configuration(&config, &faults));
     }
     let config = Config::load(cli.config.as_deref(), environment)?;
     match cli.command {
-        Command::Configuration(Configuration::Check) => Ok(()),
-        Command::Serve { .. } => {
+        CliCommand::Configuration(Configuration::Check) => Ok(()),
+        CliCommand::Serve { .. } => {
             start_log(&config)?;
             runtime.block_on(serve(&config))
         }
-        Command::Admin(command) => {
+        CliCommand::Admin(command) => {
             println!("{}", runtime.block_on(command.run(&config))?);
             Ok(())
         }
-        Command::Workflow(Workflow::Run { file }) => {
+        CliCommand::Workflow(Workflow::Run { file }) => {
             start_log(&config)?;
-            let result = runtime.block_on(trial::run(config, &file))?;
+            let result = runtime.block_on(workflow_run::run(config, &file))?;
             println!("{result}");
             Ok(())
         }
-        Command::Workflow(Workflow::Descriptor { file }) => {
+        CliCommand::Workflow(Workflow::Descriptor { file }) => {
             let definition = read_definition(&file)?;
             let descriptor = prover::descriptor(&definition);
             let descriptor = descriptor.ok_or("the definition has no plan for attestations")?;
             println!("{}", serde_json::to_string_pretty(&descriptor)?);
             Ok(())
         }
-        Command::Workflow(Workflow::Check { file }) => {
+        CliCommand::Workflow(Workflow::Check { file }) => {
             let definition = read_definition(&file)?;
             let (platform, version) = (definition.platform, definition.version);
             println!("{}", json!({ "platform": platform, "version": version, "flaws": [] }));
@@ -143,7 +143,7 @@ async fn serve(config: &Config) -> Result<(), Failure> {
     let files = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files })?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let service = Service::start(config, Parts::default()).await?;
+    let service = Service::start(config, Overrides::default()).await?;
     tokio::select! {
         _ = tokio::signal::ctrl_c() => (),
         _ = terminate.recv() => (),
@@ -163,7 +163,7 @@ fn start_log(config: &Config) -> Result<(), Failure> {
     if config.log_json {
         log.with_writer(std::io::stderr).json().init();
     } else {
-        log.with_writer(move || Lines::new(std::io::stderr(), colours)).init();
+        log.with_writer(move || LineWriter::new(std::io::stderr(), colours)).init();
     }
     Ok(())
 }

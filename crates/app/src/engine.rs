@@ -3,30 +3,28 @@
 use std::sync::Arc;
 
 use application::{
-    advance::{Core, SessionEngine, Wakeups},
+    advance::{SessionEngine, Wakeups},
     attestations::Attestations,
     browser_turns::BrowserTurns,
     live::{SessionDevices, SessionHub, SessionStarter},
     urls::Urls,
 };
-use cdp::JpegRedactor;
+use chromium::JpegRedactor;
 use domain::id::InstanceId;
 use ports::{
-    attestor::Attestor,
-    browser::FrameRedactor,
-    clock::{Clock, RandomSource, TokenIssuer},
-    refusals::RefusalLog,
+    attestor::Attestor, browser::FrameRedactor, clock::Clock, random::RandomSource,
+    refusals::RefusalLog, tokens::TokenIssuer,
 };
 use prover::PackageReader;
 use store::Store;
-use system::{clock::SystemChance, refusals::ProcessRefusals};
+use system::{clock::SystemRandom, refusals::ProcessRefusals};
 use tokio::runtime::Handle;
 
 use crate::config::Config;
 
 /// The parts that use cases and workers share.
 #[derive(Clone)]
-pub(crate) struct Shared {
+pub(crate) struct SharedParts {
     pub(crate) node: InstanceId,
     pub(crate) runtime: Handle,
     pub(crate) clock: Arc<dyn Clock>,
@@ -45,7 +43,7 @@ pub(crate) struct Shared {
     pub(crate) pipelined: Arc<Store>,
 }
 
-impl Shared {
+impl SharedParts {
     pub(crate) fn new(
         config: &Config,
         node: InstanceId,
@@ -54,7 +52,7 @@ impl Shared {
         pipelined: Arc<Store>,
         attestor: Arc<dyn Attestor>,
     ) -> Self {
-        let random: Arc<dyn RandomSource> = Arc::new(SystemChance);
+        let random: Arc<dyn RandomSource> = Arc::new(SystemRandom);
         let wakeups = Wakeups::default();
         let engine = Arc::new(SessionEngine {
             sessions: pipelined.clone(),
@@ -97,18 +95,5 @@ impl Shared {
             attestations: Arc::new(attestations),
             pipelined,
         }
-    }
-
-    /// Returns what the use cases of the portal share.
-    pub(crate) fn portal(&self) -> Arc<Core> {
-        Arc::new(Core {
-            runtime: self.runtime.clone(),
-            clock: self.clock.clone(),
-            random: self.random.clone(),
-            tokens: self.tokens.clone(),
-            refusals: self.refusals.clone(),
-            turns: self.turns.clone(),
-            deliveries: self.wakeups.deliveries.clone(),
-        })
     }
 }

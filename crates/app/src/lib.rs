@@ -4,27 +4,28 @@ pub mod cli;
 pub mod config;
 
 mod admin;
+mod attestor_setup;
+mod browser_sandbox;
 mod browsers;
 mod channels;
 mod check;
+mod data_dir;
 mod engine;
-mod folders;
-mod jail;
-mod kept;
 mod limiters;
-mod partners_portal;
+mod portal_wiring;
 mod secret_key;
 mod service;
 mod site;
-mod trial;
-mod witness;
+mod storage;
+mod wiring;
 mod workers;
+mod workflow_run;
 
 pub use application::api_keys::ApiKeyText;
 pub use attestor::EXAMINER_ARGUMENT;
 pub use prover::PROVER_ARGUMENT;
 
 pub use self::{
-    jail::JAIL,
-    service::{Parts, Service},
+    browser_sandbox::SANDBOX_ARGUMENT,
+    service::{Overrides, Service},
 };

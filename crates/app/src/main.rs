@@ -12,8 +12,8 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 fn main() -> ExitCode {
     // Before there is a second thread: what is to become a browser is not the service any more.
     let mut arguments = std::env::args_os().skip(1).peekable();
-    if arguments.next_if(|first| first == app::JAIL).is_some() {
-        return cdp::enter_jail(arguments);
+    if arguments.next_if(|first| first == app::SANDBOX_ARGUMENT).is_some() {
+        return chromium::enter_sandbox(arguments);
     }
     match arguments
         .next_if(|first| first == app::PROVER_ARGUMENT || first == app::EXAMINER_ARGUMENT)

@@ -7,16 +7,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ports::clock::RandomSource as _;
 use ports::encryption::Cipher as _;
+use ports::random::RandomSource as _;
 use sha2::{Digest as _, Sha256};
 use store::{DeploymentKey, Store};
-use system::clock::{KeyedTokens, SystemChance};
-use system::encryption::{Seal, SealKeys};
+use system::clock::{HmacTokenIssuer, SystemRandom};
+use system::encryption::{EncryptionKeys, XChaChaCipher};
 
 use crate::{
-    folders::{add_key, read_key, replace_key},
-    kept::{Failure, explain},
+    data_dir::{add_key, read_key, replace_key},
+    storage::{StartupError, error_chain},
 };
 
 const CURRENT: &str = "secret.key";
@@ -27,7 +27,7 @@ const PLACE: &str = "deployment_key.lasting";
 const FINGERPRINT_BYTES: usize = 16;
 
 /// The keys of this process.
-pub(crate) struct Keys {
+pub(crate) struct SecretKeys {
     folder: PathBuf,
     current: [u8; 32],
     earlier: Option<[u8; 32]>,
@@ -35,13 +35,13 @@ pub(crate) struct Keys {
     made: bool,
 }
 
-impl Keys {
+impl SecretKeys {
     /// Reads the files, or makes a key up that is written once the database takes it.
-    pub(crate) fn read(folder: &Path) -> Result<Self, Failure> {
+    pub(crate) fn read(folder: &Path) -> Result<Self, StartupError> {
         let found = read_key(&folder.join(CURRENT))?;
         let earlier = read_key(&folder.join(EARLIER))?;
         let made = found.is_none();
-        let current = found.unwrap_or_else(|| SystemChance.random_bytes());
+        let current = found.unwrap_or_else(|| SystemRandom.random_bytes());
         Ok(Self { folder: folder.to_owned(), current, earlier, made })
     }
 
@@ -51,15 +51,15 @@ impl Keys {
     }
 
     /// A seal for one purpose alone; the configured keys close, where there are any.
-    pub(crate) fn seal(&self, purpose: &str, keys: &SealKeys) -> Seal {
+    pub(crate) fn seal(&self, purpose: &str, keys: &EncryptionKeys) -> XChaChaCipher {
         let earlier = self.earlier.map(|key| derive(&key, purpose));
-        Seal::with(&self.derive(purpose), keys).opening(earlier.as_ref())
+        XChaChaCipher::with(&self.derive(purpose), keys).opening(earlier.as_ref())
     }
 
     /// Tokens for applicants, watchers and mails.
-    pub(crate) fn tokens(&self, lasting: [u8; 32]) -> KeyedTokens {
+    pub(crate) fn tokens(&self, lasting: [u8; 32]) -> HmacTokenIssuer {
         let earlier = self.earlier.map(|key| derive(&key, "tokens"));
-        KeyedTokens::with(self.derive("tokens"), earlier, lasting)
+        HmacTokenIssuer::with(self.derive("tokens"), earlier, lasting)
     }
 
     fn fingerprint(&self) -> Vec<u8> {
@@ -75,7 +75,7 @@ impl Keys {
     ///
     /// # Errors
     /// The service would not start.
-    pub(crate) fn compare(&self, known: Option<&[u8]>) -> Result<String, Failure> {
+    pub(crate) fn compare(&self, known: Option<&[u8]>) -> Result<String, StartupError> {
         match (self.made, known) {
             (true, None) => Ok("is made at the first start".into()),
             (false, None) => Ok(format!("fingerprint {}", hex(&self.fingerprint()))),
@@ -86,7 +86,7 @@ impl Keys {
         }
     }
 
-    fn refusal(&self, known: &[u8]) -> Failure {
+    fn refusal(&self, known: &[u8]) -> StartupError {
         let (path, known) = (self.folder.join(CURRENT), hex(known));
         let here = if self.made {
             format!("and there is no {}", path.display())
@@ -106,8 +106,8 @@ impl Keys {
     ///
     /// # Errors
     /// The database belongs to another key, or has data and there is no key.
-    pub(crate) async fn agree(&mut self, store: &Store) -> Result<Option<[u8; 32]>, Failure> {
-        let known = match store.deployment_key().await.map_err(explain)? {
+    pub(crate) async fn agree(&mut self, store: &Store) -> Result<Option<[u8; 32]>, StartupError> {
+        let known = match store.deployment_key().await.map_err(error_chain)? {
             Some(known) => known,
             None => match self.claim(store).await? {
                 Some(known) => known,
@@ -117,16 +117,16 @@ impl Keys {
         if self.made || !self.knows(&known.fingerprint) {
             return Err(self.refusal(&known.fingerprint));
         }
-        let opened = self.lasting_seal().decrypt(PLACE, &known.lasting).map_err(explain)?;
+        let opened = self.lasting_seal().decrypt(PLACE, &known.lasting).map_err(error_chain)?;
         let lasting = opened.try_into();
         lasting.map(Some).map_err(|_| "the deployment's key in the database is damaged".into())
     }
 
-    async fn claim(&mut self, store: &Store) -> Result<Option<DeploymentKey>, Failure> {
+    async fn claim(&mut self, store: &Store) -> Result<Option<DeploymentKey>, StartupError> {
         let path = self.folder.join(CURRENT);
         let mine = self.made;
         if mine {
-            if store.has_any_team().await.map_err(explain)? {
+            if store.has_any_team().await.map_err(error_chain)? {
                 let what = "copy it from another process of this deployment, or from your backup";
                 let path = path.display();
                 return Err(format!("the database has data, and there is no {path}: {what}").into());
@@ -138,7 +138,7 @@ impl Keys {
         }
         // Marks and hashes of before are of the key that signed then.
         let row = self.row(&self.derive("tokens"))?;
-        let known = store.claim_deployment_key(&row).await.map_err(explain)?;
+        let known = store.claim_deployment_key(&row).await.map_err(error_chain)?;
         if mine && known.fingerprint != row.fingerprint {
             // Somebody else was first: nothing was done with this one.
             let _ = fs::remove_file(&path);
@@ -147,32 +147,36 @@ impl Keys {
         Ok(Some(known))
     }
 
-    fn lasting_seal(&self) -> Seal {
-        self.seal("lasting", &SealKeys::default())
+    fn lasting_seal(&self) -> XChaChaCipher {
+        self.seal("lasting", &EncryptionKeys::default())
     }
 
-    fn row(&self, lasting: &[u8; 32]) -> Result<DeploymentKey, Failure> {
-        let lasting = self.lasting_seal().encrypt(PLACE, lasting).map_err(explain)?;
+    fn row(&self, lasting: &[u8; 32]) -> Result<DeploymentKey, StartupError> {
+        let lasting = self.lasting_seal().encrypt(PLACE, lasting).map_err(error_chain)?;
         Ok(DeploymentKey { fingerprint: self.fingerprint(), lasting })
     }
 
     /// Tells the database that it belongs to the current key, which it may have known as new.
-    pub(crate) async fn settle(&self, store: &Store, lasting: &[u8; 32]) -> Result<(), Failure> {
-        let known = store.deployment_key().await.map_err(explain)?;
+    pub(crate) async fn settle(
+        &self,
+        store: &Store,
+        lasting: &[u8; 32],
+    ) -> Result<(), StartupError> {
+        let known = store.deployment_key().await.map_err(error_chain)?;
         if let Some(known) = known.filter(|known| known.fingerprint != self.fingerprint()) {
-            store.renew_deployment_key(&known, &self.row(lasting)?).await.map_err(explain)?;
+            store.renew_deployment_key(&known, &self.row(lasting)?).await.map_err(error_chain)?;
         }
         Ok(())
     }
 
     /// Makes a new key and keeps the current one as the earlier; answers the fingerprints of both.
-    pub(crate) fn rotate(&self) -> Result<(String, String), Failure> {
+    pub(crate) fn rotate(&self) -> Result<(String, String), StartupError> {
         let earlier = self.folder.join(EARLIER);
         if self.earlier.is_some() {
             let earlier = earlier.display();
             return Err(format!("there is {earlier}: end that change before the next").into());
         }
-        let key = SystemChance.random_bytes();
+        let key = SystemRandom.random_bytes();
         replace_key(&self.folder.join(CURRENT), &earlier, &key)?;
         Ok((hex(&fingerprint(&key)), hex(&self.fingerprint())))
     }

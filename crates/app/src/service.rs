@@ -14,47 +14,44 @@ use application::{
     api_keys::KeyUses,
     live::{Applicants, Observers},
     mail_preferences::MailPreferences,
-    portal::People,
     sessions::{KeyAuthenticator, LookupUseCases, SessionUseCases},
 };
-use cdp::ChromiumPool;
+use chromium::ChromiumPool;
 use domain::id::InstanceId;
 use http_api::{Metrics, Services, TrustedProxies};
-use objects::Films;
-use ports::{
-    clock::{Clock, RandomSource},
-    rate_limiter::RateLimiter,
-};
+use objects::RecordingFiles;
+use ports::{clock::Clock, random::RandomSource, rate_limiter::RateLimiter};
 use store::Store;
-use system::clock::{SystemChance, SystemClock};
+use system::clock::{SystemClock, SystemRandom};
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use crate::{
+    attestor_setup::attestor,
     browsers::browser_pool,
     channels::{channels, mail},
     config::Config,
-    engine::Shared,
-    folders::browsers_folder,
-    kept::{Failure, Kept, explain, open_store, recordings},
+    data_dir::browsers_folder,
+    engine::SharedParts,
     limiters::limiters,
-    partners_portal::{pages, partners as wire_partners, people as wire_people},
+    portal_wiring::portal as wire_portal,
     site::SandboxSite,
-    witness::attestor,
+    storage::{OpenedStorage, StartupError, error_chain, open_store, recordings},
+    wiring::partners as wire_partners,
     workers::WorkerParts,
 };
 
-const DRAIN: Duration = Duration::from_secs(8);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// What an embedder may put in the place of the real thing.
-pub struct Parts {
+pub struct Overrides {
     pub clock: Arc<dyn Clock>,
     /// A program that is `avouch`: it becomes each browser's jail.
     pub program: PathBuf,
 }
 
-impl Default for Parts {
+impl Default for Overrides {
     fn default() -> Self {
         // Whatever became of the file since we were started.
         Self { clock: Arc::new(SystemClock), program: "/proc/self/exe".into() }
@@ -75,22 +72,22 @@ pub struct Service {
 /// What the services of each HTTP worker are made of.
 #[derive(Clone)]
 struct HttpParts {
-    shared: Shared,
+    shared: SharedParts,
     store: Arc<Store>,
     partners: Arc<SessionUseCases>,
-    people: Arc<People>,
+    portal: portal::Portal,
     uses: Arc<KeyUses>,
     limiter: Arc<dyn RateLimiter>,
     config: Config,
     metrics: Metrics,
-    films: Films,
+    films: RecordingFiles,
 }
 
 impl HttpParts {
     /// Returns what the handlers of one HTTP worker call. Single reads go over a pipelined
     /// connection of the worker's own.
     fn services(&self) -> Services {
-        let store = Arc::new(self.store.with_lane());
+        let store = Arc::new(self.store.with_pipelined_connection());
         Services {
             gate: Arc::new(self.authenticator(&store)),
             sessions: self.partners.clone(),
@@ -101,7 +98,7 @@ impl HttpParts {
             ready: self.store.clone(),
             films: Some(Arc::new(self.films.clone())),
             refusals: self.shared.refusals.clone(),
-            pages: Some(pages(&self.people, &self.config)),
+            pages: Some(pages(&self.portal)),
             https: self.config.addresses.public.starts_with("https://"),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
             metrics: Some(self.metrics.clone()).filter(|_| self.config.metrics_listen.is_none()),
@@ -164,7 +161,15 @@ impl HttpParts {
     }
 }
 
-pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+/// Returns what adds the portal's pages to a server.
+fn pages(portal: &portal::Portal) -> http_api::Pages {
+    let portal = portal.clone();
+    Arc::new(move |config| {
+        config.configure(portal::routes(portal.clone(), http_api::address));
+    })
+}
+
+pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, StartupError> {
     TcpListener::bind(address)
         .map_err(|error| format!("cannot listen on {address}: {error}").into())
 }
@@ -174,7 +179,7 @@ fn servers(
     site: SandboxSite,
     socket: TcpListener,
     parts: HttpParts,
-) -> Result<Vec<Server>, Failure> {
+) -> Result<Vec<Server>, StartupError> {
     let (for_browsers, over_tls, identity) = site.into_parts();
     let (elsewhere, metrics) = (parts.config.metrics_listen, parts.metrics.clone());
     let mut servers = vec![
@@ -189,26 +194,27 @@ fn servers(
 
 impl Service {
     /// Starts everything; answers once requests are served.
-    pub async fn start(config: &Config, parts: Parts) -> Result<Self, Failure> {
-        let Kept { store, keys, lasting } = open_store(config).await?;
-        let site = SandboxSite::open(config, &store, parts.clock.now()).await?;
+    pub async fn start(config: &Config, overrides: Overrides) -> Result<Self, StartupError> {
+        let OpenedStorage { store, keys, lasting } = open_store(config).await?;
+        let site = SandboxSite::open(config, &store, overrides.clock.now()).await?;
         let routes = HashMap::from([(sandbox::HOST.to_owned(), site.address()?)]);
-        let node = InstanceId::from_uuid(Uuid::from_u128(SystemChance.new_id()));
+        let node = InstanceId::from_uuid(Uuid::from_u128(SystemRandom.new_id()));
         let browsers = browsers_folder(node)?;
-        let pool = browser_pool(config, &parts.program, &browsers, routes).await?;
-        let (socket, metrics) = (bind(config.listen)?, Metrics::install().map_err(explain)?);
+        let pool = browser_pool(config, &overrides.program, &browsers, routes).await?;
+        let (socket, metrics) = (bind(config.listen)?, Metrics::install().map_err(error_chain)?);
         let address = socket.local_addr()?;
-        let laned = Arc::new(store.with_lane());
+        let laned = Arc::new(store.with_pipelined_connection());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        let clock = parts.clock;
+        let clock = overrides.clock;
         let attestor =
-            attestor(config, &parts.program, &site, clock.clone(), stop.clone(), &tasks).await?;
+            attestor(config, &overrides.program, &site, clock.clone(), stop.clone(), &tasks)
+                .await?;
         let tokens = Arc::new(keys.tokens(lasting));
-        let shared = Shared::new(config, node, clock.clone(), tokens, laned, attestor);
+        let shared = SharedParts::new(config, node, clock.clone(), tokens, laned, attestor);
         let (vault, films) = recordings(config, &keys, clock)?;
         let (uses, limiters, mail) = (Arc::<KeyUses>::default(), limiters(config)?, mail(config)?);
         let partners = Arc::new(wire_partners(config, &shared, &store, vault.clone(), &limiters));
-        let people = wire_people(&keys, &shared, config, &store, &limiters, partners.clone())?;
+        let portal = wire_portal(&keys, &shared, config, &store, &limiters, partners.clone())?;
         let workers = WorkerParts {
             config,
             shared: &shared,
@@ -226,7 +232,7 @@ impl Service {
             shared,
             store,
             partners: partners.clone(),
-            people: Arc::new(people),
+            portal,
             uses,
             limiter: limiters.0,
             config: config.clone(),
@@ -250,7 +256,7 @@ impl Service {
         self.stop.cancel();
         self.pool.end_all().await;
         self.tasks.close();
-        if tokio::time::timeout(DRAIN, self.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(DRAIN_TIMEOUT, self.tasks.wait()).await.is_err() {
             tracing::warn!("some tasks did not end in time");
         }
         // What cannot be removed now is removed at the next start.

@@ -13,8 +13,8 @@ use store::Store;
 
 use crate::{
     config::Config,
-    kept::{Failure, explain},
     service::bind,
+    storage::{StartupError, error_chain},
 };
 
 /// The sandbox's definition; published at each start, which changes nothing where it is known.
@@ -25,7 +25,7 @@ pub(crate) struct SandboxSite {
     pub(crate) definition: Definition,
     socket: TcpListener,
     over_tls: TcpListener,
-    identity: sandbox::Identity,
+    identity: sandbox::SiteCertificate,
 }
 
 impl SandboxSite {
@@ -33,12 +33,12 @@ impl SandboxSite {
         config: &Config,
         store: &Store,
         now: DateTime<Utc>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, StartupError> {
         Ok(Self {
             definition: publish_sandbox(store, now).await?,
             socket: TcpListener::bind("127.0.0.1:0")?,
             over_tls: bind(config.attesting.sandbox_listen)?,
-            identity: sandbox::Identity::open(&folder(config))?,
+            identity: sandbox::SiteCertificate::open(&folder(config))?,
         })
     }
 
@@ -58,7 +58,7 @@ impl SandboxSite {
     }
 
     /// What it is served with: the sockets for browsers and for the attestor.
-    pub(crate) fn into_parts(self) -> (TcpListener, TcpListener, sandbox::Identity) {
+    pub(crate) fn into_parts(self) -> (TcpListener, TcpListener, sandbox::SiteCertificate) {
         (self.socket, self.over_tls, self.identity)
     }
 }
@@ -66,7 +66,7 @@ impl SandboxSite {
 /// The root that the site's certificate is under, where the service has run.
 pub(crate) fn sandbox_root(config: &Config) -> Option<Vec<u8>> {
     let folder = folder(config);
-    let made = folder.exists().then(|| sandbox::Identity::open(&folder))?;
+    let made = folder.exists().then(|| sandbox::SiteCertificate::open(&folder))?;
     made.ok().map(|identity| identity.root)
 }
 
@@ -74,7 +74,7 @@ fn folder(config: &Config) -> PathBuf {
     config.data_dir.join("sandbox")
 }
 
-async fn publish_sandbox(store: &Store, now: DateTime<Utc>) -> Result<Definition, Failure> {
+async fn publish_sandbox(store: &Store, now: DateTime<Utc>) -> Result<Definition, StartupError> {
     let definition: Definition = serde_json::from_str(SANDBOX)?;
     match store.publish(&definition, now).await {
         Ok(_) => Ok(definition),
@@ -82,6 +82,6 @@ async fn publish_sandbox(store: &Store, now: DateTime<Utc>) -> Result<Definition
             tracing::warn!("the sandbox platform stays as it was: {error}");
             Ok(definition)
         }
-        Err(error) => Err(explain(error)),
+        Err(error) => Err(error_chain(error)),
     }
 }

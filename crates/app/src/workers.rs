@@ -6,9 +6,9 @@ use application::{
     api_keys::KeyUses,
     delivery::{DeliveryGiveUp, WebhookDispatcher},
     workers::{
-        AccountLinkMails, AccountNotices, BrowserStarter, EffectExecutor, Effects, KeyUseRecorder,
-        LinkComposer, LinkNotifications, LinkSender, Recordings, Retention, RetryPolicy,
-        SessionSweeper, Worker,
+        AccountLinkMails, AccountNoticeMails, BrowserStarter, EffectExecutor, Effects,
+        KeyUseRecorder, LinkComposer, LinkNotifications, LinkSender, Recordings, Retention,
+        RetryPolicy, SessionSweeper, Worker,
     },
 };
 use objects::Ffmpeg;
@@ -22,12 +22,12 @@ use store::Store;
 use tokio_util::task::TaskTracker;
 use webhooks::HyperWebhookSender;
 
-use crate::{config::Config, engine::Shared, kept::Failure};
+use crate::{config::Config, engine::SharedParts, storage::StartupError};
 
 /// What only workers use.
 pub(crate) struct WorkerParts<'a> {
     pub(crate) config: &'a Config,
-    pub(crate) shared: &'a Shared,
+    pub(crate) shared: &'a SharedParts,
     pub(crate) store: &'a Arc<Store>,
     pub(crate) pool: Arc<dyn BrowserPool>,
     pub(crate) places: Arc<dyn Places>,
@@ -40,7 +40,7 @@ pub(crate) struct WorkerParts<'a> {
 
 impl WorkerParts<'_> {
     /// Returns all workers of the process.
-    pub(crate) fn workers(&self) -> Result<Vec<Box<dyn Worker>>, Failure> {
+    pub(crate) fn workers(&self) -> Result<Vec<Box<dyn Worker>>, StartupError> {
         let mut workers = self.session_workers();
         workers.extend(self.delivery_workers()?);
         workers.extend(self.mail_workers());
@@ -98,15 +98,15 @@ impl WorkerParts<'_> {
         }
     }
 
-    fn delivery_workers(&self) -> Result<[Box<dyn Worker>; 2], Failure> {
+    fn delivery_workers(&self) -> Result<[Box<dyn Worker>; 2], StartupError> {
         let (config, shared) = (self.config, self.shared);
         let sender = HyperWebhookSender::new(config.egress.clone(), &config.egress_roots)?;
         let dispatcher = WebhookDispatcher {
             clock: shared.clock.clone(),
             random: shared.random.clone(),
             wakeup: shared.wakeups.deliveries.clone(),
-            queue: Arc::new(self.store.with_lane()),
-            log: Arc::new(self.store.with_lane()),
+            queue: Arc::new(self.store.with_pipelined_connection()),
+            log: Arc::new(self.store.with_pipelined_connection()),
             sender: Arc::new(sender),
             backoff: config.webhook_backoff,
             tasks: self.tasks.clone(),
@@ -152,8 +152,12 @@ impl WorkerParts<'_> {
             retries: retries.clone(),
             origin: origin.clone(),
         };
-        let notices =
-            AccountNotices { notices: store.clone(), mailer: self.mailer.clone(), retries, origin };
+        let notices = AccountNoticeMails {
+            notices: store.clone(),
+            mailer: self.mailer.clone(),
+            retries,
+            origin,
+        };
         [Box::new(links), Box::new(account_links), Box::new(notices)]
     }
 

@@ -10,14 +10,13 @@ use domain::{
 };
 use ports::{
     StoreError,
-    clock::{Clock, RandomSource, TokenIssuer},
+    clock::Clock,
     driving::SessionError,
-    refusals::RefusalLog,
     session_store::{CommitError, SessionStore},
 };
-use tokio::{runtime::Handle, sync::Notify};
+use tokio::sync::Notify;
 
-use crate::{browser_turns::BrowserTurns, live::SessionHub};
+use crate::live::SessionHub;
 
 /// How often a transition is tried while other processes commit to the same session.
 pub(crate) const MAX_COMMIT_ATTEMPTS: usize = 12;
@@ -43,25 +42,6 @@ pub struct Wakeups {
     pub effects: Arc<Notify>,
     /// Notified when deliveries may have been saved.
     pub deliveries: Arc<Notify>,
-}
-
-/// What the use cases of the portal share.
-pub struct Core {
-    /// The runtime that use cases run on, whichever thread calls them.
-    pub runtime: Handle,
-    pub clock: Arc<dyn Clock>,
-    pub random: Arc<dyn RandomSource>,
-    pub tokens: Arc<dyn TokenIssuer>,
-    pub refusals: Arc<dyn RefusalLog>,
-    pub turns: Arc<BrowserTurns>,
-    pub deliveries: Arc<Notify>,
-}
-
-impl Core {
-    /// Returns the fairness queue of this process's browsers.
-    pub fn queue(&self) -> &BrowserTurns {
-        &self.turns
-    }
 }
 
 /// Why a session was not moved.

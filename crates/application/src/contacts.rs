@@ -6,8 +6,9 @@ use domain::{
 };
 use ports::{
     StoreError,
-    clock::{Clock, RandomSource},
+    clock::Clock,
     contact_store::{ContactStore, StoredContact},
+    random::RandomSource,
 };
 use uuid::Uuid;
 

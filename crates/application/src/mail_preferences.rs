@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use ports::{
     StoreError,
     brand_store::BrandStore,
-    clock::{Clock, TokenIssuer},
+    clock::Clock,
     driving::{MailPreference, MailPreferenceService},
     suppression_store::SuppressionStore,
+    tokens::TokenIssuer,
 };
 
 /// Reads and sets the choice of a recipient, who is known by the token in the mail.

@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta};
 use domain::session::{Session, State};
-use ports::{
-    clock::{Clock, TokenIssuer},
-    driving::SessionView,
-};
+use ports::{clock::Clock, driving::SessionView, tokens::TokenIssuer};
 
 use crate::settings::Addresses;
 

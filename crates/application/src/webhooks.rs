@@ -12,10 +12,11 @@ use domain::{
     webhook::{EndpointHealth, RetiringSecret, Webhook, WebhookHeader, test_payload},
 };
 use ports::{
-    clock::{Clock, RandomSource},
+    clock::Clock,
     delivery_log::{DeliveryFilter, DeliveryLog, DeliveryWithAttempts, StoredDelivery, TimeRange},
     driving::{NewWebhook, Rotated, WebhookError, WebhookService},
     key_store::KeyStore,
+    random::RandomSource,
     webhook_store::{HeaderChange, StoredWebhook, WebhookChange, WebhookStore},
 };
 use url::Url;

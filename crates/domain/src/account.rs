@@ -1,4 +1,4 @@
-//! The people who use the portal: what they may do, and what they sign in with.
+//! Members who use the portal: their roles, and the credentials that they sign in with.
 
 use std::{fmt, str::FromStr};
 
@@ -6,41 +6,42 @@ use chrono::TimeDelta;
 
 use crate::secret::Secret;
 
-/// The longest address that mail can be sent to (RFC 5321, section 4.5.3.1.3, without the brackets).
-const LONGEST_EMAIL: usize = 254;
-/// A password that is all that is asked for has so many characters at least (NIST SP 800-63B-4,
+/// The longest address that mail can be sent to (RFC 5321, section 4.5.3.1.3, without the
+/// brackets).
+const MAX_EMAIL_BYTES: usize = 254;
+/// The minimum length of a password that is used as the only factor (NIST SP 800-63B-4,
 /// section 3.1.1.2).
 pub const MIN_PASSWORD_CHARS: usize = 15;
-/// More would only cost us time.
+/// The maximum length of a password. A longer one would only take more time to hash.
 pub const MAX_PASSWORD_CHARS: usize = 200;
-/// How long a password opens something that was made for somebody, until they choose their own.
+/// How long a generated initial password is valid; the member chooses their own before then.
 pub const INITIAL_PASSWORD_TTL: TimeDelta = TimeDelta::hours(72);
-/// Characters of the name that a key is told apart by.
+/// The maximum length of the name that distinguishes a key.
 pub const MAX_LABEL_CHARS: usize = 60;
 
-/// What a person is in their team; each may all that those before it may.
+/// The role of a member in their team. Each role has all permissions of those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Looks on.
+    /// Reads only.
     Viewer,
     /// Works with sessions, keys and webhooks.
     Member,
-    /// Decides who is in the team and what it looks like.
+    /// Manages the members of the team and its branding.
     Owner,
     /// Runs the deployment.
     Operator,
 }
 
-/// What an action asks for.
+/// The permission that an action requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// To see what the team has, without secrets.
+    /// To read what the team has, without secrets.
     Look,
     /// To change keys and webhooks, and to end sessions.
     Work,
-    /// To change who is in the team.
+    /// To change the members of the team.
     Govern,
-    /// To decide for the deployment.
+    /// To make decisions for the deployment.
     Operate,
 }
 
@@ -58,8 +59,8 @@ impl Role {
     }
 
     #[must_use]
-    pub fn may(self, right: Permission) -> bool {
-        self >= match right {
+    pub fn may(self, permission: Permission) -> bool {
+        self >= match permission {
             Permission::Look => Self::Viewer,
             Permission::Work => Self::Member,
             Permission::Govern => Self::Owner,
@@ -67,7 +68,8 @@ impl Role {
         }
     }
 
-    /// Nobody makes somebody mightier than themselves.
+    /// Returns whether this role may give the other one to a member. No member can give a role
+    /// above their own.
     #[must_use]
     pub fn may_appoint(self, other: Self) -> bool {
         self.may(Permission::Govern) && other <= self
@@ -86,12 +88,12 @@ impl FromStr for Role {
 #[error("a role is `viewer`, `member`, `owner` or `operator`")]
 pub struct UnknownRole;
 
-/// What a link is for that a person was mailed.
+/// The purpose of an account link that was mailed to a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkPurpose {
-    /// To come into a team.
+    /// Joining a team.
     Invitation,
-    /// To choose a password in the place of one that they no longer know.
+    /// Choosing a new password in place of a forgotten one.
     Reset,
 }
 
@@ -104,7 +106,7 @@ impl LinkPurpose {
         }
     }
 
-    /// For how long such a link opens something.
+    /// Returns how long such a link is valid.
     #[must_use]
     pub const fn ttl(self) -> TimeDelta {
         match self {
@@ -127,7 +129,7 @@ impl FromStr for LinkPurpose {
 #[error("a link is an `invitation` or a `reset`")]
 pub struct UnknownLinkPurpose;
 
-/// The address that a person signs in with, in lower case.
+/// The address that a member signs in with, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Email(String);
 
@@ -149,16 +151,16 @@ impl FromStr for Email {
 
     fn from_str(text: &str) -> Result<Self, InvalidEmail> {
         let text = text.trim().to_lowercase();
-        let plain = |c: char| c.is_ascii_graphic() && !"\"(),:;<>[\\]".contains(c);
+        let allowed = |c: char| c.is_ascii_graphic() && !"\"(),:;<>[\\]".contains(c);
         let (local, domain) = text.rsplit_once('@').ok_or(InvalidEmail)?;
         let labels = || domain.split('.');
-        let fine = (1..=64).contains(&local.len())
-            && text.len() <= LONGEST_EMAIL
-            && text.chars().all(plain)
+        let valid = (1..=64).contains(&local.len())
+            && text.len() <= MAX_EMAIL_BYTES
+            && text.chars().all(allowed)
             && !local.contains('@')
             && labels().count() >= 2
             && labels().all(|label| !label.is_empty());
-        if fine { Ok(Self(text)) } else { Err(InvalidEmail) }
+        if valid { Ok(Self(text)) } else { Err(InvalidEmail) }
     }
 }
 
@@ -166,10 +168,10 @@ impl FromStr for Email {
 #[error("must be an e-mail address")]
 pub struct InvalidEmail;
 
-/// Whether a password may be chosen, as far as its length tells.
+/// Checks the length of a new password.
 ///
 /// # Errors
-/// It is too short or too long.
+/// The password is too short or too long.
 pub fn check_password(password: &Secret) -> Result<(), PasswordRejected> {
     match password.expose().chars().count() {
         0..MIN_PASSWORD_CHARS => Err(PasswordRejected::Short),
@@ -184,13 +186,13 @@ pub enum PasswordRejected {
     Short,
     #[error("a password has at most {MAX_PASSWORD_CHARS} characters")]
     Long,
-    /// It is on a list.
+    /// The password is on a list of frequent or stolen ones.
     #[error(
         "that password is on lists of frequent and stolen passwords, which are tried first: choose \
          another one"
     )]
     Frequent,
-    /// It is among the first that somebody would try.
+    /// The password is among the first that an attacker would guess.
     #[error("that password is too easy to guess")]
     Guessable,
 }
@@ -200,9 +202,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roles_and_what_they_may() {
-        let rights = [Permission::Look, Permission::Work, Permission::Govern];
-        let table = Role::ALL.map(|role| (role.as_str(), rights.map(|right| role.may(right))));
+    fn each_role_has_the_permissions_of_those_before_it() {
+        let permissions = [Permission::Look, Permission::Work, Permission::Govern];
+        let table = Role::ALL.map(|role| (role.as_str(), permissions.map(|p| role.may(p))));
         assert_eq!(
             table,
             [
@@ -215,27 +217,27 @@ mod tests {
     }
 
     #[test]
-    fn nobody_appoints_somebody_mightier() {
-        let may = |one: Role| Role::ALL.map(|other| one.may_appoint(other));
+    fn no_role_can_give_a_role_above_itself() {
+        let may = |role: Role| Role::ALL.map(|other| role.may_appoint(other));
         assert_eq!(may(Role::Member), [false; 4]);
         assert_eq!(may(Role::Owner), [true, true, true, false]);
         assert_eq!(may(Role::Operator), [true; 4]);
     }
 
     #[test]
-    fn addresses_are_read_in_lower_case() {
+    fn addresses_are_parsed_to_lower_case() {
         let read = |text: &str| text.parse::<Email>().map(|email| email.as_str().to_owned());
         assert_eq!(read(" Ada@Example.ORG ").unwrap(), "ada@example.org");
         let long = format!("{}@example.org", "a".repeat(65));
-        for odd in
+        for invalid in
             ["", "ada", "@x.y", "ada@", "a@b", "a b@c.d", "a@b..c", "a@b@c.d", "a@b.c\r\nx", &long]
         {
-            assert_eq!(read(odd), Err(InvalidEmail), "{odd}");
+            assert_eq!(read(invalid), Err(InvalidEmail), "{invalid}");
         }
     }
 
     #[test]
-    fn passwords_have_a_length() {
+    fn password_lengths_are_bounded() {
         let check = |length| check_password(&Secret::new("ä".repeat(length)));
         assert_eq!(check(14), Err(PasswordRejected::Short));
         assert_eq!(check(15), Ok(()));

@@ -1,4 +1,4 @@
-//! API keys: what they open, and until when.
+//! API keys: their environment and their validity.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{ApiKeyId, TeamId};
 
-/// Which platforms a key can reach: the sandbox ones, or the real ones.
+/// The platforms that a key can use: the sandbox ones, or the real ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Environment {
@@ -24,7 +24,7 @@ impl Environment {
         }
     }
 
-    /// What a key of this environment begins with.
+    /// Returns the prefix of the keys of this environment.
     #[must_use]
     pub const fn key_prefix(self) -> &'static str {
         match self {
@@ -50,11 +50,11 @@ impl FromStr for Environment {
 #[error("an environment is `development` or `production`")]
 pub struct UnknownEnvironment;
 
-/// The SHA-256 hash of a key; all of a key that is kept.
+/// The SHA-256 hash of a key. The key itself is not stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyHash(pub [u8; 32]);
 
-/// The record of a key.
+/// The stored record of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiKey {
     pub id: ApiKeyId,
@@ -65,9 +65,9 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
-    /// Whether a request with this key is to be served.
+    /// Returns whether a request with this key is served.
     #[must_use]
     pub fn opens(&self, now: DateTime<Utc>) -> bool {
-        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|expiry| now < expiry)
     }
 }

@@ -1,45 +1,46 @@
-//! How guesses at passwords and codes are slowed down: each wrong attempt after the first few makes
-//! the next one wait longer, up to a bound; nobody is locked out for good.
+//! The throttling of guesses at passwords and codes: each wrong attempt after the first few delays
+//! the next one longer, up to a bound. No account is locked permanently.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// How attempts are spread out over time.
+/// The delays between attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delays {
-    /// Wrong attempts that are followed by no delay.
+    /// The number of wrong attempts without a delay.
     pub free: u32,
-    /// Seconds after the first one beyond them; twice as long after each further one.
+    /// The delay in seconds after the first attempt beyond them; doubled after each further one.
     pub first: u32,
-    /// The longest delay, in seconds.
+    /// The maximum delay, in seconds.
     pub longest: u32,
-    /// Seconds without an attempt after which the earlier ones are forgotten.
+    /// The time in seconds without an attempt after which earlier attempts no longer count.
     pub forgotten_after: u32,
 }
 
-/// For one account from one network: at most 125 attempts a day.
+/// The delays for one account from one network: at most 125 attempts a day.
 pub const DELAYS_PER_ACCOUNT_AND_NETWORK: Delays =
     Delays { free: 5, first: 15, longest: 900, forgotten_after: 7200 };
-/// For one account from all browsers that it does not know: at most 360 attempts a day, from however
-/// many networks.
+/// The delays for one account from all unknown browsers: at most 360 attempts a day, from any
+/// number of networks.
 pub const DELAYS_PER_ACCOUNT: Delays =
     Delays { free: 20, first: 1, longest: 300, forgotten_after: 7200 };
-/// For one account from one browser that it knows, or in one sign-in: at most 125 attempts a day.
+/// The delays for one account from one known browser, or in one sign-in: at most 125 attempts a
+/// day.
 pub const DELAYS_PER_KNOWN_BROWSER: Delays = DELAYS_PER_ACCOUNT_AND_NETWORK;
-/// For all accounts from one network: at most 1,800 attempts a day.
+/// The delays for all accounts from one network: at most 1,800 attempts a day.
 pub const DELAYS_PER_NETWORK: Delays =
     Delays { free: 50, first: 1, longest: 60, forgotten_after: 7200 };
 
-/// Attempts that were counted, and what follows from them.
+/// The counted attempts, with the times that follow from them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempts {
     pub count: u32,
-    /// The next one is refused before then.
+    /// The time before which the next attempt is refused.
     pub next_at: DateTime<Utc>,
     pub forgotten_at: DateTime<Utc>,
 }
 
 impl Delays {
-    /// How long the attempt after this many wrong ones has to wait.
+    /// Returns the delay of the attempt that follows this many wrong ones.
     #[must_use]
     pub fn after(self, count: u32) -> TimeDelta {
         let Some(beyond) = count.checked_sub(self.free + 1) else { return TimeDelta::zero() };
@@ -47,10 +48,11 @@ impl Delays {
         TimeDelta::seconds(self.first.saturating_mul(factor).min(self.longest).into())
     }
 
-    /// The attempts with one more, counted as a wrong one until it is forgiven.
+    /// Counts one more attempt, as a wrong one until [`Attempts::forgiven`] takes it back.
     ///
     /// # Errors
-    /// It comes too soon, and is not counted; the moment from which on the next one may be made.
+    /// The attempt comes too early and is not counted; the error is the time from which the next
+    /// one is allowed.
     pub fn count(
         self,
         before: Option<Attempts>,
@@ -68,13 +70,13 @@ impl Delays {
 }
 
 impl Attempts {
-    /// Without the latest attempt, which was right.
+    /// Takes back the latest attempt, which was right.
     #[must_use]
     pub fn forgiven(self, now: DateTime<Utc>) -> Self {
         Self { count: self.count.saturating_sub(1), next_at: self.next_at.min(now), ..self }
     }
 
-    /// Whether the next attempt has to wait, or will have to.
+    /// Returns whether the next attempt is delayed, now or after a further wrong one.
     #[must_use]
     pub const fn is_delayed(&self, delays: Delays) -> bool {
         self.count > delays.free
@@ -99,9 +101,9 @@ mod tests {
         assert_eq!(delays(u32::MAX), 900);
     }
 
-    /// Attempts that somebody gets who tries as soon as may be, and rests after each `round` of them
-    /// until they are forgotten.
-    fn in_a_day(delays: Delays, round: u32) -> u32 {
+    /// Returns the number of attempts in a day of an attacker who tries as early as possible, and
+    /// pauses after each `round` of attempts until they no longer count.
+    fn attempts_in_a_day(delays: Delays, round: u32) -> u32 {
         let (mut now, mut made, mut attempts) = (start(), 0, None);
         while now < start() + DAY {
             match delays.count(attempts, now) {
@@ -120,20 +122,20 @@ mod tests {
 
     #[test]
     fn guesses_in_a_day_are_bounded_however_they_are_spread() {
-        for (delays, most) in [
+        for (delays, max) in [
             (DELAYS_PER_ACCOUNT_AND_NETWORK, 125),
             (DELAYS_PER_ACCOUNT, 360),
             (DELAYS_PER_KNOWN_BROWSER, 125),
             (DELAYS_PER_NETWORK, 1800),
         ] {
             let rounds = (1..100).chain([u32::MAX]);
-            let made = rounds.map(|round| in_a_day(delays, round)).max().unwrap();
-            assert!(made <= most && made > most / 2, "{made} of {most}: {delays:?}");
+            let made = rounds.map(|round| attempts_in_a_day(delays, round)).max().unwrap();
+            assert!(made <= max && made > max / 2, "{made} of {max}: {delays:?}");
         }
     }
 
     #[test]
-    fn who_waits_is_let_in_and_who_was_right_is_not_counted() {
+    fn an_attempt_after_the_delay_is_allowed_and_a_right_one_is_not_counted() {
         let mut attempts = None;
         for _ in 0..6 {
             attempts = Some(DELAYS_PER_ACCOUNT_AND_NETWORK.count(attempts, start()).unwrap());

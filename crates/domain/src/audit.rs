@@ -1,4 +1,5 @@
-//! What people did in the portal, in an order that cannot be changed unseen.
+//! Audit events: the actions of members in the portal, chained by hashes so that a change of the
+//! log is detected.
 
 use std::{fmt::Write as _, net::IpAddr};
 
@@ -6,38 +7,38 @@ use chrono::{DateTime, SecondsFormat, Utc};
 
 use crate::id::TeamId;
 
-/// The longest name of what something was done to.
-const LONGEST_SUBJECT: usize = 300;
+/// The maximum length of a subject; a longer one is cut off.
+const MAX_SUBJECT_CHARS: usize = 300;
 
-/// What somebody did, or was about to do.
+/// An action of a member, recorded when or before it was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEvent {
     pub at: DateTime<Utc>,
-    /// Their e-mail address.
+    /// The member's e-mail address.
     pub actor: String,
     pub address: Option<IpAddr>,
-    /// Such as `key.rotate`.
+    /// The name of the action, such as `key.rotate`.
     pub action: String,
-    /// What it was done to; without secrets.
+    /// The object of the action; without secrets.
     pub subject: String,
 }
 
-/// A line of a team's log.
+/// An entry of a team's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// Counts a team's entries from 1.
+    /// The number of the entry in the team's log, from 1.
     pub number: i64,
     pub event: AuditEvent,
-    /// SHA-256 over the hash of the entry before it and [`Deed::text`].
+    /// SHA-256 over the hash of the previous entry and [`AuditEvent::text`].
     pub hash: [u8; 32],
 }
 
 impl AuditEntry {
-    /// The hash, in hexadecimal digits.
+    /// Returns the hash in hexadecimal digits.
     #[must_use]
     pub fn hash_text(&self) -> String {
         self.hash.iter().fold(String::with_capacity(64), |mut text, byte| {
-            // Writing to a string does not fail.
+            // Writing to a `String` cannot fail.
             let _ = write!(text, "{byte:02x}");
             text
         })
@@ -47,7 +48,7 @@ impl AuditEntry {
 impl AuditEvent {
     #[must_use]
     pub fn new(at: DateTime<Utc>, actor: &str, action: &str, subject: &str) -> Self {
-        let subject = subject.chars().take(LONGEST_SUBJECT).collect();
+        let subject = subject.chars().take(MAX_SUBJECT_CHARS).collect();
         Self { at, actor: actor.to_owned(), address: None, action: action.to_owned(), subject }
     }
 
@@ -56,8 +57,8 @@ impl AuditEvent {
         Self { address: Some(address), ..self }
     }
 
-    /// What is hashed: each part with its length in bytes before it, so that no two deeds have one
-    /// text.
+    /// Returns the text that is hashed: each part is prefixed with its length in bytes, so that no
+    /// two events have the same text.
     #[must_use]
     pub fn text(&self, team: TeamId, number: i64) -> String {
         let address = self.address.map(|address| address.to_string()).unwrap_or_default();
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_deeds_have_one_text() {
+    fn different_events_have_different_texts() {
         let at = DateTime::from_timestamp(1_800_000_000, 0).unwrap_or_default();
         let team = TeamId::from_uuid(Uuid::nil());
         let text =

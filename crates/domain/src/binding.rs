@@ -1,6 +1,6 @@
-//! Which devices a session is bound to, and the codes by which another one joins.
+//! The devices that a session is bound to, and the codes with which another device joins.
 //!
-//! The first device that starts a session owns it. The link alone opens nothing from then on.
+//! The first device that starts a session owns it. From then on, the link alone gives no access.
 
 use std::fmt;
 
@@ -8,24 +8,26 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::id::SessionId;
 
-/// The most devices that one session may be bound to.
+/// The maximum number of devices of one session.
 pub const MAX_DEVICES: i32 = 8;
-/// How often a wrong short code may be entered before a new one is needed.
+/// The number of wrong short codes after which a new code is needed.
 pub const MAX_CODE_TRIES: i32 = 5;
-/// How long a code that is shown on a device can be used.
+/// How long a code that a device shows is valid.
 pub const SHOWN_CODE_TTL: TimeDelta = TimeDelta::minutes(5);
-/// How long a code that was sent to the applicant can be used.
+/// How long a code that was sent to the applicant is valid.
 pub const SENT_CODE_TTL: TimeDelta = TimeDelta::minutes(30);
-/// Decimal digits of a short code: one of 10^8, of which [`MAX_CODE_TRIES`] can be tried.
+/// The decimal digits of a short code: one of 10^8 codes, of which [`MAX_CODE_TRIES`] can be
+/// tried.
 pub const SHORT_CODE_DIGITS: usize = 8;
-/// Characters of a device's secret and of a long code: 256 bits in base64url (RFC 4648, section 5).
+/// The length of a device's secret and of a long code: 256 bits in base64url (RFC 4648,
+/// section 5).
 pub const SECRET_CHARS: usize = 43;
 
-/// The keyed hash of a device's secret or of a code; all of it that is kept.
+/// The keyed hash of a device's secret or of a code. The plain value is not stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretHash(pub [u8; 32]);
 
-/// A device of a session, in the order in which they joined, from 1.
+/// The number of a device within its session, in the order of joining, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DeviceNumber(pub i32);
 
@@ -35,16 +37,16 @@ impl fmt::Display for DeviceNumber {
     }
 }
 
-/// How a device came to be one of a session's.
+/// How a device joined its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JoinedBy {
-    /// It started the session.
+    /// The device started the session.
     Start,
-    /// By a code that a device of the session showed.
+    /// With a code that another device of the session showed.
     ShownCode,
-    /// By a code that was sent over the session's channel.
+    /// With a code that was sent over the session's channel.
     SentCode,
-    /// By the approval of the active viewer.
+    /// With the approval of the active viewer.
     Approval,
 }
 
@@ -60,7 +62,7 @@ impl JoinedBy {
     }
 }
 
-/// A code by which one more device may join a session, once.
+/// A code with which one more device can join a session, once.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JoinCode {
     pub session: SessionId,
@@ -73,26 +75,26 @@ pub struct JoinCode {
     pub expires_at: DateTime<Utc>,
 }
 
-/// Whether a text can be a device's secret or a long code.
+/// Returns whether a text has the form of a device's secret or a long code.
 #[must_use]
 pub fn is_secret(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     text.len() == SECRET_CHARS && text.bytes().all(allowed)
 }
 
-/// The digits of a short code as it was typed, without spaces and hyphens between them. `None`:
-/// it can be no short code.
+/// Normalizes a typed short code to its digits, without spaces and hyphens. `None` if the text is
+/// not a short code.
 #[must_use]
 pub fn short_code(typed: &str) -> Option<String> {
     if typed.len() > 2 * SHORT_CODE_DIGITS {
         return None;
     }
-    let digits: String = typed.chars().filter(|sign| !matches!(sign, ' ' | '-')).collect();
-    let right = digits.len() == SHORT_CODE_DIGITS && digits.bytes().all(|b| b.is_ascii_digit());
-    right.then_some(digits)
+    let digits: String = typed.chars().filter(|c| !matches!(c, ' ' | '-')).collect();
+    let valid = digits.len() == SHORT_CODE_DIGITS && digits.bytes().all(|b| b.is_ascii_digit());
+    valid.then_some(digits)
 }
 
-/// A short code from random bits. Each code is as likely as the others, but for 1 in 10^11.
+/// Makes a short code from random bits. All codes are equally likely, up to 1 in 10^11.
 #[must_use]
 pub fn short_code_of(bits: [u8; 32]) -> String {
     let number = bits.iter().take(8).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
@@ -107,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_code_is_read_as_people_type_it() {
+    fn a_short_code_is_parsed_with_spaces_and_hyphens() {
         assert_eq!(short_code("1234 5678").as_deref(), Some("12345678"));
         assert_eq!(short_code("1234-5678").as_deref(), Some("12345678"));
         for wrong in ["", "1234567", "123456789", "1234567a", "１２３４５６７８", &" ".repeat(40)]
@@ -126,13 +128,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_short_code_that_was_made_is_read_back(bits: [u8; 32]) {
+        fn a_generated_short_code_parses_to_itself(bits: [u8; 32]) {
             let code = short_code_of(bits);
             prop_assert_eq!(short_code(&code), Some(code));
         }
 
         #[test]
-        fn any_text_is_read_without_a_panic(text in ".*") {
+        fn parsing_any_text_does_not_panic(text in ".*") {
             let _ = (is_secret(&text), short_code(&text));
         }
     }

@@ -1,16 +1,17 @@
-//! What a team looks like to its applicants: on the embed page and in mails.
+//! A team's branding, which applicants see on the embed page and in mails.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
 pub const MAX_BRAND_NAME_CHARS: usize = 60;
-/// Bytes of a logo: the embed page and it are fetched over phones' networks.
+/// The maximum size of a logo file, since phones fetch it with the embed page over mobile networks.
 pub const MAX_LOGO_BYTES: usize = 8000;
-/// Pixels of a logo, each way: a small file can be a picture that fills a memory.
+/// The maximum width and height of a logo: even a small file can decode to an image that exhausts
+/// memory.
 pub const MAX_LOGO_PIXELS: u32 = 1024;
-/// White text on a colour can be read from here on (WCAG 2.2, success criterion 1.4.3).
-const LEGIBLE: f64 = 4.5;
+/// The contrast ratio from which white text is legible (WCAG 2.2, success criterion 1.4.3).
+const MIN_CONTRAST: f64 = 4.5;
 
-/// A team's name, colour and logo, each where it has one.
+/// A team's name, colour and logo, each optional.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Brand {
     pub name: Option<BrandName>,
@@ -18,7 +19,7 @@ pub struct Brand {
     pub logo: Option<Logo>,
 }
 
-/// What applicants know a team by.
+/// The name that a team shows to applicants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrandName(String);
 
@@ -42,12 +43,12 @@ impl FromStr for BrandName {
     }
 }
 
-/// A colour that white text can be read on.
+/// A colour on which white text is legible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Colour([u8; 3]);
 
 impl Colour {
-    /// How far it is from white (WCAG 2.2, contrast ratio).
+    /// Returns the contrast ratio to white (WCAG 2.2).
     fn contrast(self) -> f64 {
         let linear = |part: u8| {
             let part = f64::from(part) / 255.0;
@@ -76,29 +77,30 @@ impl FromStr for Colour {
         let number = u32::from_str_radix(digits, 16).map_err(|_| InvalidBrand::Colour)?;
         let [_, red, green, blue] = number.to_be_bytes();
         let colour = Self([red, green, blue]);
-        if colour.contrast() < LEGIBLE { Err(InvalidBrand::Faint) } else { Ok(colour) }
+        if colour.contrast() < MIN_CONTRAST { Err(InvalidBrand::Faint) } else { Ok(colour) }
     }
 }
 
-/// A picture in the PNG format, which browsers and mail programs all show.
+/// An image in the PNG format, which all browsers and mail programs show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logo(Arc<[u8]>);
 
 impl Logo {
-    /// Takes a file.
+    /// Reads a file.
     ///
     /// # Errors
-    /// It is no PNG (W3C, Portable Network Graphics, sections 5.2 and 11.2.1), or too large.
+    /// The file is not a PNG (W3C, Portable Network Graphics, sections 5.2 and 11.2.1), or is too
+    /// large.
     pub fn read(file: &[u8]) -> Result<Self, InvalidBrand> {
-        const BEGINS: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+        const PREFIX: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
         if file.len() > MAX_LOGO_BYTES {
             return Err(InvalidBrand::LargeLogo);
         }
-        let rest = file.strip_prefix(BEGINS).ok_or(InvalidBrand::Logo)?;
-        let (wide, rest) = rest.split_first_chunk().ok_or(InvalidBrand::Logo)?;
-        let tall = rest.first_chunk().ok_or(InvalidBrand::Logo)?;
+        let rest = file.strip_prefix(PREFIX).ok_or(InvalidBrand::Logo)?;
+        let (width, rest) = rest.split_first_chunk().ok_or(InvalidBrand::Logo)?;
+        let height = rest.first_chunk().ok_or(InvalidBrand::Logo)?;
         let fits = |side: &[u8; 4]| (1..=MAX_LOGO_PIXELS).contains(&u32::from_be_bytes(*side));
-        if !fits(wide) || !fits(tall) {
+        if !fits(width) || !fits(height) {
             return Err(InvalidBrand::LargeLogo);
         }
         Ok(Self(file.into()))
@@ -129,40 +131,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_colour_carries_white_text() {
+    fn a_colour_has_enough_contrast_to_white_text() {
         assert_eq!("#1F4fd8".parse::<Colour>().unwrap().to_string(), "#1f4fd8");
-        // The lightest grey that does, and the next.
+        // The lightest grey with enough contrast, and the next lighter one.
         assert!("#767676".parse::<Colour>().is_ok());
         assert_eq!("#777777".parse::<Colour>(), Err(InvalidBrand::Faint));
-        for odd in ["", "red", "#12345", "#1234567", "#+12345", "1f4fd8", "#1f4fd8;x"] {
-            assert_eq!(odd.parse::<Colour>(), Err(InvalidBrand::Colour), "{odd}");
+        for invalid in ["", "red", "#12345", "#1234567", "#+12345", "1f4fd8", "#1f4fd8;x"] {
+            assert_eq!(invalid.parse::<Colour>(), Err(InvalidBrand::Colour), "{invalid}");
         }
     }
 
     #[test]
-    fn a_logo_is_a_picture_with_bounds() {
-        let png = |wide: u32, tall: u32| {
-            let begins: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
-            [begins, &wide.to_be_bytes(), &tall.to_be_bytes(), b"rest"].concat()
+    fn a_logo_is_a_png_of_bounded_size() {
+        let png = |width: u32, height: u32| {
+            let prefix: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+            [prefix, &width.to_be_bytes(), &height.to_be_bytes(), b"rest"].concat()
         };
         assert_eq!(Logo::read(&png(1, 1024)).unwrap().bytes(), png(1, 1024));
-        for (wide, tall) in [(0, 1), (1, 0), (1025, 1), (1, u32::MAX)] {
-            assert_eq!(Logo::read(&png(wide, tall)), Err(InvalidBrand::LargeLogo), "{wide} {tall}");
+        for (width, height) in [(0, 1), (1, 0), (1025, 1), (1, u32::MAX)] {
+            let read = Logo::read(&png(width, height));
+            assert_eq!(read, Err(InvalidBrand::LargeLogo), "{width} {height}");
         }
         assert_eq!(
             Logo::read(&[png(1, 1), vec![0; 10_000]].concat()),
             Err(InvalidBrand::LargeLogo)
         );
-        for odd in [&b""[..], b"GIF89a", b"<svg onload='x'>", &png(1, 1)[..20]] {
-            assert_eq!(Logo::read(odd), Err(InvalidBrand::Logo));
+        for invalid in [&b""[..], b"GIF89a", b"<svg onload='x'>", &png(1, 1)[..20]] {
+            assert_eq!(Logo::read(invalid), Err(InvalidBrand::Logo));
         }
     }
 
     #[test]
-    fn a_name_is_one_line() {
+    fn a_name_is_one_line_of_bounded_length() {
         assert_eq!(" Lender ".parse::<BrandName>().unwrap().as_str(), "Lender");
-        for odd in ["", " ", "a\r\nBcc: b", &"é".repeat(61)] {
-            assert_eq!(odd.parse::<BrandName>(), Err(InvalidBrand::Name), "{odd}");
+        for invalid in ["", " ", "a\r\nBcc: b", &"é".repeat(61)] {
+            assert_eq!(invalid.parse::<BrandName>(), Err(InvalidBrand::Name), "{invalid}");
         }
     }
 }

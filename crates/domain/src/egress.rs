@@ -1,12 +1,13 @@
-//! Which addresses the service may reach on somebody else's word: public ones alone, and those
-//! an operator has named. One policy for browsers, webhooks and the attestor.
+//! The egress policy: the addresses that the service may connect to on behalf of a third party.
+//! These are public addresses and the operator's exceptions. Browsers, webhooks and the attestor
+//! share the policy.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     str::FromStr,
 };
 
-/// Public addresses, and the operator's exceptions.
+/// An egress policy: public addresses and the operator's exceptions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Egress {
     exceptions: Vec<Exception>,
@@ -14,9 +15,9 @@ pub struct Egress {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Exception {
-    /// A name or address with a port.
+    /// A host name or address with a port.
     Host { host: String, port: u16 },
-    /// A network, any port.
+    /// A network, with any port.
     Network { base: IpAddr, bits: u8 },
 }
 
@@ -25,7 +26,7 @@ enum Exception {
 pub struct InvalidException(String);
 
 impl Egress {
-    /// Reads a comma-separated list of `HOST:PORT` and CIDR blocks.
+    /// Parses the exceptions, a comma-separated list of `HOST:PORT` and CIDR blocks.
     ///
     /// # Errors
     /// The first item that is neither.
@@ -35,7 +36,7 @@ impl Egress {
         Ok(Self { exceptions })
     }
 
-    /// Whether a connection made for `host` may go to `address`.
+    /// Returns whether a connection to `host` may go to `address`.
     #[must_use]
     pub fn permits(&self, host: &str, address: SocketAddr) -> bool {
         is_public(address.ip())
@@ -48,8 +49,8 @@ impl Egress {
             })
     }
 
-    /// Whether a connection made for `host` may go to `ip` on some port; for resolvers, which are
-    /// not told the port. Whoever calls has checked the port with [`Egress::names`].
+    /// Returns whether a connection to `host` may go to `ip` on some port. It is for resolvers,
+    /// which do not know the port; the caller has checked the port with [`Egress::names`].
     #[must_use]
     pub fn permits_any_port(&self, host: &str, ip: IpAddr) -> bool {
         is_public(ip)
@@ -59,22 +60,24 @@ impl Egress {
             })
     }
 
-    /// The same without the exceptions for single hosts: for connections to a host on a port that
-    /// the operator has not named.
+    /// Returns the policy without the exceptions for single hosts, for connections to a host on a
+    /// port that the operator has not named.
     #[must_use]
     pub fn networks_alone(&self) -> Self {
         let networks = |exception: &&Exception| matches!(exception, Exception::Network { .. });
         Self { exceptions: self.exceptions.iter().filter(networks).cloned().collect() }
     }
 
-    /// Whether it is worth resolving a host: it may be in public, or in a network of the operator's.
+    /// Returns whether resolving a host can lead to a permitted address: the host may be public, or
+    /// in one of the operator's networks.
     #[must_use]
     pub fn may_permit(&self, host: &str, port: u16) -> bool {
-        let networks = self.exceptions.iter().any(|one| matches!(one, Exception::Network { .. }));
-        networks || may_be_public(host) || self.names(host, port)
+        let mut exceptions = self.exceptions.iter();
+        let has_network = exceptions.any(|entry| matches!(entry, Exception::Network { .. }));
+        has_network || may_be_public(host) || self.names(host, port)
     }
 
-    /// Whether the operator has named this very host and port.
+    /// Returns whether the operator has named exactly this host and port.
     #[must_use]
     pub fn names(&self, host: &str, port: u16) -> bool {
         let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -89,9 +92,9 @@ impl Egress {
     }
 }
 
-/// Whether a host may be somewhere in public: for connections that are made, and names that are
-/// resolved, by a proxy elsewhere. An address has to be public; a name must not be one of those that
-/// mean something else in each network (RFC 6761, RFC 6762, RFC 8375 and the reserved `internal`).
+/// Returns whether a host may be on the public internet. It is for connections that a proxy makes
+/// and for names that it resolves. An address has to be public; a name must not be one of those
+/// whose meaning depends on the network (RFC 6761, RFC 6762, RFC 8375 and the reserved `internal`).
 #[must_use]
 pub fn may_be_public(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
@@ -99,26 +102,27 @@ pub fn may_be_public(host: &str) -> bool {
         return is_public(ip);
     }
     let last = host.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
-    // A number at the end makes it an address in some form that a resolver may still read.
+    // A host that ends with a number is an address in a form that some resolvers accept.
     let number = last.bytes().all(|byte| byte.is_ascii_digit()) || last.starts_with("0x");
     let local =
         ["localhost", "invalid", "local", "internal", "intranet", "lan", "home", "corp", "arpa"];
     host.contains('.') && !number && !local.contains(&last.as_str())
 }
 
-/// Some networks, in CIDR form.
+/// A list of networks in CIDR notation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Networks(Vec<(IpAddr, u8)>);
 
 impl Networks {
-    /// Whether one of them has this address.
+    /// Returns whether one of the networks contains the address.
     #[must_use]
     pub fn contain(&self, ip: IpAddr) -> bool {
         self.0.iter().any(|(base, bits)| contains(*base, *bits, ip))
     }
 }
 
-/// A comma-separated list of `ADDRESS/BITS`; an address alone is a network of one.
+/// Parses a comma-separated list of `ADDRESS/BITS`; an address without bits is a network of one
+/// address.
 impl FromStr for Networks {
     type Err = InvalidNetwork;
 
@@ -143,15 +147,18 @@ fn network(item: &str) -> Option<(IpAddr, u8)> {
 }
 
 fn exception(item: &str) -> Result<Exception, InvalidException> {
-    let bad = || InvalidException(item.to_owned());
+    let invalid = || InvalidException(item.to_owned());
     if item.contains('/') {
-        let (base, bits) = network(item).ok_or_else(bad)?;
+        let (base, bits) = network(item).ok_or_else(invalid)?;
         return Ok(Exception::Network { base, bits });
     }
-    let (host, port) = item.rsplit_once(':').ok_or_else(bad)?;
+    let (host, port) = item.rsplit_once(':').ok_or_else(invalid)?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    let port = port.parse().map_err(|_| bad())?;
-    if host.is_empty() { Err(bad()) } else { Ok(Exception::Host { host: host.to_owned(), port }) }
+    let port = port.parse().map_err(|_| invalid())?;
+    if host.is_empty() {
+        return Err(invalid());
+    }
+    Ok(Exception::Host { host: host.to_owned(), port })
 }
 
 fn contains(base: IpAddr, bits: u8, ip: IpAddr) -> bool {
@@ -170,8 +177,8 @@ fn contains(base: IpAddr, bits: u8, ip: IpAddr) -> bool {
     }
 }
 
-/// Whether an address is one of the open internet's (the special-purpose registries of IANA,
-/// RFC 6890, are what is left out). Addresses that carry an IPv4 address are judged by it.
+/// Returns whether an address is public: not in IANA's special-purpose registries (RFC 6890). An
+/// IPv6 address that embeds an IPv4 address is public if that one is.
 #[must_use]
 pub fn is_public(ip: IpAddr) -> bool {
     match ip {
@@ -200,11 +207,11 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)))
     };
     match ip.segments() {
-        // Mapped (RFC 4291), translated by the well-known prefix (RFC 6052).
+        // IPv4-mapped (RFC 4291), and translated with the well-known prefix (RFC 6052).
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => v4(high, low),
         // 6to4 (RFC 3056).
         [0x2002, high, low, ..] => v4(high, low),
-        // Global unicast is 2000::/3; from it fall out Teredo, ORCHID, documentation and the like.
+        // Global unicast is 2000::/3, without Teredo, ORCHID, documentation and similar prefixes.
         [0x2001, 0..=0x01ff | 0x0db8, ..] | [0x3fff, 0..=0x0fff, ..] => false,
         [first, ..] => (0x2000..0x4000).contains(&first),
     }
@@ -215,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_mean_another_thing_in_each_network_are_not_public() {
+    fn names_whose_meaning_depends_on_the_network_are_not_public() {
         for host in ["example.com", "EXAMPLE.COM.", "1.1.1.1", "[2606:4700::1111]", "xn--a.test"] {
             assert!(may_be_public(host), "{host}");
         }
@@ -240,8 +247,8 @@ mod tests {
     }
 
     #[test]
-    fn only_the_open_internet_is_public() {
-        let closed = [
+    fn special_purpose_addresses_are_not_public() {
+        let special = [
             "127.0.0.1",
             "10.1.2.3",
             "172.16.0.1",
@@ -266,7 +273,7 @@ mod tests {
             "::127.0.0.1",
             "fd00:ec2::254",
         ];
-        for ip in closed {
+        for ip in special {
             assert!(!is_public(ip.parse().unwrap()), "{ip}");
         }
         for ip in ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "64:ff9b::808:808"] {
@@ -275,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_operator_names_exceptions() {
+    fn the_operators_exceptions_are_permitted() {
         let egress = Egress::allowing("127.0.0.1:8090, 10.0.0.0/8,hooks.internal:80").unwrap();
         assert!(egress.permits("127.0.0.1", "127.0.0.1:8090".parse().unwrap()));
         assert!(!egress.permits("127.0.0.1", "127.0.0.1:8091".parse().unwrap()));

@@ -1,8 +1,9 @@
-//! The catalogue of `errorCode`: why a session did not reach its goal, in words for both sides.
+//! The catalogue of `errorCode`: why a session did not reach its goal, with the texts for partners
+//! and applicants.
 
 use serde::{Deserialize, Serialize};
 
-/// Who can do something about it.
+/// The party that can resolve the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Category {
@@ -12,7 +13,7 @@ pub enum Category {
     Policy,
 }
 
-/// Whether a new session may fare better.
+/// Whether a new session may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     Worthwhile,
@@ -33,7 +34,7 @@ macro_rules! catalogue {
                 match self { $(Self::$variant => $wire,)+ }
             }
 
-            /// The entry with this name.
+            /// Returns the entry with this name.
             #[must_use]
             pub fn named(name: &str) -> Option<Self> {
                 match name { $($wire => Some(Self::$variant),)+ _ => None }
@@ -49,13 +50,13 @@ macro_rules! catalogue {
                 match self { $(Self::$variant => Retry::$retry,)+ }
             }
 
-            /// What the partner reads as `errorMessage`.
+            /// Returns the text that the partner reads as `errorMessage`.
             #[must_use]
             pub const fn partner_text(self) -> &'static str {
                 match self { $(Self::$variant => $partner,)+ }
             }
 
-            /// What the applicant reads on the outcome page.
+            /// Returns the text that the applicant reads on the outcome page.
             #[must_use]
             pub const fn applicant_text(self) -> &'static str {
                 match self { $(Self::$variant => $applicant,)+ }

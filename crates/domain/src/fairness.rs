@@ -1,8 +1,9 @@
-//! Who gets the next turn at something scarce: a weighted fair queue over teams and environments.
+//! The fairness queue: weighted fair queueing of a scarce resource over teams and environments.
 //!
-//! A turn that becomes free goes to the team that has the fewest, so that a team with many
-//! sessions delays another team by one turn at most. Development counts [`DEVELOPMENT_WEIGHT`]
-//! times: it does not crowd out production, and is not starved by it.
+//! A turn that becomes free goes to the tenant that has the fewest, so that a team with many
+//! sessions delays another team by one turn at most. A turn of a development session counts
+//! [`DEVELOPMENT_WEIGHT`] times: development does not crowd out production, and production does
+//! not starve it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,17 +14,17 @@ use crate::{
     id::{BrowserId, TeamId},
 };
 
-/// As how many turns one of development counts.
+/// The number of production turns that one development turn counts as.
 pub const DEVELOPMENT_WEIGHT: usize = 4;
-/// What has not asked for so long no longer waits.
+/// How long an entry waits after it last asked for a turn; then it is removed.
 pub const WAITING_TTL: TimeDelta = TimeDelta::seconds(10);
-/// How many may wait in one queue, of all teams together; a team of which none waits may have one
-/// more.
+/// The maximum number of waiting entries of all teams together. A team without a waiting entry
+/// may add one beyond it.
 pub const MAX_WAITING: usize = 2000;
-/// Places in the queue are computed anew after this time at the latest.
+/// The maximum age of the computed places in the queue.
 const PLACES_TTL: TimeDelta = TimeDelta::seconds(1);
 
-/// For whom something is done.
+/// A team in one environment, which the queue is fair to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tenant {
     pub team: TeamId,
@@ -43,26 +44,26 @@ impl Tenant {
     }
 }
 
-/// How many may have a turn at once, and how many may wait for one.
+/// The limits of turns that are taken at once, and of entries that wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quotas {
     pub total: usize,
-    /// Of one team, both environments together.
+    /// Turns of one team, both environments together.
     pub per_team: usize,
-    /// Of all teams' development sessions together.
+    /// Turns of the development sessions of all teams together.
     pub development: usize,
-    /// Of one team, both environments together; [`MAX_WAITING`] bounds all teams.
+    /// Waiting entries of one team, both environments together; [`MAX_WAITING`] bounds all teams.
     pub waiting_per_team: usize,
 }
 
-/// The answer to one who asks for a turn.
+/// The answer to a request for a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// It has one now, and counts as running from then on.
+    /// The entry has a turn, and counts as running from now on.
     Now,
-    /// It waits since then; its place among those who wait, from 1, may be a second old.
+    /// The entry has waited since a time; its place in the queue, from 1, may be a second old.
     Wait { place: usize, since: DateTime<Utc> },
-    /// As many wait already as may: it has no place.
+    /// The queue is full: the entry is not in it.
     Full,
 }
 
@@ -73,23 +74,23 @@ struct Waiting {
     asked_at: DateTime<Utc>,
 }
 
-/// Those who have a turn and those who wait for one, in one process.
+/// The running and the waiting entries of one process.
 #[derive(Debug)]
 pub struct TurnQueue<Id> {
     quotas: Quotas,
-    /// With the moment since which each had waited.
+    /// The running entries, each with the time since which it had waited.
     running: BTreeMap<Id, (Tenant, DateTime<Utc>)>,
     waiting: BTreeMap<Id, Waiting>,
-    /// Of those who wait, the longest waiting first.
-    lines: BTreeMap<Tenant, BTreeSet<(DateTime<Utc>, Id)>>,
+    /// The waiting entries of each tenant, the longest waiting first.
+    queues: BTreeMap<Tenant, BTreeSet<(DateTime<Utc>, Id)>>,
     places: BTreeMap<Id, usize>,
-    places_from: DateTime<Utc>,
+    places_computed_at: DateTime<Utc>,
 }
 
-/// Turns at browsers.
+/// The queue for browsers.
 pub type BrowserQueue = TurnQueue<BrowserId>;
 
-/// How many turns each tenant has, while more are given out.
+/// The number of turns of each tenant, updated while turns are assigned.
 #[derive(Default)]
 struct Shares {
     by_tenant: BTreeMap<Tenant, usize>,
@@ -99,17 +100,18 @@ struct Shares {
 }
 
 impl Shares {
-    fn may_have_more(&self, tenant: Tenant, quotas: Quotas) -> bool {
+    /// Returns whether the quotas allow one more turn of the tenant.
+    fn allows(&self, tenant: Tenant, quotas: Quotas) -> bool {
         let of_team = self.by_team.get(&tenant.team).copied().unwrap_or_default();
         self.total < quotas.total
             && of_team < quotas.per_team
             && (!tenant.is_development() || self.development < quotas.development)
     }
 
-    /// The lower, the sooner.
+    /// Returns the rank of the tenant's next turn: the lowest rank is served first.
     fn rank(&self, tenant: Tenant) -> usize {
-        let has = self.by_tenant.get(&tenant).copied().unwrap_or_default();
-        has.saturating_add(1).saturating_mul(tenant.weight())
+        let turns = self.by_tenant.get(&tenant).copied().unwrap_or_default();
+        turns.saturating_add(1).saturating_mul(tenant.weight())
     }
 
     fn add(&mut self, tenant: Tenant) {
@@ -129,16 +131,16 @@ impl<Id: Copy + Ord> TurnQueue<Id> {
             quotas,
             running: BTreeMap::new(),
             waiting: BTreeMap::new(),
-            lines: BTreeMap::new(),
+            queues: BTreeMap::new(),
             places: BTreeMap::new(),
-            places_from: DateTime::UNIX_EPOCH,
+            places_computed_at: DateTime::UNIX_EPOCH,
         }
     }
 
-    /// Asks for a turn. Who is told to wait asks again, sooner than [`WAITING_TTL`], or loses the
-    /// place. One who has a turn already may go on.
+    /// Requests a turn. The caller of a waiting entry asks again within [`WAITING_TTL`], or the
+    /// entry loses its place. An entry that has a turn keeps it.
     pub fn ask(&mut self, id: Id, tenant: Tenant, now: DateTime<Utc>) -> Turn {
-        self.forget_the_absent(now);
+        self.remove_expired(now);
         if self.running.contains_key(&id) {
             return Turn::Now;
         }
@@ -146,42 +148,42 @@ impl<Id: Copy + Ord> TurnQueue<Id> {
             if self.is_full(tenant) {
                 return Turn::Full;
             }
-            self.join(id, tenant, now, now);
+            self.enqueue(id, tenant, now, now);
         }
         let since = self.waiting.get_mut(&id).map_or(now, |waiting| {
             waiting.asked_at = now;
             waiting.since
         });
         if self.is_next(id) {
-            self.leave(id);
+            self.dequeue(id);
             self.running.insert(id, (tenant, since));
             return Turn::Now;
         }
         Turn::Wait { place: self.place(id, now), since }
     }
 
-    /// The turn could not be used for want of room: it waits as before, and what runs is as much
-    /// as there is room for.
+    /// Takes back a turn that could not be used because no capacity was left. The entry waits
+    /// again, with its former waiting time.
     pub fn refused(&mut self, id: Id, tenant: Tenant, now: DateTime<Utc>) -> Turn {
         let since = self.running.remove(&id).map_or(now, |(_, since)| since);
-        self.leave(id);
-        self.join(id, tenant, since, now);
+        self.dequeue(id);
+        self.enqueue(id, tenant, since, now);
         Turn::Wait { place: self.place(id, now), since }
     }
 
-    /// The turn has ended, or is no longer wanted.
+    /// Removes an entry whose turn has ended or is no longer needed.
     pub fn ended(&mut self, id: Id) {
         self.running.remove(&id);
-        self.leave(id);
+        self.dequeue(id);
     }
 
-    /// How many wait.
+    /// Returns the number of waiting entries.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// How many of a team have a turn, and how many wait for one.
+    /// Returns the numbers of running and of waiting entries of a team.
     #[must_use]
     pub fn of_team(&self, team: TeamId) -> (usize, usize) {
         let running = self.running.values().filter(|(tenant, _)| tenant.team == team).count();
@@ -189,39 +191,39 @@ impl<Id: Copy + Ord> TurnQueue<Id> {
     }
 
     fn waiting_of(&self, team: TeamId) -> usize {
-        let lines = self.lines.iter().filter(|(tenant, _)| tenant.team == team);
-        lines.map(|(_, line)| line.len()).sum()
+        let queues = self.queues.iter().filter(|(tenant, _)| tenant.team == team);
+        queues.map(|(_, queue)| queue.len()).sum()
     }
 
-    /// Whether there is no place to wait for one more of this tenant. A team of which none waits
-    /// has one where others have taken all, until there are twice as many.
+    /// Returns whether the queue takes no further entry of the tenant. When other teams have
+    /// filled the queue, a team without a waiting entry may still add one, up to twice the limit.
     fn is_full(&self, tenant: Tenant) -> bool {
         let (own, all) = (self.waiting_of(tenant.team), self.waiting.len());
-        let most = if own == 0 { MAX_WAITING.saturating_mul(2) } else { MAX_WAITING };
-        own >= self.quotas.waiting_per_team || all >= most
+        let limit = if own == 0 { MAX_WAITING.saturating_mul(2) } else { MAX_WAITING };
+        own >= self.quotas.waiting_per_team || all >= limit
     }
 
-    fn join(&mut self, id: Id, tenant: Tenant, since: DateTime<Utc>, now: DateTime<Utc>) {
+    fn enqueue(&mut self, id: Id, tenant: Tenant, since: DateTime<Utc>, now: DateTime<Utc>) {
         self.waiting.insert(id, Waiting { tenant, since, asked_at: now });
-        self.lines.entry(tenant).or_default().insert((since, id));
+        self.queues.entry(tenant).or_default().insert((since, id));
     }
 
-    fn leave(&mut self, id: Id) {
+    fn dequeue(&mut self, id: Id) {
         self.places.remove(&id);
         let Some(Waiting { tenant, since, .. }) = self.waiting.remove(&id) else { return };
-        if let Some(line) = self.lines.get_mut(&tenant) {
-            line.remove(&(since, id));
-            if line.is_empty() {
-                self.lines.remove(&tenant);
+        if let Some(queue) = self.queues.get_mut(&tenant) {
+            queue.remove(&(since, id));
+            if queue.is_empty() {
+                self.queues.remove(&tenant);
             }
         }
     }
 
-    fn forget_the_absent(&mut self, now: DateTime<Utc>) {
-        let absent = |waiting: &Waiting| now - waiting.asked_at >= WAITING_TTL;
-        let gone = self.waiting.iter().filter(|(_, waiting)| absent(waiting));
-        for id in gone.map(|(id, _)| *id).collect::<Vec<_>>() {
-            self.leave(id);
+    fn remove_expired(&mut self, now: DateTime<Utc>) {
+        let is_expired = |waiting: &Waiting| now - waiting.asked_at >= WAITING_TTL;
+        let expired = self.waiting.iter().filter(|(_, waiting)| is_expired(waiting));
+        for id in expired.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.dequeue(id);
         }
     }
 
@@ -231,7 +233,7 @@ impl<Id: Copy + Ord> TurnQueue<Id> {
         shares
     }
 
-    /// Whether it would get one of the turns that are free now.
+    /// Returns whether the entry gets one of the turns that are free now.
     fn is_next(&self, id: Id) -> bool {
         let shares = self.shares();
         let free = self.quotas.total.saturating_sub(shares.total);
@@ -239,43 +241,44 @@ impl<Id: Copy + Ord> TurnQueue<Id> {
     }
 
     fn place(&mut self, id: Id, now: DateTime<Utc>) -> usize {
-        let old = now - self.places_from >= PLACES_TTL || now < self.places_from;
-        if old || !self.places.contains_key(&id) {
+        let computed_at = self.places_computed_at;
+        let stale = now - computed_at >= PLACES_TTL || now < computed_at;
+        if stale || !self.places.contains_key(&id) {
             let order = self.turns(self.shares()).zip(1..);
             self.places = order.map(|(turn, place)| (turn.id, place)).collect();
-            self.places_from = now;
+            self.places_computed_at = now;
         }
         self.places.get(&id).copied().unwrap_or(self.waiting.len())
     }
 
-    /// All who wait, in the order of their turns.
+    /// Iterates over all waiting entries in the order of their turns.
     fn turns(&self, shares: Shares) -> impl Iterator<Item = NextTurn<Id>> {
-        let lines = self.lines.iter().map(|(tenant, line)| (*tenant, line.iter().peekable()));
-        let mut lines: Vec<_> = lines.collect();
+        let queues = self.queues.iter().map(|(tenant, queue)| (*tenant, queue.iter().peekable()));
+        let mut queues: Vec<_> = queues.collect();
         let (mut shares, quotas) = (shares, self.quotas);
         std::iter::from_fn(move || {
             let full = shares.total >= quotas.total;
-            let heads = lines.iter_mut().enumerate().filter_map(|(at, (tenant, line))| {
-                let head = line.peek()?;
-                // Those who would be over a quota come last.
-                let over_quota = !full && !shares.may_have_more(*tenant, quotas);
-                Some(((over_quota, shares.rank(*tenant), **head), at, *tenant))
+            let heads = queues.iter_mut().enumerate().filter_map(|(index, (tenant, queue))| {
+                let head = queue.peek()?;
+                // Entries that would exceed a quota come last.
+                let over_quota = !full && !shares.allows(*tenant, quotas);
+                Some(((over_quota, shares.rank(*tenant), **head), index, *tenant))
             });
-            let ((_, _, (_, id)), at, tenant) = heads.min_by_key(|(rank, _, _)| *rank)?;
-            if let Some((_, line)) = lines.get_mut(at) {
-                line.next();
+            let ((_, _, (_, id)), index, tenant) = heads.min_by_key(|(rank, _, _)| *rank)?;
+            if let Some((_, queue)) = queues.get_mut(index) {
+                queue.next();
             }
-            let is_free = shares.may_have_more(tenant, quotas);
+            let is_free = shares.allows(tenant, quotas);
             shares.add(tenant);
             Some(NextTurn { id, is_free })
         })
     }
 }
 
-/// A turn of one who waits.
+/// The next turn of a waiting entry.
 struct NextTurn<Id> {
     id: Id,
-    /// Whether it can be had now.
+    /// Whether the turn is free now.
     is_free: bool,
 }
 

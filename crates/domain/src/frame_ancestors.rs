@@ -1,13 +1,13 @@
-//! Whose pages may show a team's sessions in a frame.
+//! The origins of the pages that may embed a team's sessions in a frame.
 
 use std::{fmt, str::FromStr};
 
-/// Origins of a team's own pages.
+/// The maximum number of origins of one team.
 pub const MAX_FRAME_ANCESTORS: usize = 50;
-const LONGEST: usize = 255;
+const MAX_ORIGIN_BYTES: usize = 255;
 
-/// Where a page comes from: scheme, host and port, in the form that `frame-ancestors` takes
-/// (CSP level 3, section 2.3.1). The host may begin with `*.` for all hosts below it.
+/// An origin, with scheme, host and port in the syntax of `frame-ancestors` (CSP level 3,
+/// section 2.3.1). The host may begin with `*.` for all its subdomains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameAncestor(String);
 
@@ -26,14 +26,18 @@ impl FromStr for FrameAncestor {
             None => (authority, None),
         };
         let name = host.strip_prefix("*.").unwrap_or(host);
-        let plain = |label: &str| {
+        let valid_label = |label: &str| {
             !label.is_empty()
                 && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
         };
-        let fine = matches!(scheme, "https" | "http")
-            && name.split('.').all(plain)
+        let valid = matches!(scheme, "https" | "http")
+            && name.split('.').all(valid_label)
             && port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
-        if fine && text.len() <= LONGEST { Ok(Self(text)) } else { Err(InvalidFrameAncestor) }
+        if valid && text.len() <= MAX_ORIGIN_BYTES {
+            Ok(Self(text))
+        } else {
+            Err(InvalidFrameAncestor)
+        }
     }
 }
 
@@ -48,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_has_no_room_for_another_directive() {
+    fn an_origin_cannot_inject_another_directive() {
         for (text, read) in [
             ("https://pages.example", "https://pages.example"),
             (" HTTPS://Pages.Example:8443 ", "https://pages.example:8443"),

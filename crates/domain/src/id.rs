@@ -1,4 +1,4 @@
-//! Identifiers: one newtype a kind, so that two kinds never swap places.
+//! Identifiers: one newtype per kind, so that the compiler tells two kinds apart.
 
 use std::{fmt, num::ParseIntError, str::FromStr};
 
@@ -32,34 +32,34 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A verification session, as partners see it in paths.
+    /// Identifies a verification session; partners see it in paths.
     SessionId;
-    /// The record of an API key; it owns the sessions made with the key and stays the same when
-    /// the key is rotated.
+    /// Identifies the record of an API key. The record owns the sessions created with the key and
+    /// stays the same when the key is rotated.
     ApiKeyId;
-    /// A partner's team: the owner of keys and webhooks.
+    /// Identifies a partner's team, which owns keys and webhooks.
     TeamId;
-    /// One remote browser. Named before it is started.
+    /// Identifies one remote browser. Chosen before the browser is started.
     BrowserId;
-    /// One running process of the service, new at each start.
+    /// Identifies one running process of the service; new at each start.
     InstanceId;
-    /// A webhook a team has configured.
+    /// Identifies a webhook that a team has configured.
     WebhookId;
-    /// What one webhook is told about one session; the `webhook-id` on the wire.
+    /// Identifies the delivery of one event to one webhook; the `webhook-id` on the wire.
     DeliveryId;
-    /// One sending of a session's link to the applicant.
+    /// Identifies one notification with a session's link to the applicant.
     NotificationId;
-    /// Somebody whom a team has registered to be verified.
+    /// Identifies a contact that a team has registered.
     ContactId;
-    /// A person who uses the portal.
+    /// Identifies a member who uses the portal.
     UserId;
-    /// One time that a person signed in to the portal, until they sign out.
+    /// Identifies a member's sign-in to the portal, which lasts until they sign out.
     SignInId;
-    /// A key in somebody's device that they show beside their password.
+    /// Identifies a passkey, which a member uses in addition to their password.
     PasskeyId;
-    /// What a person may choose a password with, once.
+    /// Identifies a single-use link with which a member chooses a password.
     AccountLinkId;
-    /// A mail that tells a person what happened to their account.
+    /// Identifies a mail about a member's account.
     NoticeId;
 }
 
@@ -82,10 +82,10 @@ macro_rules! numbers {
     )+};
 }
 
-// What partners know as numbers.
+// These identifiers are numbers in the API.
 numbers! {
-    /// A platform an applicant can prove an account at.
+    /// Identifies a platform on which an applicant can prove an account.
     PlatformId;
-    /// A team's own wording of a mail.
+    /// Identifies a team's own mail template.
     TemplateId;
 }

@@ -1,8 +1,8 @@
-//! The languages that applicants are addressed in.
+//! The languages of texts for applicants.
 
 use std::{fmt, str::FromStr};
 
-/// One of the ten, by its primary subtag (BCP 47).
+/// One of the ten languages, by its primary subtag (BCP 47).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Language(&'static str);
 
@@ -21,7 +21,7 @@ impl Language {
         Self("tr"),
     ];
 
-    /// That of a locale such as `pt-BR`; English where it is none of the ten.
+    /// Returns the language of a locale such as `pt-BR`; English if it is none of the ten.
     #[must_use]
     pub fn of(locale: Option<&str>) -> Self {
         let primary = locale.and_then(|locale| locale.split('-').next());
@@ -33,7 +33,7 @@ impl Language {
         self.0
     }
 
-    /// The way it is written in, as HTML has it.
+    /// Returns the writing direction, as a value of HTML's `dir` attribute.
     #[must_use]
     pub fn direction(self) -> &'static str {
         if self.0 == "ar" { "rtl" } else { "ltr" }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_locale_is_in_one_of_ten_languages() {
+    fn a_locale_maps_to_one_of_ten_languages() {
         for (locale, tag) in [("pt-BR", "pt"), ("DE", "de"), ("tlh", "en"), ("", "en")] {
             assert_eq!(Language::of(Some(locale)).tag(), tag, "{locale}");
         }

@@ -1,8 +1,8 @@
-//! The rules of an account-verification session, with no I/O in sight.
+//! The rules of an account-verification session, without I/O.
 //!
-//! **Invariant:** this crate knows no clock, no chance, no database, no HTTP and
-//! no browser. Time and identifiers are handed in; what must happen in the
-//! world is handed back, as [`session::Effect`] and [`workflow::Command`] values.
+//! **Invariant:** this crate has no clock, no random source, no database, no HTTP and
+//! no browser. Callers pass time and identifiers in; functions return the actions to
+//! perform as [`session::Effect`] and [`workflow::Command`] values.
 
 pub mod account;
 pub mod api_key;

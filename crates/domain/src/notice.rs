@@ -1,13 +1,13 @@
-//! What people are told by mail when their account changes.
+//! The events of a member's account that a notice is mailed about.
 
 use std::str::FromStr;
 
 use chrono::TimeDelta;
 
-/// How long such a mail is tried; what is older says nothing new.
+/// The age up to which a notice is retried; an older one is no longer news to the member.
 pub const MAX_NOTICE_AGE: TimeDelta = TimeDelta::days(2);
 
-/// What happened to somebody's account.
+/// An event of a member's account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccountEvent {
     PasswordChanged,
@@ -15,7 +15,7 @@ pub enum AccountEvent {
     CodesTurnedOff,
     PasskeyAdded,
     PasskeyRemoved,
-    /// A sign-in from a browser that was not known, by somebody who has others.
+    /// A sign-in from an unknown browser, to an account that has known browsers.
     NewBrowser,
 }
 
@@ -51,7 +51,7 @@ impl FromStr for AccountEvent {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no such event of an account")]
+#[error("unknown account event")]
 pub struct UnknownEvent;
 
 #[cfg(test)]
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_event_is_read_back() {
+    fn each_event_is_parsed_from_its_name() {
         for event in AccountEvent::ALL {
             assert_eq!(event.as_str().parse(), Ok(event));
         }

@@ -1,4 +1,5 @@
-//! Telling an applicant where to go: over which channel, how often, and why that failed.
+//! Notifications: the channels that bring an applicant their link, their limits, and the reasons
+//! of a failure.
 
 use std::fmt;
 
@@ -10,14 +11,14 @@ use crate::{
     request::Contact,
 };
 
-/// How often a session's link is sent at most, the first time included.
+/// The maximum number of notifications of one session, the first included.
 pub const MAX_NOTIFICATIONS: i32 = 5;
-/// How long one sending has to lie behind the next.
+/// The minimum time between two notifications of one session.
 pub const MIN_NOTIFICATION_INTERVAL: TimeDelta = TimeDelta::minutes(1);
-/// How often one sending is tried at most.
+/// The maximum number of attempts to send one notification.
 pub const MAX_NOTIFICATION_ATTEMPTS: i32 = 7;
 
-/// A way to an applicant. Partners know it as a number, which stays what it is.
+/// A channel to an applicant. Partners refer to it by a number, which never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
@@ -52,16 +53,16 @@ impl Channel {
         }
     }
 
-    /// Where this receiver is reached over it.
+    /// Returns the address of the contact on this channel.
     #[must_use]
-    pub fn address(self, receiver: &Contact) -> Option<&str> {
+    pub fn address(self, contact: &Contact) -> Option<&str> {
         match self {
-            Self::Email => receiver.email.as_deref(),
-            Self::Whatsapp | Self::Sms => receiver.phone.as_deref(),
+            Self::Email => contact.email.as_deref(),
+            Self::Whatsapp | Self::Sms => contact.phone.as_deref(),
         }
     }
 
-    /// The member of `receiverData` that it needs.
+    /// Returns the member of `receiverData` that the channel requires.
     #[must_use]
     pub const fn required_field(self) -> &'static str {
         match self {
@@ -71,38 +72,38 @@ impl Channel {
     }
 }
 
-/// That the service sends the link, chosen at creation.
+/// The request, made when the session is created, that the service send the link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invitation {
     pub channel: Channel,
-    /// The business in whose name it is sent; none: the service's own.
+    /// The business in whose name the link is sent; `None` for the service's own.
     pub sender: Option<String>,
-    /// The wording that was asked for; none: the team's default, or the service's own.
+    /// The requested template; `None` for the team's default or, without one, the service's own.
     #[serde(default)]
     pub template: Option<TemplateId>,
 }
 
-/// Where a team's mails go. Whoever has the mark alone does not have the address.
+/// An address that a team's mails go to, as a hash that does not reveal the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mailbox {
     pub team: TeamId,
-    /// A keyed hash of the address, whatever its case.
+    /// A keyed hash of the address, the same for upper and lower case.
     pub mark: [u8; 16],
 }
 
-/// Why a link did not reach the applicant, in one word for partners.
+/// Why a link did not reach the applicant, as partners see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotificationFailure {
-    /// There is no such mailbox or number.
+    /// The mailbox or number does not exist.
     UnknownReceiver,
     MailboxFull,
-    /// Whoever takes messages for the receiver does not want this one.
+    /// The contact's mail server or provider rejected the message.
     Rejected,
-    /// Nobody took it in all the time that it was tried.
+    /// No attempt reached a server that accepted the message.
     Unreachable,
-    /// The session ended first.
+    /// The session ended before the message was sent.
     SessionEnded,
-    /// The receiver wants no more mails of this team's.
+    /// The contact has unsubscribed from the team's mails.
     Unsubscribed,
 }
 

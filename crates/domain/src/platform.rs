@@ -1,10 +1,10 @@
-//! A platform as the lookup shows it.
+//! Platforms, as lookups and sessions show them.
 
 use chrono::{DateTime, Utc};
 
 use crate::{api_key::Environment, id::PlatformId};
 
-/// What partners choose from. Made of the newest published definition.
+/// A platform that partners can choose, described by its newest published definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Platform {
     pub id: PlatformId,
@@ -21,7 +21,7 @@ pub struct Platform {
     pub updated_at: DateTime<Utc>,
 }
 
-/// A platform as it stands beside a session.
+/// The parts of a platform that are shown with a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlatformSummary {
     pub id: PlatformId,

@@ -1,4 +1,4 @@
-//! Rate limits: so many requests in a window of fixed length.
+//! Rate limits: a number of requests in a window of fixed length.
 
 use std::{
     net::{IpAddr, Ipv6Addr},
@@ -7,7 +7,7 @@ use std::{
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// At most `count` requests in `seconds`, counted from the first one on.
+/// A limit of `count` requests in a window of `seconds`, which begins with the first request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
     pub count: u32,
@@ -21,7 +21,7 @@ impl RateLimit {
     }
 }
 
-/// `COUNT/SECONDS`: 1 to 1,000,000 requests in 1 to 86,400 seconds.
+/// Parses `COUNT/SECONDS`: 1 to 1,000,000 requests in 1 to 86,400 seconds.
 impl FromStr for RateLimit {
     type Err = InvalidLimit;
 
@@ -29,8 +29,8 @@ impl FromStr for RateLimit {
         let (count, seconds) = text.split_once('/').ok_or(InvalidLimit)?;
         let read = |text: &str| text.trim().parse::<u32>().map_err(|_| InvalidLimit);
         let (count, seconds) = (read(count)?, read(seconds)?);
-        let sane = (1..=1_000_000).contains(&count) && (1..=86_400).contains(&seconds);
-        if sane { Ok(Self { count, seconds }) } else { Err(InvalidLimit) }
+        let in_range = (1..=1_000_000).contains(&count) && (1..=86_400).contains(&seconds);
+        if in_range { Ok(Self { count, seconds }) } else { Err(InvalidLimit) }
     }
 }
 
@@ -38,17 +38,17 @@ impl FromStr for RateLimit {
 #[error("must be COUNT/SECONDS such as 120/60, or `off`")]
 pub struct InvalidLimit;
 
-/// A subject's window, the request that asks included.
+/// The window of a subject, including the current request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateWindow {
     pub limit: RateLimit,
-    /// Requests so far, refused ones included.
+    /// The number of requests so far, refused ones included.
     pub used: u32,
     pub resets_at: DateTime<Utc>,
 }
 
 impl RateWindow {
-    /// Whether the request that was counted last is within the limit.
+    /// Returns whether the latest counted request is within the limit.
     #[must_use]
     pub const fn admits(&self) -> bool {
         self.used <= self.limit.count
@@ -59,14 +59,15 @@ impl RateWindow {
         self.limit.count.saturating_sub(self.used)
     }
 
-    /// Whole seconds until a new window begins, 1 at least.
+    /// Returns the seconds until a new window begins, rounded up, at least 1.
     #[must_use]
     pub fn retry_after(&self, now: DateTime<Utc>) -> i64 {
-        let left = (self.resets_at - now).num_milliseconds().max(0);
-        left.saturating_add(999).checked_div(1000).unwrap_or(1).max(1)
+        let remaining = (self.resets_at - now).num_milliseconds().max(0);
+        remaining.saturating_add(999).checked_div(1000).unwrap_or(1).max(1)
     }
 
-    /// When the new window begins, in Unix seconds, rounded up: nobody comes back too early.
+    /// Returns the start of the new window in Unix seconds, rounded up so that no client retries
+    /// too early.
     #[must_use]
     pub fn reset(&self) -> i64 {
         let millis = self.resets_at.timestamp_millis();
@@ -74,8 +75,8 @@ impl RateWindow {
     }
 }
 
-/// Returns an address as the network that limits count: of IPv6 the /64, since a customer is given
-/// at least that much (RFC 6177).
+/// Returns the network of an address that rate limits count by: for IPv6 the /64 prefix, since a
+/// customer is assigned at least that much (RFC 6177).
 #[must_use]
 pub fn network(address: IpAddr) -> IpAddr {
     match address {
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_read_and_bounded() {
+    fn limits_are_parsed_within_their_bounds() {
         assert_eq!("120/60".parse(), Ok(RateLimit { count: 120, seconds: 60 }));
         for bad in ["", "120", "0/60", "1/0", "1/86401", "1000001/1", "-1/60", "a/b"] {
             assert_eq!(bad.parse::<RateLimit>(), Err(InvalidLimit), "{bad}");

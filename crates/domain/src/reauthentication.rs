@@ -1,41 +1,42 @@
-//! Which changes ask somebody to confirm again who they are (step-up authentication).
+//! Re-authentication: the changes that require a recent confirmation of identity (step-up
+//! authentication).
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// How long a sign-in or a confirmation counts for changes that ask for one.
+/// How long a sign-in or a re-authentication is valid for sensitive changes.
 pub const REAUTHENTICATION_TTL: TimeDelta = TimeDelta::minutes(10);
 
-/// What a sensitive change is about.
+/// The kind of a sensitive change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SensitiveAction {
-    /// What the person signs in with: password, second factor, passkeys. A sign-in alone does not
-    /// count (ASVS 5.0, 7.5.1).
+    /// A change of the member's credentials: password, second factor, passkeys. A recent sign-in
+    /// alone is not sufficient (ASVS 5.0, 7.5.1).
     Credentials,
-    /// What the team trusts: API keys, members and their roles, webhooks and their secrets. A
-    /// sign-in with a password counts as a confirmation (ASVS 5.0, 7.5.3).
+    /// A change of what the team trusts: API keys, members and their roles, webhooks and their
+    /// secrets. A recent sign-in with a password is sufficient (ASVS 5.0, 7.5.3).
     Team,
 }
 
-/// When the person who uses a sign-in has shown who they are.
+/// The times at which the member of a sign-in has authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuthenticationTimes {
-    /// With a password; `None` where a provider of identities signed them in, which may not have
-    /// asked them anything.
+    /// The time of a sign-in with a password; `None` for a sign-in through an identity provider,
+    /// which may not have asked the member to authenticate.
     pub signed_in_at: Option<DateTime<Utc>>,
-    /// The last confirmation in this sign-in.
+    /// The time of the last re-authentication in this sign-in.
     pub confirmed_at: Option<DateTime<Utc>>,
 }
 
 impl SensitiveAction {
-    /// Whether a change of this kind may be made now.
+    /// Returns whether a change of this kind may be made now.
     #[must_use]
-    pub fn is_confirmed(self, shown: AuthenticationTimes, now: DateTime<Utc>) -> bool {
-        let counts =
+    pub fn is_confirmed(self, times: AuthenticationTimes, now: DateTime<Utc>) -> bool {
+        let is_recent =
             |at: Option<DateTime<Utc>>| at.is_some_and(|at| now - at < REAUTHENTICATION_TTL);
-        counts(shown.confirmed_at)
+        is_recent(times.confirmed_at)
             || match self {
                 Self::Credentials => false,
-                Self::Team => counts(shown.signed_in_at),
+                Self::Team => is_recent(times.signed_in_at),
             }
     }
 }
@@ -45,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_counts_for_which_change_and_how_long() {
+    fn credentials_need_a_recent_confirmation_and_the_team_a_recent_sign_in() {
         let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         let ago = |seconds| Some(now - TimeDelta::seconds(seconds));
         let table = [
@@ -58,10 +59,10 @@ mod tests {
             (ago(3600), ago(600), [false, false]),
         ];
         for (signed_in_at, confirmed_at, expected) in table {
-            let shown = AuthenticationTimes { signed_in_at, confirmed_at };
-            let may = [SensitiveAction::Credentials, SensitiveAction::Team]
-                .map(|change| change.is_confirmed(shown, now));
-            assert_eq!(may, expected, "{shown:?}");
+            let times = AuthenticationTimes { signed_in_at, confirmed_at };
+            let confirmed = [SensitiveAction::Credentials, SensitiveAction::Team]
+                .map(|action| action.is_confirmed(times, now));
+            assert_eq!(confirmed, expected, "{times:?}");
         }
     }
 }

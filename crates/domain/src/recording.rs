@@ -1,13 +1,13 @@
-//! What is kept of what a session's browsers showed, and the film that is made of it.
+//! Recorded items of a session's browsers, and the recording that is assembled from them.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-/// How long the last picture is shown where nobody says when it was over.
-const TAIL: Duration = Duration::from_millis(500);
+/// How long the last frame is shown if the segment has no end.
+const LAST_FRAME_DURATION: Duration = Duration::from_millis(500);
 
-/// Something that was seen, and when.
+/// A recorded item and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedItem {
     pub at: DateTime<Utc>,
@@ -16,20 +16,21 @@ pub struct RecordedItem {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordedContent {
-    /// A picture as JPEG, with what is secret covered.
+    /// A redacted frame as JPEG.
     Picture(Vec<u8>),
-    /// The workflow came to the node of this name.
+    /// The workflow entered the node of this name.
     Node(String),
-    /// Nothing more comes of this browser.
+    /// The last item of a browser.
     End,
 }
 
-/// Pictures with their places in time.
+/// The frames and chapters of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// From when each picture is shown, in order; the first from the beginning.
+    /// The frames in order, each with the time from which it is shown; the first is shown from the
+    /// start.
     pub pictures: Vec<(Duration, Vec<u8>)>,
-    /// In order, one after the other, none of no length.
+    /// The chapters in order, without overlap, each longer than zero.
     pub chapters: Vec<Chapter>,
     pub length: Duration,
 }
@@ -42,34 +43,34 @@ pub struct Chapter {
 }
 
 impl Recording {
-    /// Puts reels together, one for each browser in their order: time between two browsers is left
-    /// out. `None` where there is no picture.
+    /// Joins segments, one per browser and in their order; the time between two browsers is
+    /// omitted. `None` if there is no frame.
     #[must_use]
-    pub fn of(reels: Vec<Vec<RecordedItem>>) -> Option<Self> {
-        let mut film = Self::default();
-        for reel in reels {
-            film.append(reel);
+    pub fn of(segments: Vec<Vec<RecordedItem>>) -> Option<Self> {
+        let mut recording = Self::default();
+        for segment in segments {
+            recording.append(segment);
         }
-        film.pictures.first_mut()?.0 = Duration::ZERO;
-        Some(film)
+        recording.pictures.first_mut()?.0 = Duration::ZERO;
+        Some(recording)
     }
 
-    fn append(&mut self, reel: Vec<RecordedItem>) {
-        let Some(begins) = reel.iter().map(|shot| shot.at).min() else { return };
+    fn append(&mut self, segment: Vec<RecordedItem>) {
+        let Some(start) = segment.iter().map(|item| item.at).min() else { return };
         let offset = self.length;
         let mut last = Duration::ZERO;
-        let mut ended = None;
+        let mut end = None;
         let mut nodes = vec![];
-        for RecordedItem { at, what } in reel {
-            // A clock that was set back moves nothing back.
-            last = last.max((at - begins).to_std().unwrap_or_default());
+        for RecordedItem { at, what } in segment {
+            // The times must not decrease, even if the clock was set back.
+            last = last.max((at - start).to_std().unwrap_or_default());
             match what {
                 RecordedContent::Picture(jpeg) => self.pictures.push((offset + last, jpeg)),
                 RecordedContent::Node(name) => nodes.push((offset + last, name)),
-                RecordedContent::End => ended = Some(offset + last),
+                RecordedContent::End => end = Some(offset + last),
             }
         }
-        self.length = ended.unwrap_or(offset + last + TAIL);
+        self.length = end.unwrap_or(offset + last + LAST_FRAME_DURATION);
         let ends = nodes.iter().skip(1).map(|(from, _)| *from).chain([self.length]);
         let ends: Vec<_> = ends.collect();
         let chapters =
@@ -89,7 +90,7 @@ mod tests {
         RecordedItem { at: noon + TimeDelta::milliseconds(millis), what }
     }
 
-    fn picture(name: u8) -> RecordedContent {
+    fn frame(name: u8) -> RecordedContent {
         RecordedContent::Picture(vec![name])
     }
 
@@ -102,41 +103,41 @@ mod tests {
     }
 
     #[test]
-    fn a_film_lasts_from_the_first_shot_to_the_end() {
-        let reel = vec![
+    fn a_recording_lasts_from_the_first_item_to_the_end() {
+        let segment = vec![
             at(0, node("open")),
-            at(120, picture(1)),
+            at(120, frame(1)),
             at(800, node("route")),
             at(800, node("login")),
-            at(900, picture(2)),
+            at(900, frame(2)),
             at(4000, RecordedContent::End),
         ];
-        let film = Recording::of(vec![reel]).unwrap();
-        assert_eq!(film.pictures, [(ms(0), vec![1]), (ms(900), vec![2])]);
-        assert_eq!(film.length, ms(4000));
+        let recording = Recording::of(vec![segment]).unwrap();
+        assert_eq!(recording.pictures, [(ms(0), vec![1]), (ms(900), vec![2])]);
+        assert_eq!(recording.length, ms(4000));
         let chapters: Vec<_> =
-            film.chapters.iter().map(|c| (c.name.as_str(), c.from, c.to)).collect();
+            recording.chapters.iter().map(|c| (c.name.as_str(), c.from, c.to)).collect();
         assert_eq!(chapters, [("open", ms(0), ms(800)), ("login", ms(800), ms(4000))]);
     }
 
     #[test]
-    fn the_reels_of_two_browsers_follow_one_another() {
-        let first = vec![at(0, picture(1)), at(1000, node("open"))];
-        let second = vec![at(90_000, picture(2)), at(92_000, RecordedContent::End)];
-        let film = Recording::of(vec![first, vec![], second]).unwrap();
-        assert_eq!(film.pictures, [(ms(0), vec![1]), (ms(1500), vec![2])]);
-        assert_eq!(film.length, ms(3500));
-        assert_eq!(film.chapters.len(), 1);
+    fn the_segments_of_two_browsers_follow_one_another() {
+        let first = vec![at(0, frame(1)), at(1000, node("open"))];
+        let second = vec![at(90_000, frame(2)), at(92_000, RecordedContent::End)];
+        let recording = Recording::of(vec![first, vec![], second]).unwrap();
+        assert_eq!(recording.pictures, [(ms(0), vec![1]), (ms(1500), vec![2])]);
+        assert_eq!(recording.length, ms(3500));
+        assert_eq!(recording.chapters.len(), 1);
     }
 
     #[test]
-    fn nothing_seen_is_no_film_and_time_never_runs_back() {
+    fn a_recording_needs_a_frame_and_its_times_never_decrease() {
         assert_eq!(Recording::of(vec![]), None);
         assert_eq!(
             Recording::of(vec![vec![at(0, node("open")), at(9, RecordedContent::End)]]),
             None
         );
-        let film = Recording::of(vec![vec![at(500, picture(1)), at(0, picture(2))]]).unwrap();
-        assert!(film.pictures.is_sorted_by_key(|(from, _)| *from));
+        let recording = Recording::of(vec![vec![at(500, frame(1)), at(0, frame(2))]]).unwrap();
+        assert!(recording.pictures.is_sorted_by_key(|(from, _)| *from));
     }
 }

@@ -1,30 +1,32 @@
-//! What somebody who is signed in has to do before anything else is open to them.
+//! The action that a signed-in user has to take before using the portal.
 
 use crate::account::Role;
 
+/// An action that a signed-in user has to take first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequiredAction {
-    /// To set up a second factor.
+    /// Set up a second factor.
     SecondFactor,
 }
 
-/// What decides on somebody's duty.
+/// The facts that decide on the required action of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccountStatus {
     pub role: Role,
     pub has_second_factor: bool,
-    /// Whether their team asks all of its people for a second factor.
+    /// Whether the user's team requires a second factor of all its members.
     pub team_needs_second_factor: bool,
-    /// Whether the deployment asks its operators for one.
+    /// Whether the deployment requires one of its operators.
     pub operators_need_second_factor: bool,
 }
 
 impl RequiredAction {
+    /// Returns the action that the status requires, if any.
     #[must_use]
-    pub fn of(standing: AccountStatus) -> Option<Self> {
-        let operator = standing.role == Role::Operator && standing.operators_need_second_factor;
-        let needed = standing.team_needs_second_factor || operator;
-        (needed && !standing.has_second_factor).then_some(Self::SecondFactor)
+    pub fn of(status: AccountStatus) -> Option<Self> {
+        let operator = status.role == Role::Operator && status.operators_need_second_factor;
+        let needed = status.team_needs_second_factor || operator;
+        (needed && !status.has_second_factor).then_some(Self::SecondFactor)
     }
 }
 
@@ -33,8 +35,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_to_set_up_a_second_factor() {
-        let duty = |role, has_second_factor, team, operators| {
+    fn a_second_factor_is_required_by_team_or_deployment() {
+        let required = |role, has_second_factor, team, operators| {
             RequiredAction::of(AccountStatus {
                 role,
                 has_second_factor,
@@ -42,16 +44,16 @@ mod tests {
                 operators_need_second_factor: operators,
             })
         };
-        let wanted = Some(RequiredAction::SecondFactor);
+        let second_factor = Some(RequiredAction::SecondFactor);
         for (role, team, operators, expected) in [
             (Role::Member, false, false, None),
-            (Role::Viewer, true, false, wanted),
+            (Role::Viewer, true, false, second_factor),
             (Role::Owner, false, true, None),
-            (Role::Operator, false, true, wanted),
-            (Role::Operator, true, false, wanted),
+            (Role::Operator, false, true, second_factor),
+            (Role::Operator, true, false, second_factor),
         ] {
-            assert_eq!(duty(role, false, team, operators), expected, "{role:?}");
-            assert_eq!(duty(role, true, team, operators), None, "{role:?}");
+            assert_eq!(required(role, false, team, operators), expected, "{role:?}");
+            assert_eq!(required(role, true, team, operators), None, "{role:?}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Text that must not be printed.
+//! A secret text that cannot be printed or serialized by accident.
 
-/// A secret in plain form, for as short as can be.
+/// A secret in plain form, which should be kept as briefly as possible.
 ///
-/// **Invariant:** no `Debug`, no `Display`, no `Serialize`: whoever wants the text has to
-/// [`expose`](Secret::expose) it, which a reviewer can search for.
+/// **Invariant:** no `Debug`, no `Display`, no `Serialize`: reading the text requires a call of
+/// [`expose`](Secret::expose), which a reviewer can search for.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 

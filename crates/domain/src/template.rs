@@ -1,29 +1,29 @@
-//! A team's own wording of the mail that brings a link, from a draft to being approved.
+//! Templates: a team's own text of the mail that brings an applicant their link, and its review.
 
 use std::{fmt, str::FromStr};
 
 use crate::language::Language;
 
-/// Templates of one team.
+/// The maximum number of templates of one team.
 pub const MAX_TEMPLATES: usize = 100;
 pub const MAX_TEMPLATE_NAME_CHARS: usize = 60;
 pub const MAX_SUBJECT_CHARS: usize = 150;
 pub const MAX_BODY_CHARS: usize = 10_000;
-/// Of the words in which one is rejected.
+/// The maximum length of the reason of a rejection.
 pub const MAX_REASON_CHARS: usize = 500;
-/// What each of them is for; partners see it as `type`.
+/// The kind of every template; partners see it as `type`.
 pub const KIND: &str = "SESSION_LINK";
 
-/// What a mail says, in the template language.
+/// The text of a mail, in the template language.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateText {
     pub language: Language,
     pub subject: String,
-    /// In Markdown.
+    /// The body in Markdown.
     pub body: String,
 }
 
-/// What a team writes down.
+/// A template as a team drafts it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     pub name: String,
@@ -31,8 +31,10 @@ pub struct Draft {
 }
 
 impl Draft {
+    /// Validates the parts of a draft.
+    ///
     /// # Errors
-    /// A part is empty, too long, or has control characters other than the body's line breaks.
+    /// A part is empty, too long, or has control characters other than line breaks in the body.
     pub fn new(
         name: &str,
         language: Language,
@@ -40,9 +42,9 @@ impl Draft {
         body: &str,
     ) -> Result<Self, InvalidDraft> {
         let (name, subject) = (name.trim(), subject.trim());
-        // As forms send them (HTML, section 4.10.22.4).
+        // Forms send line breaks as CRLF (HTML, section 4.10.22.4).
         let body = body.replace("\r\n", "\n");
-        let fits = |text: &str, longest| (1..=longest).contains(&text.chars().count());
+        let fits = |text: &str, max_chars| (1..=max_chars).contains(&text.chars().count());
         if !fits(name, MAX_TEMPLATE_NAME_CHARS) || name.contains(char::is_control) {
             return Err(InvalidDraft::Name);
         }
@@ -72,9 +74,9 @@ pub enum InvalidDraft {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TemplateStatus {
     Draft,
-    /// An operator is to read it.
+    /// Waits for the review of an operator.
     Submitted,
-    /// It can be used, and does not change any more.
+    /// Can be used, and no longer changes.
     Approved,
     Rejected,
 }
@@ -92,7 +94,7 @@ impl TemplateStatus {
         }
     }
 
-    /// Whether its team may write in it.
+    /// Returns whether the team may edit the template.
     #[must_use]
     pub const fn is_open(self) -> bool {
         match self {
@@ -120,18 +122,18 @@ impl FromStr for TemplateStatus {
 #[error("a template is DRAFT, SUBMITTED, APPROVED or REJECTED")]
 pub struct UnknownTemplateStatus;
 
-/// What is done with a template as it is.
+/// A step of the review of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewStep {
     Submit,
-    /// Its team takes it back before it was read.
+    /// The team takes the template back before it is reviewed.
     Withdraw,
     Approve,
     Reject,
 }
 
 impl ReviewStep {
-    /// From which status it can be done.
+    /// Returns the statuses in which the step is allowed.
     #[must_use]
     pub const fn from(self) -> &'static [TemplateStatus] {
         match self {
@@ -140,6 +142,7 @@ impl ReviewStep {
         }
     }
 
+    /// Returns the status after the step.
     #[must_use]
     pub const fn to(self) -> TemplateStatus {
         match self {
@@ -150,7 +153,7 @@ impl ReviewStep {
         }
     }
 
-    /// What the audit log calls it.
+    /// Returns the name of the step in the audit log.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -167,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_draft_has_bounds() {
+    fn the_parts_of_a_draft_are_bounded() {
         let new = |name: &str, subject: &str, body: &str| {
             Draft::new(name, Language::ENGLISH, subject, body).map(|draft| draft.wording.body)
         };
@@ -186,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_approved_stays_as_it_is() {
+    fn an_approved_template_does_not_change() {
         for step in
             [ReviewStep::Submit, ReviewStep::Withdraw, ReviewStep::Approve, ReviewStep::Reject]
         {

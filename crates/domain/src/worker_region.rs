@@ -1,4 +1,4 @@
-//! Where a remote browser runs, and which such place is closest to a country.
+//! The regions in which remote browsers run, and the region closest to a country.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,13 +16,13 @@ pub enum WorkerRegion {
     EuropeWest,
 }
 
-/// Countries of Asia and Oceania that are nearer to `asia-south` than to `europe-west`.
+/// Countries, mainly in Asia and Oceania, that are closer to `asia-south` than to `europe-west`.
 const ASIA_SOUTH: &str = "AE AF AU BD BH BN BT CC CN CX FJ FM GU HK ID IN IO IR JP KG KH KI KP KR \
      KW KZ LA LK MH MM MN MO MP MV MY NC NF NP NR NU NZ OM PG PH PK PW QA SA SB SG TH TJ TK TL \
      TM TV TW UZ VN VU WF YE KM MG MU RE SC";
-/// Countries nearer to the west coast of North America.
+/// Countries closer to the west coast of North America.
 const US_WEST: &str = "AS CK PF PN WS TO MX UM";
-/// The rest of the Americas.
+/// The remaining countries of the Americas.
 const US_EAST: &str = "AG AI AR AW BB BL BM BO BQ BR BS CA CL CO CR CU CW DM DO EC FK GD GF GP GT \
      GY HN HT JM KN KY LC MF MQ MS NI PA PE PM PR PY SR SV SX TC TT UY VC VE VG VI BZ GS";
 
@@ -46,17 +46,17 @@ impl WorkerRegion {
         Self::ALL.iter().copied().find(|region| region.as_str() == name)
     }
 
-    /// The region closest to a country, by its ISO 3166-1 alpha-2 code in upper case.
+    /// Returns the region closest to a country, given as an ISO 3166-1 alpha-2 code in upper case.
     #[must_use]
     pub fn closest_to(country: &str) -> Self {
-        let lists = |codes: &str| codes.split_whitespace().any(|code| code == country);
+        let is_in = |codes: &str| codes.split_whitespace().any(|code| code == country);
         if country == "US" {
             Self::UsCentral
-        } else if lists(US_EAST) {
+        } else if is_in(US_EAST) {
             Self::UsEast
-        } else if lists(US_WEST) {
+        } else if is_in(US_WEST) {
             Self::UsWest
-        } else if lists(ASIA_SOUTH) {
+        } else if is_in(ASIA_SOUTH) {
             Self::AsiaSouth
         } else {
             Self::EuropeWest
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_country_is_served_from_nearby() {
+    fn a_country_is_served_from_the_closest_region() {
         let table = [
             ("US", WorkerRegion::UsCentral),
             ("BR", WorkerRegion::UsEast),

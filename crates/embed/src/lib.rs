@@ -1,14 +1,15 @@
-//! The page in the iframe, carried in the binary: plain JavaScript modules, no build step.
+//! The embed page, which is shown in an iframe and included in the binary: plain JavaScript modules
+//! without a build step.
 
-mod mails;
+mod unsubscribe;
 
 use std::{fmt::Write as _, sync::LazyLock};
 
 use sha2::{Digest as _, Sha256};
 
-pub use self::mails::{Mails, mails_page};
+pub use self::unsubscribe::{UnsubscribePage, unsubscribe_page};
 
-/// A file of the page.
+/// A file that the page loads.
 #[derive(Debug, Clone, Copy)]
 pub struct Asset {
     pub content_type: &'static str,
@@ -54,7 +55,7 @@ static BUILD: LazyLock<String> = LazyLock::new(|| {
 static PAGE: LazyLock<String> =
     LazyLock::new(|| include_str!("../web/page.html").replace("{build}", &BUILD));
 
-/// A name for the content of all assets, so that browsers may keep them for ever.
+/// Returns a hash of all assets, which is part of their URLs, so that browsers can cache them forever.
 #[must_use]
 pub fn build() -> &'static str {
     &BUILD
@@ -63,13 +64,13 @@ pub fn build() -> &'static str {
 static WATCH_PAGE: LazyLock<String> =
     LazyLock::new(|| include_str!("../web/watch.html").replace("{build}", &BUILD));
 
-/// The page of those who watch a session and do not act.
+/// Returns the page of observers of a session.
 #[must_use]
 pub fn watch_page() -> &'static str {
     &WATCH_PAGE
 }
 
-/// The module that shows a session in a partner's page, and its types.
+/// Returns the module that embeds a session in a partner's page, and its type declarations.
 #[must_use]
 pub const fn module() -> (Asset, Asset) {
     let types = "text/plain; charset=utf-8";
@@ -79,50 +80,51 @@ pub const fn module() -> (Asset, Asset) {
     )
 }
 
-/// What the page is like for one applicant.
+/// The appearance of the page for one applicant.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Guise<'a> {
-    /// BCP 47; none: what the browser asks for.
+pub struct EmbedAppearance<'a> {
+    /// A BCP 47 tag; `None` for the language of the browser.
     pub language: Option<&'a str>,
     pub name: Option<&'a str>,
-    /// Of buttons, as CSS has it.
+    /// The CSS colour of buttons.
     pub colour: Option<&'a str>,
-    /// Where the logo is.
+    /// The URL of the logo.
     pub logo: Option<&'a str>,
 }
 
-/// The page itself.
+/// Renders the page.
 #[must_use]
-pub fn page(guise: &Guise<'_>) -> String {
+pub fn page(appearance: &EmbedAppearance<'_>) -> String {
     let data = |name: &str, value: Option<&str>| {
-        value.map(|value| format!(" data-{name}=\"{}\"", escaped(value))).unwrap_or_default()
+        value.map(|value| format!(" data-{name}=\"{}\"", escape(value))).unwrap_or_default()
     };
-    let name = escaped(guise.name.unwrap_or_default());
-    // The name says it all to who does not see the logo.
-    let logo = guise.logo.map(|at| format!("<img src=\"{}\" alt=\"\">", escaped(at)));
-    let root = data("language", guise.language) + &data("colour", guise.colour);
+    let name = escape(appearance.name.unwrap_or_default());
+    // The logo needs no alternative text, because the name follows it.
+    let logo = appearance.logo.map(|url| format!("<img src=\"{}\" alt=\"\">", escape(url)));
+    let root = data("language", appearance.language) + &data("colour", appearance.colour);
     PAGE.replace("{root}", &root).replace("{brand}", &(logo.unwrap_or_default() + &name))
 }
 
-/// Text as HTML has it, in attributes too.
-fn escaped(text: &str) -> String {
-    let mut safe = String::new();
-    for letter in text.chars() {
-        match letter {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            other => safe.push(other),
+/// Escapes text for HTML, including attributes.
+fn escape(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
         }
     }
-    safe
+    escaped
 }
 
+/// Returns the asset of this name.
 #[must_use]
 pub fn asset(name: &str) -> Option<Asset> {
-    ASSETS.iter().find(|(known, _)| *known == name).map(|(_, asset)| *asset)
+    ASSETS.iter().find(|(asset, _)| *asset == name).map(|(_, asset)| *asset)
 }
 
 #[cfg(test)]
@@ -133,10 +135,9 @@ mod tests {
 
     use super::*;
 
-    /// The most an applicant's browser fetches, in bytes as sent: assets with gzip, the page as
-    /// it is.
+    /// Bytes that an applicant's browser downloads: assets with gzip, the page without.
     const MAX_SENT_BYTES: usize = 40_000;
-    /// The largest logo of a team, which is fetched with the page.
+    /// Bytes of the largest logo of a team, which is downloaded with the page.
     const MAX_LOGO_BYTES: usize = 8000;
 
     fn gzipped(asset: &Asset) -> usize {
@@ -146,15 +147,15 @@ mod tests {
     }
 
     #[test]
-    fn a_guise_is_text_and_no_markup() {
-        let odd = "<b>\"' {brand}{root}&amp;";
-        let guise = Guise {
+    fn values_of_the_appearance_are_escaped() {
+        let hostile = "<b>\"' {brand}{root}&amp;";
+        let appearance = EmbedAppearance {
             language: Some("de"),
-            name: Some(odd),
+            name: Some(hostile),
             colour: Some("#123456"),
-            logo: Some(odd),
+            logo: Some(hostile),
         };
-        let page = page(&guise);
+        let page = page(&appearance);
         assert!(page.contains("<html lang=\"en\" data-language=\"de\" data-colour=\"#123456\">"));
         assert!(!page.contains("<b>"), "{page}");
         assert!(
@@ -164,14 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn the_page_is_light() {
+    fn the_page_is_within_its_size_budget() {
         let languages = ASSETS.iter().filter(|(name, _)| name.starts_with("words/"));
         let language = languages.map(|(_, asset)| gzipped(asset)).max().unwrap_or_default();
         let others = ASSETS.iter().filter(|(name, _)| {
             !name.starts_with("words/") && *name != "watch.js" || *name == "words/en.js"
         });
         let others: usize = others.map(|(_, asset)| gzipped(asset)).sum();
-        let all = page(&Guise::default()).len() + others + language + MAX_LOGO_BYTES;
+        let all = page(&EmbedAppearance::default()).len() + others + language + MAX_LOGO_BYTES;
         println!("the embed page is {all} bytes in all");
         assert!(all < MAX_SENT_BYTES, "{all} bytes");
         let (module, _) = module();

@@ -1,17 +1,17 @@
-// The secret by which the service knows this device again: random, one for each session, kept by
-// the browser and sent to the service alone. Where a frame may keep nothing (storage is blocked),
-// it lasts as long as the page.
+// The secret by which the service recognizes this device: random, one per session, stored by the
+// browser and sent to the service only. If the frame has no storage (it is blocked), it lasts as long
+// as the page.
 
 const session = location.pathname.split('/').pop() ?? '';
 const NAME = `avouch-device-${session}`;
 const BYTES = 32;
 const FORM = /^[A-Za-z0-9_-]{43}$/;
-/** Longer than sessions live. */
+/** Longer than the lifetime of sessions. */
 const COOKIE_SECONDS = 86_400;
 
 let secret = '';
 
-/** @template T @param {() => T} action @returns {T | null} null where the browser does not allow it */
+/** @template T @param {() => T} action @returns {T | null} null if the browser does not allow it */
 function allowed(action) {
   try {
     return action();
@@ -26,12 +26,12 @@ function kept() {
   return places.map((place) => allowed(place) ?? '').find((text) => FORM.test(text));
 }
 
-/** A cookie of the top-level site's partition (CHIPS), for browsers that keep no storage for frames. @param {string} value @param {number} seconds */
+/** A cookie of the top-level site's partition (CHIPS), for browsers without storage for frames. @param {string} value @param {number} seconds */
 function cookie(value, seconds) {
   document.cookie = `${NAME}=${value}; Path=${location.pathname}; Max-Age=${seconds}; SameSite=None; Secure; Partitioned`;
 }
 
-/** This device's secret for the session; made at the first call. */
+/** Returns this device's secret for the session, created by the first call. */
 export function deviceSecret() {
   secret ||= kept() ?? '';
   if (!secret) {
@@ -43,13 +43,13 @@ export function deviceSecret() {
   return secret;
 }
 
-/** Forgets the secret once the session is over. */
+/** Deletes the secret when the session is over. */
 export function forgetDevice() {
   allowed(() => localStorage.removeItem(NAME));
   allowed(() => cookie('', 0));
 }
 
-/** Takes the code by which this device may join out of the address, so that it is in no history. */
+/** Removes the join code of this device from the URL, so that it is not in the history. */
 export function joinCode() {
   const fragment = new URLSearchParams(location.hash.slice(1));
   const code = fragment.get('code');

@@ -1,4 +1,4 @@
-// More than one device: a code to go on elsewhere, a guest who asks to join, and being that guest.
+// Several devices: the code to continue on another one, a guest's request to join, and the guest's side.
 
 import { words } from './words.js';
 
@@ -15,7 +15,7 @@ function element(id) {
 const handover = /** @type {HTMLDialogElement} */ (element('handover'));
 const admit = /** @type {HTMLDialogElement} */ (element('admit'));
 
-/** Shows a code that opens the session elsewhere. @param {import('./link.js').Code} code */
+/** Shows a code that opens the session on another device. @param {import('./link.js').Code} code */
 export function showCode({ size, path, code }) {
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('viewBox', `-4 -4 ${size + 8} ${size + 8}`);
@@ -29,7 +29,7 @@ export function showCode({ size, path, code }) {
   if (!handover.open) handover.showModal();
 }
 
-/** The guest who is asked about. @type {number | null} */
+/** The guest whose request is shown. @type {number | null} */
 let asking = null;
 
 /** Asks whether a guest may join. @param {number | null} guest @param {Send} send */
@@ -45,7 +45,7 @@ export function askAbout(guest, send) {
   admit.showModal();
 }
 
-/** Closes what is open of all this. */
+/** Closes the dialogs of this module. */
 export function quiet() {
   admit.onclose = null;
   for (const dialog of [admit, handover]) dialog.close();

@@ -3,33 +3,33 @@ export type Status =
   | 'CREATED' | 'INITIALIZING' | 'READY' | 'CONNECTED' | 'LOADING_TREE' | 'RUNNING' | 'AWAITING_USER'
   | 'COLLECTING_DATA' | 'VERIFYING' | 'COMPLETED' | 'PARTIAL_COMPLETE' | 'ERROR' | 'CANCELLED' | 'TERMINATED';
 
-/** What a page learns of a session: never what the applicant wrote, nor what was collected. */
+/** The state of a session as reported to a page: never the applicant's input or collected values. */
 export interface News {
   readonly sessionId: string;
   readonly status: Status;
-  /** 0 to 100, never falls. */
+  /** 0 to 100, never decreases. */
   readonly progress: number;
 }
 
 export interface Options {
-  /** What screen readers call the frame. */
+  /** The title of the frame for screen readers. */
   title?: string;
-  /** Pixels. As a rule the frame fits its place: 480 to 900 pixels, nine tenths of the window at most. */
+  /** Pixels. By default the frame fits its container: 480 to 900 pixels, nine tenths of the window at most. */
   height?: number;
 }
 
 export interface Embed {
   readonly frame: HTMLIFrameElement;
-  /** Tells of each change, or of the end once. Answers a function that stops it. */
+  /** Calls the listener on each change, or once at the end. Returns a function that removes it. */
   on(type: 'status' | 'ended', listener: (news: News) => void): () => void;
-  /** Takes the frame away. The session goes on until its time is over, or you end it. */
+  /** Removes the frame. The session continues until it expires or you terminate it. */
   destroy(): void;
 }
 
 /**
- * Shows a session.
+ * Embeds a session.
  * @param target an element or a selector
- * @param embedUrl as the API gave it
- * @throws TypeError where there is no such element, or `embedUrl` is none
+ * @param embedUrl as returned by the API
+ * @throws TypeError if there is no such element, or `embedUrl` is not a URL
  */
 export function mount(target: Element | string, embedUrl: string, options?: Options): Embed;

@@ -1,5 +1,5 @@
-// Shows an Avouch session in a page of yours: import { mount } from '{PUBLIC_URL}/embed.js'.
-// Types are in embed.d.ts beside it.
+// Embeds an Avouch session in your page: import { mount } from '{PUBLIC_URL}/embed.js'.
+// The types are in embed.d.ts in the same place.
 
 const SHORTEST = 480;
 const TALLEST = 900;
@@ -9,7 +9,7 @@ export function mount(target, embedUrl, { title = 'Verify your account', height 
   if (!(place instanceof Element)) throw new TypeError('mount: there is no such element');
   const url = new URL(embedUrl);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new TypeError('mount: no embedUrl');
-  // Where our messages may be delivered; a page that is not there gets none.
+  // The target origin of our messages; a page of another origin receives none.
   url.hash = new URLSearchParams({ parent: location.origin }).toString();
   const sessionId = url.pathname.split('/').pop();
 

@@ -1,4 +1,4 @@
-// The WebSocket to the service: reconnects with back-off until there is nothing more to come.
+// The WebSocket to the service: reconnects with back-off until the session has ended.
 
 /**
  * @typedef {{ number: number, kind: string, text: string, left: number, share: [string, string][], witnessed: boolean }} Prompt
@@ -30,15 +30,15 @@ export class Link {
   /** @type {WebSocket | null} */ #socket = null;
   #wait = 250;
   #over = false;
-  /** Whether the connection ends to begin anew, as one of the session's devices. */
+  /** Whether the connection is closed in order to reconnect as one of the session's devices. */
   #admitted = false;
-  /** What stands before the numbers of a tile, and where in it the tile's size belongs. */
+  /** The JPEG header of tiles, and the offset of the tile's size in it. */
   #head = new Uint8Array();
   #sizeAt = 0;
 
   /**
    * @param {string} url
-   * @param {() => object} hello what to say first
+   * @param {() => object} hello returns the first message
    * @param {Listener} listener
    */
   constructor(url, hello, listener) {
@@ -91,7 +91,7 @@ export class Link {
       this.#admitted = true;
     } else if (message.t === 'elsewhere') {
       this.#over = true;
-      // Two processes that name each other must not send us round for ever.
+      // Two processes that redirect to each other must not cause an endless loop.
       if (message.url === location.origin + location.pathname + location.search) this.listener.ended('refused');
       else location.replace(message.url + location.hash);
     } else if (message.t === 'covered') {

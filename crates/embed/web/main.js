@@ -1,5 +1,5 @@
-// Starts by itself in an iframe; opened as a page of its own it asks first, since mail scanners
-// open links too.
+// Starts automatically in an iframe; as a top-level page it asks first, since mail scanners open
+// links too.
 
 import { deviceSecret, forgetDevice, joinCode } from './device.js';
 import { askAbout, quiet, showCode, showGuest } from './devices.js';
@@ -61,7 +61,7 @@ const screen = new Screen(view.screen, send);
 const writer = new Writer(view.writer, view.picker, screen, send);
 new Pointer(screen, send, { down: () => writer.focus(), tap: (at) => writer.tap(at) });
 
-/** The page around this one, as it says itself: a message to another origin is not delivered. */
+/** The origin of the embedding page, as it states: a message to another origin is not delivered. */
 const parent = origin(new URLSearchParams(location.hash.slice(1)).get('parent') ?? around());
 const session = location.pathname.split('/').pop();
 let told = '';
@@ -72,12 +72,12 @@ function around() {
   return document.referrer;
 }
 
-/** The origin of an address; of anything else, like a star for everybody, nothing. @param {string} address */
+/** Returns the origin of a URL; nothing for other values, such as `*` for any origin. @param {string} address */
 function origin(address) {
   return URL.canParse(address) ? new URL(address).origin : '';
 }
 
-/** Tells the page around how the session stands, and nothing else. @param {import('./link.js').State} state */
+/** Notifies the embedding page of the state of the session, and of nothing else. @param {import('./link.js').State} state */
 function tell({ status, progress, outcome }) {
   if (window.top === window || !parent.startsWith('http') || told === `${status} ${progress}`) return;
   told = `${status} ${progress}`;
@@ -86,7 +86,7 @@ function tell({ status, progress, outcome }) {
   }
 }
 
-/** How much room there is for the remote page. */
+/** Returns the size that is available for the remote page. */
 function room() {
   const stage = document.querySelector('main');
   return [Math.round(stage?.clientWidth ?? innerWidth), Math.round(stage?.clientHeight ?? innerHeight)];
@@ -109,7 +109,7 @@ function hello() {
   };
 }
 
-// A window that is drawn larger says so many times; a line more in the header is no other room.
+// Resizing a window fires many events, and another line in the header does not change the size.
 new ResizeObserver(() => {
   clearTimeout(resizing);
   resizing = setTimeout(() => {

@@ -1,8 +1,8 @@
-// Mouse, pen, wheel and fingers on the screen.
+// Mouse, pen, wheel and touch input on the screen.
 
 /** @typedef {import('./screen.js').Screen} Screen */
 
-/** Whether fingers are what this device is used with. */
+/** Whether touch is the primary input of this device. */
 export const touch = matchMedia('(pointer: coarse)').matches;
 
 export class Pointer {
@@ -45,7 +45,7 @@ export class Pointer {
       }
       const place = screen.place(event);
       this.#lift(event, 'end');
-      // In the applicant's own gesture: only then does a phone show its keyboard.
+      // Within the user's gesture: only then does a phone show its keyboard.
       listener.tap(place);
     });
     canvas.addEventListener('pointercancel', (event) => {
@@ -57,7 +57,7 @@ export class Pointer {
 
   /** @param {PointerEvent} event */
   #finger(event) {
-    // Names of fingers are small numbers over there.
+    // Touch identifiers are small numbers in the remote browser.
     const taken = new Set([...this.#fingers.values()].map((finger) => finger.id));
     const free = [0, 1, 2, 3, 4].find((id) => !taken.has(id)) ?? 4;
     const id = this.#fingers.get(event.pointerId)?.id ?? free;
@@ -76,7 +76,7 @@ export class Pointer {
     this.send({ t: 'touch', k, points: [...this.#fingers.values()], modifiers: modifiers(event) });
   }
 
-  /** Movements are sent once for each picture of this screen. @param {PointerEvent | WheelEvent} event */
+  /** Movements are sent once per animation frame. @param {PointerEvent | WheelEvent} event */
   #soon(event) {
     if (this.#due) return;
     this.#due = true;
@@ -117,7 +117,7 @@ export class Pointer {
   /** @param {WheelEvent} event */
   #wheel(event) {
     event.preventDefault();
-    // Our own page is what Control and the wheel would zoom.
+    // Control and the wheel would zoom our own page.
     if (event.ctrlKey) return;
     const scale = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : event.deltaMode === WheelEvent.DOM_DELTA_PAGE ? this.screen.page.height : 1;
     this.#turned.dx += event.deltaX * scale;
@@ -128,9 +128,9 @@ export class Pointer {
 
 /** @param {MouseEvent | KeyboardEvent} event */
 export function modifiers(event) {
-  // AltGr is Control and Alt to Windows, but what it writes is no command.
+  // Windows reports AltGr as Control and Alt, but the characters it writes are not commands.
   if (event.getModifierState('AltGraph')) return event.shiftKey ? 8 : 0;
-  // Command is to a Mac what Control is over there.
+  // Command on a Mac corresponds to Control in the remote browser.
   const control = mac ? event.metaKey || event.ctrlKey : event.ctrlKey;
   return (event.altKey ? 1 : 0) | (control ? 2 : 0) | (!mac && event.metaKey ? 4 : 0) | (event.shiftKey ? 8 : 0);
 }

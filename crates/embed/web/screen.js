@@ -1,4 +1,4 @@
-// The canvas: draws the remote page, and knows where on it something is.
+// The canvas: draws the remote page, and converts coordinates.
 
 /** @typedef {import('./link.js').Picture} Picture */
 /** @typedef {ImageBitmap | VideoFrame} Image */
@@ -6,8 +6,8 @@
 const type = 'image/jpeg';
 
 /**
- * A Blob is read by way of the browser's main process, which takes as long as decoding does; what
- * does without is for secure pages of newer browsers alone.
+ * Decodes a JPEG. A Blob is read through the browser's main process, which takes as long as decoding;
+ * `ImageDecoder` avoids that but exists only in secure contexts of newer browsers.
  * @type {(data: Uint8Array<ArrayBuffer>) => Promise<Image>}
  */
 const decode = 'ImageDecoder' in globalThis
@@ -37,7 +37,8 @@ export class Screen {
   }
 
   /**
-   * Pictures are decoded side by side and drawn one after another: each builds on the one before.
+   * Draws a frame. Frames are decoded in parallel and drawn in order, because each builds on the
+   * previous one.
    * @param {Picture} picture
    */
   draw(picture) {
@@ -53,14 +54,14 @@ export class Screen {
     });
   }
 
-  /** Takes the picture away for good: one that is still being decoded does not come back. */
+  /** Clears the canvas for good: a frame that is still being decoded is not drawn. */
   clear() {
     this.over = true;
     this.context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     this.canvas.width = this.canvas.width;
   }
 
-  /** CSS pixels of the remote page. */
+  /** The size of the remote page in CSS pixels. */
   get page() {
     const { canvas } = this;
     return {
@@ -70,7 +71,7 @@ export class Screen {
   }
 
   /**
-   * Where on the remote page an event happened.
+   * Returns the position of an event on the remote page.
    * @param {{ clientX: number, clientY: number }} event
    */
   place(event) {
@@ -83,7 +84,7 @@ export class Screen {
   }
 
   /**
-   * Where in our own page something of the remote page is.
+   * Returns the position of a rectangle of the remote page in our own page.
    * @param {[number, number, number, number]} place
    */
   box([x, y, width, height]) {
@@ -105,7 +106,7 @@ export class Screen {
       canvas.width = width;
       canvas.height = height;
     }
-    // Two pixels for one look sharp only at half their size.
+    // Frames of scale 2 look sharp only at half their size.
     canvas.style.setProperty('--width', `${picture.page[0]}px`);
     canvas.style.setProperty('--ratio', String(picture.page[0] / picture.page[1]));
     canvas.dataset.width = String(picture.page[0]);

@@ -1,4 +1,4 @@
-// All of the page but the picture: where it is, what is expected, consent, the outcome.
+// The page except the frames: the origin, instructions, consent, the outcome.
 
 import { touch } from './pointer.js';
 import { reason, words } from './words.js';
@@ -20,7 +20,7 @@ const TITLES = {
   CANCELLED: 'cancelled',
   TERMINATED: 'ended',
 };
-/** How long before a step's end the applicant is told of it. */
+/** The time before the deadline of a step at which the applicant is warned. */
 const WARNING = 60_000;
 
 const WAITING = new Set(['CREATED', 'INITIALIZING', 'READY', 'CONNECTED', 'LOADING_TREE']);
@@ -34,7 +34,7 @@ export class View {
   #asked = 0;
   #refused = 0;
   #at = '';
-  /** The number of the prompt that is shown. */
+  /** The number of the current prompt. */
   prompt = 0;
 
   /** @param {State} state */
@@ -58,20 +58,20 @@ export class View {
     } else if (WAITING.has(state.status)) {
       this.note(state.platform, state.place === null ? words.starting : `${words.full} ${words.place.replace('{number}', String(state.place))}`);
     } else if (state.status === 'VERIFYING') {
-      // Neither the remote page nor the applicant is needed any more.
+      // Neither the remote page nor input is needed any more.
       this.screen.hidden = true;
       this.note(state.platform, words.certifying);
     } else {
       element('note').hidden = true;
       this.screen.hidden = false;
     }
-    // A phone has no use for a code that opens the page on a phone.
+    // A code that opens the page on a phone is useless on a phone.
     element('phone').hidden = touch || this.screen.hidden || Boolean(consent);
   }
 
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #warning;
 
-  /** Says when little time is left for what the applicant is to do. @param {number | undefined} left milliseconds */
+  /** Warns when little time is left for the current step. @param {number | undefined} left milliseconds */
   #warn(left) {
     clearTimeout(this.#warning);
     if (left === undefined) return;
@@ -129,7 +129,7 @@ export class View {
 
   /** @param {string} origin */
   at(origin) {
-    // The host alone, its end always in sight: that is what tells sites apart.
+    // Only the host, with its end always visible, because that identifies the site.
     const host = origin.replace(/^https?:\/\//, '');
     this.#at = host;
     this.host.title = words.site;
@@ -160,7 +160,7 @@ export class View {
     };
   }
 
-  /** Another place took over; this one can take it back. @param {() => void} again */
+  /** Another page took over; this one can take the session back. @param {() => void} again */
   replaced(again) {
     this.finish(words.replaced, words.replacedText);
     this.#offer(words.here, again);
@@ -224,7 +224,7 @@ export class View {
     return outcome.shared.length ? words.doneText : words.endedText;
   }
 
-  /** Nothing waits any longer. */
+  /** Closes all dialogs and cancels the warning. */
   #quiet() {
     clearTimeout(this.#warning);
     for (const name of ['ask', 'handover', 'admit']) /** @type {HTMLDialogElement} */ (element(name)).close();
@@ -232,7 +232,7 @@ export class View {
   }
 }
 
-/** Says whether a shared value is proved. @param {boolean} attested */
+/** Returns a label that shows whether a shared value is attested. @param {boolean} attested */
 function proof(attested) {
   const mark = document.createElement('small');
   mark.className = attested ? 'attested' : 'unattested';

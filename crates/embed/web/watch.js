@@ -1,4 +1,4 @@
-// Shows a session to somebody who only watches.
+// Shows a session to an observer.
 
 import { Link } from './link.js';
 import { Screen } from './screen.js';

@@ -1,4 +1,4 @@
-// What the page says, in the applicant's own language where we have it, else in English.
+// The texts of the page, in the applicant's language if it is available, or else in English.
 
 import english from './words/en.js';
 
@@ -10,10 +10,10 @@ const RIGHT_TO_LEFT = new Set(['ar']);
 /** @type {Words} */
 export let words = english;
 
-/** The languages to address the applicant in: the one that they were written to in, and their browser's. */
+/** The applicant's languages: that of the notification, and those of the browser. */
 export const languages = [document.documentElement.dataset.language ?? [], ...navigator.languages].flat();
 
-/** Finds the first of them that we have, and has the page speak it. */
+/** Selects the first available language, and applies it to the page. */
 export async function speak() {
   const wanted = languages.map((tag) => tag.toLowerCase().split('-')[0] ?? '');
   const language = wanted.find((tag) => tag === 'en' || KNOWN.has(tag)) ?? 'en';
@@ -38,7 +38,7 @@ function word(element, kind) {
   return String(words[/** @type {keyof Words} */ (name)] ?? '');
 }
 
-/** Codes that are told in the words of another. */
+/** Codes with the same text as another one. */
 const ALIKE = /** @type {Record<string, string>} */ ({
   CAPTCHA_TIMEOUT: 'USER_INPUT_TIMEOUT',
   PLATFORM_RATE_LIMITED: 'PLATFORM_UNAVAILABLE',
@@ -50,7 +50,7 @@ const ALIKE = /** @type {Record<string, string>} */ ({
 });
 
 /**
- * Why it ended, in the applicant's language.
+ * Returns the reason for the end, in the applicant's language.
  * @param {string} code
  * @param {string} english
  */

@@ -1,6 +1,5 @@
-// A field of our own over the remote one that has the focus: the phone's keyboard, input methods,
-// paste and codes from messages know it for what it is. What is written goes on at once and never
-// stays.
+// A local input field over the focused remote one, so that the phone's keyboard, input methods, paste
+// and codes from messages work. Its text is sent on immediately and never kept.
 
 import { mac, modifiers, touch } from './pointer.js';
 
@@ -9,9 +8,9 @@ import { mac, modifiers, touch } from './pointer.js';
  * @typedef {[place: [number, number, number, number], kind: string, mode: string, complete: string]} Field
  */
 
-/** Characters that are pasted at once. */
+/** Characters of one paste. */
 const LONGEST = 10_000;
-/** Something to delete, so that a phone's keyboard tells of it. */
+/** A character to delete, so that a phone's keyboard reports deletions. */
 const NOTHING = '\u200b';
 const PICKED = new Set(['date', 'time', 'datetime-local', 'month', 'week']);
 const TYPES = new Set(['email', 'number', 'password', 'search', 'tel', 'text', 'url']);
@@ -45,13 +44,13 @@ export class Writer {
     visualViewport?.addEventListener('resize', () => this.#uncover());
   }
 
-  /** Takes the keys. */
+  /** Focuses the local field. */
   focus() {
     this.field.focus({ preventScroll: true });
   }
 
   /**
-   * What can be written in over there, and which of it has the focus.
+   * Updates the editable fields of the remote page, and the focused one.
    * @param {Field[]} fields
    * @param {number | null} focused
    */
@@ -65,7 +64,7 @@ export class Writer {
     else if (document.activeElement === this.field) this.field.blur();
   }
 
-  /** A finger was lifted here. @param {{ x: number, y: number }} at */
+  /** Handles the end of a touch. @param {{ x: number, y: number }} at */
   tap({ x, y }) {
     const hit = this.#fields.find(([[left, top, width, height]]) => x >= left && y >= top && x <= left + width && y <= top + height);
     if (!hit) return;
@@ -77,7 +76,7 @@ export class Writer {
   #become(field) {
     const [, kind, mode, complete] = field ?? [[0, 0, 0, 0], 'text', 'none', 'off'];
     const type = TYPES.has(kind) ? kind : 'text';
-    // A number's own field would not hold what is only half a number.
+    // A numeric field would not accept an incomplete number.
     this.field.type = type === 'number' ? 'text' : type;
     this.field.inputMode = field ? mode || (type === 'number' ? 'decimal' : '') : touch ? 'none' : '';
     this.field.autocomplete = complete === 'one-time-code' ? complete : 'off';
@@ -99,7 +98,7 @@ export class Writer {
     }
   }
 
-  /** Moves the page up where the phone's keyboard covers the field. */
+  /** Moves the page up if the phone's keyboard covers the field. */
   #uncover() {
     const stage = this.screen.canvas.parentElement;
     const seen = visualViewport;
@@ -123,14 +122,14 @@ export class Writer {
 
   #listen() {
     const { field, picker } = this;
-    // Scripts send keys to the screen itself, which partners know as what takes input.
+    // Scripts send keys to the screen itself, which partners know as the input element.
     for (const target of /** @type {HTMLElement[]} */ ([field, this.screen.canvas])) {
       target.addEventListener('keydown', (event) => this.#key(true, event));
       target.addEventListener('keyup', (event) => this.#key(false, event));
     }
     field.addEventListener('beforeinput', (event) => this.#before(event));
     field.addEventListener('input', (event) => {
-      // Filled in by the device itself, as a code from a message is.
+      // Filled in by the device, such as a code from a message.
       if (this.#composing || /** @type {InputEvent} */ (event).isComposing) return;
       this.#text(field.value);
       this.#empty();
@@ -143,7 +142,7 @@ export class Writer {
       this.#composing = false;
       if (event.data) this.#text(event.data);
       else this.send({ t: 'compose', text: '' });
-      // The keyboard is still at it: changing the field now would confuse it.
+      // The keyboard is still handling the event: changing the field now would confuse it.
       setTimeout(() => { if (!this.#composing) this.#empty(); });
     });
     field.addEventListener('paste', (event) => {
@@ -157,7 +156,7 @@ export class Writer {
       picker.value = '';
       this.focus();
     });
-    // Who comes by the Tab key writes too.
+    // Focus by the Tab key enables writing as well.
     this.screen.canvas.addEventListener('focus', () => this.focus());
   }
 
@@ -185,20 +184,20 @@ export class Writer {
    */
   #key(down, event) {
     const { key } = event;
-    // Tab and Escape are the remote page's; this key is the way out (WCAG 2.2, 2.1.2).
+    // Tab and Escape go to the remote page; this key moves the focus out (WCAG 2.2, 2.1.2).
     if (key === 'F6') {
       event.preventDefault();
       if (down) document.getElementById('cancel')?.focus();
       return;
     }
     const command = mac ? event.metaKey : event.ctrlKey && !event.getModifierState('AltGraph');
-    // The device's own paste brings the text. What is being composed comes as text, and so does
-    // what a phone's keyboard writes, which has no keys.
+    // The device's own paste event has the text. Composed text arrives as text, and so does that of a
+    // phone's keyboard, which sends no keys.
     const ours = (command && key.toLowerCase() === 'v') || event.isComposing || event.keyCode === 229
       || key === 'Unidentified' || key === 'Dead' || key === 'Process';
     if (ours) return;
     event.preventDefault();
-    // What is copied over there stays there.
+    // Text that is copied in the remote browser stays there.
     this.send({ t: 'key', down, key: key.slice(0, 32), code: event.code.slice(0, 32), keyCode: event.keyCode, repeat: event.repeat, modifiers: modifiers(event) });
   }
 }

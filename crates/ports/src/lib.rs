@@ -1,46 +1,17 @@
-//! What the rules need from the world, as traits; and what the world may answer.
+//! The ports of the hexagonal architecture: the driving ports, through which the outside uses the
+//! service, and the driven ports, through which the use cases reach the outside.
 //!
-//! **Invariant:** no port names a technology. There is no connection, no transaction, no request
-//! here: a write that must be whole is one method that takes one value.
+//! **Invariant:** no port names a technology. No signature contains a connection, a transaction or
+//! an HTTP request: a write that must be atomic is one method that takes one value.
 
-pub mod account_links;
-pub mod account_store;
-pub mod attempts;
-pub mod attestation_reader;
-pub mod attestor;
-pub mod audit_log;
-pub mod brand_store;
-pub mod browser;
-pub mod catalogue;
-pub mod clock;
-pub mod contact_store;
-pub mod credentials;
-pub mod delivery;
-pub mod delivery_log;
-pub mod device_store;
+pub mod driven;
 pub mod driving;
-pub mod encryption;
-pub mod identity;
-pub mod invitations;
-pub mod key_store;
-pub mod known_browsers;
-pub mod notice_store;
-pub mod notifier;
-pub mod outbox;
-pub mod passkeys;
-pub mod places;
-pub mod rate_limiter;
-pub mod recording;
-pub mod refusals;
-pub mod session_store;
-pub mod suppression_store;
-pub mod template_store;
-pub mod webhook_sender;
-pub mod webhook_store;
 
 use std::error::Error;
 
-/// The store did not answer as promised. Nothing the caller did; worth a retry.
+pub use self::driven::*;
+
+/// A failure of the store that the caller did not cause; a retry may succeed.
 #[derive(Debug, thiserror::Error)]
 #[error("the store failed to {action}")]
 pub struct StoreError {
@@ -49,14 +20,14 @@ pub struct StoreError {
     source: Box<dyn Error + Send + Sync>,
 }
 
-/// What became of a few things that were to be encrypted anew.
+/// The result of encrypting a batch of records with the newest key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reencrypted<Id> {
-    /// How many were.
+    /// The number of records that were encrypted.
     pub changed: usize,
-    /// Those that no key opens.
+    /// The records that no key decrypts.
     pub unreadable: Vec<Id>,
-    /// The last one, where there may be more.
+    /// The last record of the batch, if there may be more after it.
     pub next: Option<Id>,
 }
 

@@ -4,14 +4,16 @@ use std::time::{Duration, Instant};
 
 use acceptance::service::binary;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use cdp::{Chromium, Client, Event, Installation, Jail, LaunchOptions, Launched};
+use chromium::{
+    Chromium, DevToolsClient, DevToolsEvent, Installation, LaunchOptions, Launched, Sandbox,
+};
 use serde_json::json;
 use tokio::sync::mpsc;
 
 pub(crate) struct Raw {
-    client: Client,
+    client: DevToolsClient,
     session: String,
-    events: tokio::sync::Mutex<mpsc::Receiver<Event>>,
+    events: tokio::sync::Mutex<mpsc::Receiver<DevToolsEvent>>,
     _chromium: Chromium,
     _folder: tempfile::TempDir,
 }
@@ -24,8 +26,8 @@ impl Raw {
             executable: "chromium".into(),
             folder: folder.path().join("b"),
             flags: vec![],
-            jail: jailed.then(jail),
-            seat: 0,
+            sandbox: jailed.then(jail),
+            slot: 0,
         };
         let Launched { chromium, mut events, .. } =
             Chromium::launch(&options).await.expect("a Chromium");
@@ -63,7 +65,7 @@ impl Raw {
             {}
             let began = Instant::now();
             let key = json!({ "type": "keyDown", "key": "a", "code": "KeyA", "text": "a", "windowsVirtualKeyCode": 65 });
-            self.client.fire(Some(&self.session), "Input.dispatchKeyEvent", key);
+            self.client.send_no_reply(Some(&self.session), "Input.dispatchKeyEvent", key);
             picture(&self.client, &self.session, &mut events).await;
             times.push(began.elapsed().as_secs_f64() * 1e3);
         }
@@ -71,18 +73,22 @@ impl Raw {
     }
 }
 
-fn jail() -> Jail {
+fn jail() -> Sandbox {
     let arguments = vec!["jail".to_owned()];
     let installation = Installation::find("chromium".as_ref()).expect("a Chromium");
-    Jail { helper: binary(), arguments, installation, policies: None, cores: 3 }
+    Sandbox { helper: binary(), arguments, installation, policies: None, cores: 3 }
 }
 
 /// Waits for the next frame and acknowledges it.
-async fn picture(client: &Client, session: &str, events: &mut mpsc::Receiver<Event>) {
+async fn picture(
+    client: &DevToolsClient,
+    session: &str,
+    events: &mut mpsc::Receiver<DevToolsEvent>,
+) {
     while let Some(event) = events.recv().await {
         if event.method == "Page.screencastFrame" {
             let frame = json!({ "sessionId": event.params()["sessionId"] });
-            client.fire(Some(session), "Page.screencastFrameAck", frame);
+            client.send_no_reply(Some(session), "Page.screencastFrameAck", frame);
             return;
         }
     }

@@ -6,7 +6,7 @@ mod embed;
 use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use cdp::{Chromium, Client, LaunchOptions, Launched};
+use chromium::{Chromium, DevToolsClient, LaunchOptions, Launched};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// One applicant with one browser.
 pub struct Applicant {
     chromium: Chromium,
-    client: Client,
+    client: DevToolsClient,
     page: String,
     _folder: TempDir,
 }
@@ -31,8 +31,8 @@ impl Applicant {
             executable: "chromium".into(),
             folder: folder.path().join("applicant"),
             flags: vec!["--window-size=1280,1000".into()],
-            jail: None,
-            seat: 0,
+            sandbox: None,
+            slot: 0,
         };
         let Launched { chromium, mut events, .. } =
             Chromium::launch(&options).await.expect("a Chromium");
@@ -243,19 +243,19 @@ fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
-async fn targets(client: &Client) -> Vec<Value> {
+async fn targets(client: &DevToolsClient) -> Vec<Value> {
     let targets = client.call(None, "Target.getTargets", json!({})).await.expect("targets");
     targets["targetInfos"].as_array().cloned().unwrap_or_default()
 }
 
-async fn attach(client: &Client, target: &Value) -> String {
+async fn attach(client: &DevToolsClient, target: &Value) -> String {
     let params = json!({ "targetId": target["targetId"], "flatten": true });
     let attached = client.call(None, "Target.attachToTarget", params).await.expect("a session");
     attached["sessionId"].as_str().expect("its name").to_owned()
 }
 
 /// Evaluates an expression in a page; null while the page is not ready for it.
-async fn evaluate(client: &Client, session: &str, expression: &str) -> Value {
+async fn evaluate(client: &DevToolsClient, session: &str, expression: &str) -> Value {
     let params = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
     let reply = client.call(Some(session), "Runtime.evaluate", params).await.unwrap_or_default();
     reply.pointer("/result/value").cloned().unwrap_or_default()

@@ -19,7 +19,7 @@ use totp_rs::{Builder, Totp};
 use zxcvbn::{Score, zxcvbn};
 
 /// Each takes 19 MiB while it is made.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENT_HASHES: usize = 4;
 /// Who sets up codes for us sees this name.
 const ISSUER: &str = "Avouch";
 
@@ -38,7 +38,7 @@ impl Argon2Passwords {
         getrandom::fill(&mut salt)
             .map_err(|error| StoreError::new("make a salt", error.to_string()))?;
         let nobodys = hash(&Secret::new(format!("{salt:?}")))?;
-        Ok(Self { room: Arc::new(Semaphore::new(AT_ONCE)), nobodys })
+        Ok(Self { room: Arc::new(Semaphore::new(MAX_CONCURRENT_HASHES)), nobodys })
     }
 
     /// Runs what takes long beside everything else.
@@ -81,7 +81,7 @@ impl PasswordHasher for Argon2Passwords {
     }
 
     fn is_frequent(&self, password: &Secret) -> bool {
-        frequent::is_frequent(password.expose())
+        breached_passwords::is_frequent(password.expose())
     }
 
     async fn is_guessable(&self, password: Secret, words: Vec<String>) -> bool {
@@ -94,7 +94,7 @@ impl PasswordHasher for Argon2Passwords {
 }
 
 // A password that may be chosen is long enough to be on the list.
-const _: () = assert!(frequent::SHORTEST == domain::account::MIN_PASSWORD_CHARS);
+const _: () = assert!(breached_passwords::MIN_CHARS == domain::account::MIN_PASSWORD_CHARS);
 
 /// Codes of six digits by HMAC-SHA-1, as all authenticators know them.
 pub struct TotpCodes;

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{
-    caller::Question,
+    caller::JsonCaller,
     envelope::{Envelope, Success, ok},
     error::{ApiError, Body},
     methods::wrong_method,
@@ -47,7 +47,7 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
 )]
 pub(crate) async fn verify(
     sessions: web::Data<dyn SessionService>,
-    Question(caller, body): Question,
+    JsonCaller(caller, body): JsonCaller,
 ) -> Result<Success<Compared>, ApiError> {
     let (proof, data) = read_comparison(&body)?;
     let found = sessions.compare(&caller, &proof, &data).await.map_err(|error| match error {

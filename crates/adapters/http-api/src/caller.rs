@@ -17,10 +17,10 @@ use ports::{
     driving::{self, AccessDenied, AuthOutcome, Authenticator, RequestCredentials, RequestPurpose},
 };
 
-use super::{error::ApiError, refused::KeyShown};
+use super::{error::ApiError, refusals::ShownKey};
 
 /// How long a body may take to arrive.
-const BODY_PATIENCE: Duration = Duration::from_secs(15);
+const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Networks whose `X-Forwarded-For`, `X-Forwarded-Host` and `Forwarded` are believed: the proxies in
 /// front of the service.
@@ -31,13 +31,13 @@ pub struct TrustedProxies(pub Networks);
 pub(super) struct Caller(pub(super) driving::Caller);
 
 /// A caller who looks something up, and the catalogue's revision at that moment.
-pub(super) struct Reader(pub(super) driving::Caller, pub(super) Option<CatalogueRevision>);
+pub(super) struct LookupCaller(pub(super) driving::Caller, pub(super) Option<CatalogueRevision>);
 
 /// A caller who may create, and the body of the request.
-pub(super) struct Submission(pub(super) driving::Caller, pub(super) Bytes);
+pub(super) struct CreateCaller(pub(super) driving::Caller, pub(super) Bytes);
 
 /// A caller who asks something, and the body of the request.
-pub(super) struct Question(pub(super) driving::Caller, pub(super) Bytes);
+pub(super) struct JsonCaller(pub(super) driving::Caller, pub(super) Bytes);
 
 type Extracted<T> = Pin<Box<dyn Future<Output = Result<T, ApiError>>>>;
 
@@ -53,7 +53,7 @@ impl FromRequest for Caller {
     }
 }
 
-impl FromRequest for Reader {
+impl FromRequest for LookupCaller {
     type Error = ApiError;
     type Future = Extracted<Self>;
 
@@ -67,7 +67,7 @@ impl FromRequest for Reader {
     }
 }
 
-impl FromRequest for Submission {
+impl FromRequest for CreateCaller {
     type Error = ApiError;
     type Future = Extracted<Self>;
 
@@ -80,7 +80,7 @@ impl FromRequest for Submission {
     }
 }
 
-impl FromRequest for Question {
+impl FromRequest for JsonCaller {
     type Error = ApiError;
     type Future = Extracted<Self>;
 
@@ -106,7 +106,7 @@ async fn with_body(
         return Err(ApiError::NotJson);
     }
     let body = Bytes::from_request(request, &mut payload);
-    match tokio::time::timeout(BODY_PATIENCE, body).await {
+    match tokio::time::timeout(BODY_TIMEOUT, body).await {
         Ok(Ok(body)) => Ok((caller, body)),
         Ok(Err(error)) => Err(ApiError::from(&error)),
         Err(_) => Err(ApiError::TooSlow),
@@ -132,7 +132,7 @@ pub(super) fn admitted(
         request.extensions_mut().insert(window);
     }
     admission.verdict.map_err(|refusal| {
-        request.extensions_mut().insert(KeyShown::new(key(request), admission.key));
+        request.extensions_mut().insert(ShownKey::new(key(request), admission.key));
         match refusal {
             AccessDenied::Unauthorized => ApiError::Unauthorized,
             AccessDenied::TooMany { retry_after } => ApiError::TooMany(retry_after),

@@ -34,13 +34,13 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
         .route("/embed/{id}/logo", web::get().to(logo))
         .route("/embed/{id}", web::get().to(page))
         .route("/embed/{id}", web::head().to(page))
-        .route("/watch/{id}/stream", web::get().to(stream::watch::open))
+        .route("/watch/{id}/stream", web::get().to(stream::observer::open))
         .route("/watch/{id}", web::get().to(watch_page))
         .route("/watch/{id}", web::head().to(watch_page));
 }
 
 #[derive(Deserialize)]
-struct Token {
+struct EmbedQuery {
     #[serde(default)]
     token: String,
 }
@@ -50,13 +50,13 @@ struct Token {
 async fn page(
     applicants: web::Data<dyn ApplicantService>,
     id: web::Path<String>,
-    token: web::Query<Token>,
+    token: web::Query<EmbedQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let PageAppearance { ancestors, brand, language } = guise(&**applicants, &id, &token).await?;
     let (name, colour) = (brand.name, brand.colour.map(|colour| colour.to_string()));
     // Nothing but identifier and token of a session that is there, where there is a logo.
     let logo = brand.logo.map(|_| format!("/embed/{id}/logo?token={}", token.token));
-    let page = embed::page(&embed::Guise {
+    let page = embed::page(&embed::EmbedAppearance {
         language: language.map(Language::tag),
         name: name.as_ref().map(BrandName::as_str),
         colour: colour.as_deref(),
@@ -68,7 +68,7 @@ async fn page(
 async fn guise(
     applicants: &dyn ApplicantService,
     id: &str,
-    token: &Token,
+    token: &EmbedQuery,
 ) -> Result<PageAppearance, ApiError> {
     let Ok(id) = id.parse::<SessionId>() else { return Ok(PageAppearance::default()) };
     Ok(applicants.appearance(id, &token.token).await?)
@@ -78,7 +78,7 @@ async fn guise(
 async fn logo(
     applicants: web::Data<dyn ApplicantService>,
     id: web::Path<String>,
-    token: web::Query<Token>,
+    token: web::Query<EmbedQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let guise = guise(&**applicants, &id, &token).await?;
     let logo = guise.brand.logo.ok_or(ApiError::NotFound)?;

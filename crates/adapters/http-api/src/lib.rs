@@ -6,17 +6,17 @@ mod caller;
 mod embed;
 mod envelope;
 mod error;
-mod frame;
 mod hash;
 mod lookups;
 mod mails;
 mod measure;
 mod methods;
+mod middleware;
 mod openapi;
 mod prometheus;
 mod query;
 mod recordings;
-mod refused;
+mod refusals;
 mod sessions;
 mod stream;
 
@@ -44,7 +44,7 @@ pub use self::{
 };
 
 /// Bodies above this are refused.
-const LONGEST_BODY: usize = 64 * 1024;
+const MAX_BODY_BYTES: usize = 64 * 1024;
 /// How long `/readyz` waits for what the service needs; it answers within 2 s whatever hangs.
 const READY_TIMEOUT: Duration = Duration::from_millis(1500);
 /// What pages for people are.
@@ -98,9 +98,9 @@ pub fn app(
         .app_data(web::Data::from(services.ready))
         .app_data(web::Data::from(services.refusals))
         .app_data(services.trusted_proxies)
-        .app_data(frame::Https(services.https))
-        .app_data(web::PayloadConfig::new(LONGEST_BODY))
-        .wrap(from_fn(frame::frame))
+        .app_data(middleware::Https(services.https))
+        .app_data(web::PayloadConfig::new(MAX_BODY_BYTES))
+        .wrap(from_fn(middleware::frame))
         // In one flat list: a scope inside a scope costs each request a look at each. What has no
         // pattern comes first, since it is told apart at a glance.
         .configure(lookups::routes)

@@ -10,7 +10,7 @@ use actix_web::{
     web,
 };
 use domain::{branding::BrandName, language::Language};
-use embed::{Mails, mails_page};
+use embed::{UnsubscribePage, unsubscribe_page};
 use ports::driving::{MailPreference, MailPreferenceService};
 use serde::Deserialize;
 
@@ -28,7 +28,7 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
 }
 
 #[derive(Deserialize)]
-struct Reader {
+struct PreferenceQuery {
     /// BCP 47.
     lang: Option<String>,
 }
@@ -36,13 +36,13 @@ struct Reader {
 async fn page(
     mails: web::Data<dyn MailPreferenceService>,
     token: web::Path<String>,
-    reader: web::Query<Reader>,
+    reader: web::Query<PreferenceQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let choice = mails.mails(&token).await?;
     let shown = if choice.as_ref().is_some_and(|choice| choice.wanted) {
-        Mails::Ask
+        UnsubscribePage::Ask
     } else {
-        Mails::Stopped
+        UnsubscribePage::Stopped
     };
     Ok(answer(&token, &reader, choice.as_ref(), shown))
 }
@@ -51,34 +51,34 @@ async fn page(
 async fn unsubscribe(
     mails: web::Data<dyn MailPreferenceService>,
     token: web::Path<String>,
-    reader: web::Query<Reader>,
+    reader: web::Query<PreferenceQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let choice = mails.choose_mails(&token, false).await?;
-    Ok(answer(&token, &reader, choice.as_ref(), Mails::Stopped))
+    Ok(answer(&token, &reader, choice.as_ref(), UnsubscribePage::Stopped))
 }
 
 async fn undo(
     mails: web::Data<dyn MailPreferenceService>,
     token: web::Path<String>,
-    reader: web::Query<Reader>,
+    reader: web::Query<PreferenceQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let choice = mails.choose_mails(&token, true).await?;
-    Ok(answer(&token, &reader, choice.as_ref(), Mails::Resumed))
+    Ok(answer(&token, &reader, choice.as_ref(), UnsubscribePage::Resumed))
 }
 
 fn answer(
     token: &str,
-    reader: &Reader,
+    reader: &PreferenceQuery,
     choice: Option<&MailPreference>,
-    shown: Mails,
+    shown: UnsubscribePage,
 ) -> HttpResponse {
     let language = Language::of(reader.lang.as_deref());
     let sender = choice.and_then(|choice| choice.sender.as_ref()).map(BrandName::as_str);
     let (status, shown) = match choice {
         Some(_) => (StatusCode::OK, shown),
-        None => (StatusCode::NOT_FOUND, Mails::Unknown),
+        None => (StatusCode::NOT_FOUND, UnsubscribePage::Unknown),
     };
-    let page = mails_page(language.tag(), language.direction(), sender, shown, token);
+    let page = unsubscribe_page(language.tag(), language.direction(), sender, shown, token);
     HttpResponse::build(status)
         .insert_header((CONTENT_TYPE, HTML))
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))

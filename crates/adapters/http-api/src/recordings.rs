@@ -24,7 +24,7 @@ use super::{error::ApiError, methods::reading};
 const POLICY: &str = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'";
 
 #[derive(Deserialize)]
-struct Signed {
+struct SignedLink {
     expires: i64,
     signature: String,
 }
@@ -39,7 +39,7 @@ async fn recording(
     request: HttpRequest,
     name: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
-    let signed = web::Query::<Signed>::from_query(request.query_string());
+    let signed = web::Query::<SignedLink>::from_query(request.query_string());
     let signed = signed.map_err(|_| ApiError::NotFound)?.into_inner();
     let film = films.open(&name, signed.expires, &signed.signature).await?;
     let film = film.ok_or(ApiError::NotFound)?;

@@ -13,7 +13,7 @@ use ports::attempts::{AttemptLimiter, AttemptTarget};
 use domain::rate::network;
 
 /// Targets that are remembered before some are forgotten; some 10 MiB.
-const TARGETS: usize = 65_536;
+const MAX_TARGETS: usize = 65_536;
 
 /// Attempts in memory, bounded: where too many targets come at once, those that protect least are
 /// forgotten.
@@ -37,7 +37,7 @@ pub(super) fn widened(target: AttemptTarget) -> AttemptTarget {
 /// stays so, and so does a browser or a sign-in: there are no more of those than were issued.
 fn make_room(all: &mut HashMap<AttemptTarget, (Attempts, Delays)>, now: DateTime<Utc>) {
     for step in 0..4 {
-        if all.len() < TARGETS {
+        if all.len() < MAX_TARGETS {
             return;
         }
         all.retain(|target, (attempts, delays)| match (step, target) {
@@ -64,9 +64,9 @@ impl MemoryAttempts {
         let target = widened(target);
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let before = all.get(&target).map(|(attempts, _)| *attempts);
-        if before.is_none() && all.len() >= TARGETS {
+        if before.is_none() && all.len() >= MAX_TARGETS {
             make_room(&mut all, now);
-            if all.len() >= TARGETS {
+            if all.len() >= MAX_TARGETS {
                 // Whom nobody can count is not let in.
                 return Err(now + delays.after(u32::MAX));
             }
@@ -132,6 +132,6 @@ mod tests {
             }
         }
         assert!(limiter.count(account, DELAYS_PER_ACCOUNT, now).is_err());
-        assert!(limiter.all.lock().unwrap().len() <= TARGETS);
+        assert!(limiter.all.lock().unwrap().len() <= MAX_TARGETS);
     }
 }

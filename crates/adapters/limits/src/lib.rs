@@ -8,6 +8,6 @@ mod shared;
 pub use self::{
     attempts::MemoryAttempts,
     memory::MemoryLimiter,
-    server::{BadRedis, Redis, RedisTls},
+    server::{InvalidRedis, Redis, RedisTls},
     shared::RedisLimiter,
 };

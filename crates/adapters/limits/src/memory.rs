@@ -14,7 +14,7 @@ use ports::rate_limiter::{Charge, RateLimiter, Subject};
 /// So that workers seldom wait for one another.
 const SHARDS: usize = 32;
 /// Subjects that a shard remembers before it forgets; some 5 MiB in all.
-const SUBJECTS: usize = 2048;
+const MAX_SUBJECTS_PER_SHARD: usize = 2048;
 
 /// Windows in memory, bounded: where too many subjects come at once, those that protect least are
 /// forgotten.
@@ -38,9 +38,9 @@ impl MemoryLimiter {
         let shard = usize::try_from(self.hasher.hash_one(subject) >> 32).unwrap_or(0) % SHARDS;
         let Some(shard) = self.shards.get(shard) else { return fresh };
         let mut windows = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        if windows.len() >= SUBJECTS && !windows.contains_key(&subject) {
+        if windows.len() >= MAX_SUBJECTS_PER_SHARD && !windows.contains_key(&subject) {
             make_room(&mut windows, now);
-            if windows.len() >= SUBJECTS {
+            if windows.len() >= MAX_SUBJECTS_PER_SHARD {
                 // Whom nobody can count is not let in.
                 return RateWindow { used: charge.limit.count.saturating_add(1), ..fresh };
             }
@@ -61,7 +61,7 @@ impl MemoryLimiter {
 fn make_room(windows: &mut HashMap<Subject, RateWindow>, now: DateTime<Utc>) {
     let spent = |window: &RateWindow| window.used >= window.limit.count;
     for step in 0..4 {
-        if windows.len() < SUBJECTS {
+        if windows.len() < MAX_SUBJECTS_PER_SHARD {
             return;
         }
         windows.retain(|subject, window| match (step, subject) {
@@ -114,7 +114,7 @@ mod tests {
             limiter.count(&Charge { subject: Subject::Address(address), limit }, now);
         }
         let kept: usize = limiter.shards.iter().map(|shard| shard.lock().unwrap().len()).sum();
-        assert!(kept <= SHARDS * SUBJECTS, "{kept}");
+        assert!(kept <= SHARDS * MAX_SUBJECTS_PER_SHARD, "{kept}");
         assert_eq!(limiter.count(&key, now).used, 2);
     }
 
@@ -139,7 +139,7 @@ mod tests {
         }
         assert!(!limiter.count(&mails, now).admits());
         let kept: usize = limiter.shards.iter().map(|shard| shard.lock().unwrap().len()).sum();
-        assert!(kept <= SHARDS * SUBJECTS, "{kept}");
+        assert!(kept <= SHARDS * MAX_SUBJECTS_PER_SHARD, "{kept}");
     }
 
     #[test]

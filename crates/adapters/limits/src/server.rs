@@ -25,7 +25,7 @@ pub struct RedisTls {
 
 /// Why a text names no server; it does not repeat the text.
 #[derive(Debug, thiserror::Error)]
-pub enum BadRedis {
+pub enum InvalidRedis {
     #[error("redis_url must begin with redis:// or rediss://")]
     Scheme,
     #[error("redis_url must not turn verification off (#insecure)")]
@@ -41,18 +41,22 @@ impl Redis {
     ///
     /// # Errors
     /// The URL or the certificates cannot be used.
-    pub fn new(url: &str, tls: RedisTls) -> Result<Self, BadRedis> {
+    pub fn new(url: &str, tls: RedisTls) -> Result<Self, InvalidRedis> {
         let secured = url.starts_with("rediss://");
         if !secured && !url.starts_with("redis://") {
-            return Err(BadRedis::Scheme);
+            return Err(InvalidRedis::Scheme);
         }
         let address = url.into_connection_info()?;
         if matches!(address.addr(), ConnectionAddr::TcpTls { insecure: true, .. }) {
-            return Err(BadRedis::Insecure);
+            return Err(InvalidRedis::Insecure);
         }
         if !secured {
             let plain = tls.roots.is_none() && tls.identity.is_none();
-            return if plain { Ok(Self(Client::open(address)?)) } else { Err(BadRedis::Plaintext) };
+            return if plain {
+                Ok(Self(Client::open(address)?))
+            } else {
+                Err(InvalidRedis::Plaintext)
+            };
         }
         let identity = tls.identity;
         let client_tls =

@@ -65,11 +65,11 @@ redis.call('DEL', KEYS[2])
 return 0
 ";
 /// How long an answer is waited for; a request must not hang on its limit.
-const PATIENCE: Duration = Duration::from_millis(250);
+const RESPONSE_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long a connection is waited for: a handshake of TLS is two ways there and back more.
-const CONNECT: Duration = Duration::from_secs(1);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// While Redis is away it is asked again this often, and not for every request.
-const ASK_AGAIN: TimeDelta = TimeDelta::seconds(1);
+const RETRY_AFTER_FAILURE: TimeDelta = TimeDelta::seconds(1);
 
 /// Windows in Redis, one script call for each request. While Redis is away it counts for this
 /// process alone, says so in the log once and in the metrics always.
@@ -92,8 +92,8 @@ impl RedisLimiter {
     /// There is no runtime to run the connection on.
     pub fn open(server: &Redis) -> Result<Self, RedisError> {
         let config = ConnectionManagerConfig::new()
-            .set_connection_timeout(Some(CONNECT))
-            .set_response_timeout(Some(PATIENCE))
+            .set_connection_timeout(Some(CONNECT_TIMEOUT))
+            .set_response_timeout(Some(RESPONSE_TIMEOUT))
             .set_number_of_retries(1);
         let connection = ConnectionManager::new_lazy_with_config(server.client(), config)?;
         Ok(Self {
@@ -128,7 +128,7 @@ impl RedisLimiter {
 
     /// Notes whether Redis is there, and tells of each change once.
     fn note(&self, now: DateTime<Utc>, failure: Option<&RedisError>) {
-        let until = failure.map_or(0, |_| (now + ASK_AGAIN).timestamp_micros());
+        let until = failure.map_or(0, |_| (now + RETRY_AFTER_FAILURE).timestamp_micros());
         let was_away = self.away_until.swap(until, Ordering::Relaxed) != 0;
         match failure {
             Some(error) if !was_away => {

@@ -12,12 +12,12 @@ use tokio::{
 };
 
 /// Pictures a second.
-const PACE: u32 = 5;
+const FRAME_INTERVAL: u32 = 5;
 /// An hour of film takes some five minutes.
-const PATIENCE: Duration = Duration::from_secs(900);
-const LONGEST_COMPLAINT: u64 = 4096;
+const ENCODE_TIMEOUT: Duration = Duration::from_secs(900);
+const MAX_STDERR_BYTES: u64 = 4096;
 /// Longer films are cut there.
-const LONGEST: Duration = Duration::from_secs(2 * 3600);
+const MAX_DURATION: Duration = Duration::from_secs(2 * 3600);
 
 /// Makes films one after another, below the service's own priority.
 pub struct Ffmpeg {
@@ -35,7 +35,7 @@ impl Encoder for Ffmpeg {
     async fn encode(&self, film: Recording) -> Result<Vec<u8>, EncodeError> {
         let turn = self.one.acquire().await;
         let _turn = turn.map_err(|_| EncodeError::Failed("no more films are made".into()))?;
-        let made = tokio::time::timeout(PATIENCE, make(&film)).await;
+        let made = tokio::time::timeout(ENCODE_TIMEOUT, make(&film)).await;
         made.unwrap_or_else(|_| Err(EncodeError::Failed("it took too long".into())))
     }
 }
@@ -62,7 +62,7 @@ async fn make(film: &Recording) -> Result<Vec<u8>, EncodeError> {
     let complaint = async {
         let mut text = String::new();
         if let Some(stderr) = stderr {
-            let _ = stderr.take(LONGEST_COMPLAINT).read_to_string(&mut text).await;
+            let _ = stderr.take(MAX_STDERR_BYTES).read_to_string(&mut text).await;
         }
         text
     };
@@ -83,7 +83,7 @@ fn command(notes: &Path, made: &Path, width: u16, height: u16) -> Command {
     let mut command = Command::new("nice");
     command
         .args(["-n", "10", "ffmpeg", "-v", "error", "-f", "image2pipe", "-c:v", "mjpeg"])
-        .args(["-framerate", &PACE.to_string(), "-i", "pipe:0", "-f", "ffmetadata", "-i"])
+        .args(["-framerate", &FRAME_INTERVAL.to_string(), "-i", "pipe:0", "-f", "ffmetadata", "-i"])
         .arg(notes)
         .args(["-map", "0:v", "-map_metadata", "1", "-map_chapters", "1", "-vf", &shape])
         .args(["-c:v", "libx264", "-preset", "veryfast", "-crf", "28", "-threads", "1"])
@@ -100,8 +100,8 @@ fn command(notes: &Path, made: &Path, width: u16, height: u16) -> Command {
 
 /// Gives each picture as often as it is to be seen.
 async fn feed(film: &Recording, pipe: &mut tokio::process::ChildStdin) -> std::io::Result<()> {
-    let step = Duration::from_secs(1) / PACE;
-    let length = film.length.min(LONGEST);
+    let step = Duration::from_secs(1) / FRAME_INTERVAL;
+    let length = film.length.min(MAX_DURATION);
     let ends = film.pictures.iter().skip(1).map(|(from, _)| *from).chain([length]);
     let mut shown = Duration::ZERO;
     for ((_, jpeg), end) in film.pictures.iter().zip(ends) {
@@ -116,7 +116,7 @@ async fn feed(film: &Recording, pipe: &mut tokio::process::ChildStdin) -> std::i
 /// The largest picture's size, in even numbers, as the coder wants them.
 fn size(film: &Recording) -> Result<(u16, u16), EncodeError> {
     let pictures =
-        film.pictures.iter().filter_map(|(_, jpeg)| mosaic::JpegImage::decode(jpeg).ok());
+        film.pictures.iter().filter_map(|(_, jpeg)| jpeg_delta::JpegImage::decode(jpeg).ok());
     let sizes = pictures.map(|picture| (picture.width(), picture.height()));
     let largest = sizes.max_by_key(|(width, height)| u32::from(*width) * u32::from(*height));
     let (width, height) =

@@ -1,9 +1,9 @@
 //! Where recordings are kept: objects of a bucket or files of a folder; and how films are made.
 
 mod ffmpeg;
-mod film;
 mod links;
-mod reel;
+mod recording_file;
+mod segment;
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
@@ -24,18 +24,18 @@ use object_store::{
 use ports::{StoreError, recording::RecordingVault};
 use uuid::Uuid;
 
-pub use self::{ffmpeg::Ffmpeg, film::Films, links::LocalLinks};
+pub use self::{ffmpeg::Ffmpeg, links::LinkSigner, recording_file::RecordingFiles};
 use ports::encryption::Cipher;
 
 /// What a session's browser showed, until it has ended.
-const REELS: &str = "reels";
-const FILMS: &str = "recordings";
+const SEGMENTS: &str = "reels";
+const RECORDINGS: &str = "recordings";
 /// Parts of one session; a recorder keeps far fewer.
-const MOST_PARTS: usize = 4096;
+const MAX_SEGMENTS: usize = 4096;
 
 /// Where objects are.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Storage {
+pub enum ObjectStorage {
     Folder(PathBuf),
     Bucket {
         /// `s3://bucket/prefix`
@@ -46,7 +46,7 @@ pub enum Storage {
 }
 
 /// Without the variables: there is a secret in them.
-impl fmt::Debug for Storage {
+impl fmt::Debug for ObjectStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Folder(folder) => write!(f, "{}", folder.display()),
@@ -60,7 +60,7 @@ pub struct ObjectVault {
     objects: Arc<dyn ObjectStore>,
     prefix: Path,
     cipher: Arc<dyn Cipher>,
-    links: LocalLinks,
+    links: LinkSigner,
 }
 
 impl ObjectVault {
@@ -69,18 +69,18 @@ impl ObjectVault {
     /// # Errors
     /// The folder cannot be made, or what is said of the bucket is not enough to reach it.
     pub fn open(
-        storage: &Storage,
+        storage: &ObjectStorage,
         cipher: Arc<dyn Cipher>,
-        links: LocalLinks,
+        links: LinkSigner,
     ) -> Result<Self, StoreError> {
         match storage {
-            Storage::Folder(folder) => {
+            ObjectStorage::Folder(folder) => {
                 let opened = LocalFileSystem::new_with_prefix(folder);
                 let objects = opened.map_err(failed("open the folder of recordings"))?;
                 let objects = Arc::new(objects.with_automatic_cleanup(true));
                 Ok(Self { objects, prefix: Path::default(), cipher, links })
             }
-            Storage::Bucket { url, variables } => {
+            ObjectStorage::Bucket { url, variables } => {
                 // Does nothing where the process has chosen already.
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 let known = variables.iter().filter_map(|(name, value)| {
@@ -104,7 +104,7 @@ impl ObjectVault {
     /// # Errors
     /// It cannot be reached, or we may not list what is there.
     pub async fn check(&self) -> Result<(), StoreError> {
-        let mut listed = self.objects.list(Some(&self.at(&[FILMS])));
+        let mut listed = self.objects.list(Some(&self.at(&[RECORDINGS])));
         listed.try_next().await.map(drop).map_err(failed("list recordings"))
     }
 
@@ -113,16 +113,16 @@ impl ObjectVault {
     }
 
     fn reels_of(&self, session: SessionId) -> Path {
-        self.at(&[REELS, &session.to_string()])
+        self.at(&[SEGMENTS, &session.to_string()])
     }
 
     fn part(&self, session: SessionId, browser: BrowserId, part: u32) -> Path {
         // With zeros before it, so that the order of names is that of parts.
-        self.at(&[REELS, &session.to_string(), &browser.to_string(), &format!("{part:08}")])
+        self.at(&[SEGMENTS, &session.to_string(), &browser.to_string(), &format!("{part:08}")])
     }
 
     fn film(&self, session: SessionId) -> Path {
-        self.at(&[FILMS, &film_name(session)])
+        self.at(&[RECORDINGS, &film_name(session)])
     }
 
     async fn put(&self, path: &Path, bytes: Vec<u8>) -> Result<(), StoreError> {
@@ -158,7 +158,7 @@ impl RecordingVault for ObjectVault {
         shots: &[RecordedItem],
     ) -> Result<(), StoreError> {
         let path = self.part(session, browser, part);
-        let sealed = self.cipher.encrypt(&place(session, browser, part), &reel::write(shots));
+        let sealed = self.cipher.encrypt(&place(session, browser, part), &segment::write(shots));
         self.put(&path, sealed.map_err(failed("seal a recording"))?).await
     }
 
@@ -173,7 +173,7 @@ impl RecordingVault for ObjectVault {
 
     async fn segments(&self, session: SessionId) -> Result<Vec<Vec<RecordedItem>>, StoreError> {
         let folder = self.reels_of(session);
-        let listed = self.objects.list(Some(&folder)).take(MOST_PARTS).try_collect::<Vec<_>>();
+        let listed = self.objects.list(Some(&folder)).take(MAX_SEGMENTS).try_collect::<Vec<_>>();
         let mut parts = listed.await.map_err(failed("list a recording"))?;
         parts.sort_unstable_by(|a, b| a.location.cmp(&b.location));
         // Browsers are named in the order of their time.
@@ -190,7 +190,7 @@ impl RecordingVault for ObjectVault {
             let sealed = sealed.map_err(failed("read a recording"))?;
             let opened = self.cipher.decrypt(&place(session, browser, part), &sealed);
             let opened = opened.map_err(failed("open a recording"))?;
-            let shots = reel::read(&opened)
+            let shots = segment::read(&opened)
                 .ok_or_else(|| StoreError::new("read a recording", "a part of it is broken"))?;
             match reels.last_mut() {
                 Some((last, reel)) if *last == browser => reel.extend(shots),
@@ -201,7 +201,7 @@ impl RecordingVault for ObjectVault {
     }
 
     async fn store_recording(&self, session: SessionId, mp4: Vec<u8>) -> Result<(), StoreError> {
-        let sealed = film::encrypt(self.cipher.as_ref(), session, &mp4);
+        let sealed = recording_file::encrypt(self.cipher.as_ref(), session, &mp4);
         self.put(&self.film(session), sealed.map_err(failed("encrypt a film"))?).await
     }
 
@@ -224,7 +224,7 @@ impl RecordingVault for ObjectVault {
     }
 
     async fn unfinished(&self, limit: usize) -> Result<Vec<SessionId>, StoreError> {
-        let listed = self.objects.list_with_delimiter(Some(&self.at(&[REELS]))).await;
+        let listed = self.objects.list_with_delimiter(Some(&self.at(&[SEGMENTS]))).await;
         let folders = listed.map_err(failed("list recordings"))?.common_prefixes;
         let names = folders.iter().filter_map(|folder| folder.filename()?.parse().ok());
         Ok(names.take(limit).collect())

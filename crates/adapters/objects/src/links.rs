@@ -13,13 +13,13 @@ use super::film_name;
 
 /// Signs links, and knows them again.
 #[derive(Clone)]
-pub struct LocalLinks {
+pub struct LinkSigner {
     public_url: String,
     key: hmac::Key,
     clock: Arc<dyn Clock>,
 }
 
-impl LocalLinks {
+impl LinkSigner {
     #[must_use]
     pub fn new(public_url: String, key: &[u8; 32], clock: Arc<dyn Clock>) -> Self {
         Self { public_url, key: hmac::Key::new(hmac::HMAC_SHA256, key), clock }

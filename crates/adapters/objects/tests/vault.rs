@@ -11,14 +11,14 @@ use std::{
 
 use chrono::TimeDelta;
 use domain::id::SessionId;
-use objects::{Films, LocalLinks, ObjectVault, Storage};
+use objects::{LinkSigner, ObjectStorage, ObjectVault, RecordingFiles};
 use ports::{
     StoreError,
     clock::Clock,
     recording::{RecordingVault as _, SharedRecordings as _},
 };
 use system::clock::SystemClock;
-use system::encryption::Seal;
+use system::encryption::XChaChaCipher;
 use testkit::{clock::FakeClock, contract::recording_vault::Vault, s3::S3Server};
 use uuid::Uuid;
 
@@ -32,7 +32,8 @@ mod bucket {
 
 fn folder() -> Ready<Vault> {
     let folder = tempfile::tempdir().unwrap();
-    let (storage, path) = (Storage::Folder(folder.path().to_owned()), folder.path().to_owned());
+    let (storage, path) =
+        (ObjectStorage::Folder(folder.path().to_owned()), folder.path().to_owned());
     let vault = Arc::new(open(&storage, links(Arc::new(SystemClock))));
     ready(Vault { vault, look: Box::new(move || files(&path)), guard: Box::new(folder) })
 }
@@ -44,17 +45,17 @@ fn bucket() -> Ready<Vault> {
     ready(Vault { vault, look: Box::new(move || files(&path)), guard: Box::new(server) })
 }
 
-fn storage(server: &S3Server) -> Storage {
+fn storage(server: &S3Server) -> ObjectStorage {
     let variables = server.variables().map(|(name, value)| (name.to_owned(), value));
-    Storage::Bucket { url: server.url(), variables: variables.to_vec() }
+    ObjectStorage::Bucket { url: server.url(), variables: variables.to_vec() }
 }
 
-fn open(storage: &Storage, links: LocalLinks) -> ObjectVault {
-    ObjectVault::open(storage, Arc::new(Seal::new(&[7; 32])), links).unwrap()
+fn open(storage: &ObjectStorage, links: LinkSigner) -> ObjectVault {
+    ObjectVault::open(storage, Arc::new(XChaChaCipher::new(&[7; 32])), links).unwrap()
 }
 
-fn links(clock: Arc<dyn Clock>) -> LocalLinks {
-    LocalLinks::new("https://avouch.example".into(), &[8; 32], clock)
+fn links(clock: Arc<dyn Clock>) -> LinkSigner {
+    LinkSigner::new("https://avouch.example".into(), &[8; 32], clock)
 }
 
 /// Every file below a folder, but for a server's own notes.
@@ -79,7 +80,7 @@ async fn a_link_opens_one_film_until_it_has_run_out() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(FakeClock::at(testkit::sample::noon()));
     let links = links(clock.clone());
-    let vault = open(&Storage::Folder(folder.path().to_owned()), links.clone());
+    let vault = open(&ObjectStorage::Folder(folder.path().to_owned()), links.clone());
     let (one, other) = (session(), session());
     let link = vault.link(one, TimeDelta::days(7)).await.unwrap();
     let link = url::Url::parse(&link).unwrap();
@@ -104,7 +105,7 @@ async fn a_link_opens_one_film_until_it_has_run_out() {
 #[tokio::test(flavor = "multi_thread")]
 async fn films_of_a_folder_are_encrypted_and_read_in_parts() {
     let folder = tempfile::tempdir().unwrap();
-    let storage = Storage::Folder(folder.path().to_owned());
+    let storage = ObjectStorage::Folder(folder.path().to_owned());
     films_are_encrypted_and_read_in_parts(&storage, folder.path()).await;
 }
 
@@ -114,11 +115,11 @@ async fn films_of_a_bucket_are_encrypted_and_read_in_parts() {
     films_are_encrypted_and_read_in_parts(&storage(&server), &server.bucket()).await;
 }
 
-async fn films_are_encrypted_and_read_in_parts(storage: &Storage, path: &Path) {
+async fn films_are_encrypted_and_read_in_parts(storage: &ObjectStorage, path: &Path) {
     const CHUNK: usize = 64 * 1024;
     let links = links(Arc::new(SystemClock));
     let vault = Arc::new(open(storage, links.clone()));
-    let films = Films { vault: vault.clone(), links };
+    let films = RecordingFiles { vault: vault.clone(), links };
     for length in [1, CHUNK, 2 * CHUNK + 7, 40 * CHUNK - 1] {
         let session = session();
         let mp4: Vec<u8> = (0..length).map(|at| u8::try_from(at * 7 % 251).unwrap()).collect();
@@ -150,7 +151,7 @@ async fn films_are_encrypted_and_read_in_parts(storage: &Storage, path: &Path) {
 
 /// Some bytes of a film, over a link to it.
 async fn part(
-    films: &Films,
+    films: &RecordingFiles,
     session: SessionId,
     range: std::ops::Range<usize>,
 ) -> Result<Vec<u8>, StoreError> {

@@ -21,13 +21,13 @@ const LEAF: &str = "certificate.pem";
 const KEY: &str = "key.pem";
 
 /// The site's side of TLS, and the root that its certificate is under.
-pub struct Identity {
+pub struct SiteCertificate {
     pub(super) config: ServerConfig,
     /// DER.
     pub root: Vec<u8>,
 }
 
-impl Identity {
+impl SiteCertificate {
     /// The one in a folder; makes it where there is none.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
-pub use self::certificate::Identity;
+pub use self::certificate::SiteCertificate;
 
 /// The host the site is reached under by the service's own browsers.
 pub const HOST: &str = "sandbox.localhost";
@@ -30,16 +30,16 @@ const ATTEST_FAIL: &str = "attest_fail";
 const CODE: &str = "123456";
 const ANSWER: &str = "blue";
 /// Visitors remembered; the oldest is forgotten first.
-const VISITORS: usize = 10_000;
+const MAX_VISITORS: usize = 10_000;
 
 /// Who has visited, by the value of the cookie.
 #[derive(Default)]
-struct Site {
-    visitors: Mutex<HashMap<Uuid, Visitor>>,
+struct SandboxSite {
+    visitors: Mutex<HashMap<Uuid, SiteVisitor>>,
 }
 
 #[derive(Clone)]
-struct Visitor {
+struct SiteVisitor {
     csrf: Uuid,
     user: Option<String>,
     stage: Stage,
@@ -58,9 +58,9 @@ enum Stage {
 pub fn serve(
     listener: std::net::TcpListener,
     over_tls: std::net::TcpListener,
-    identity: Identity,
+    identity: SiteCertificate,
 ) -> std::io::Result<Server> {
-    let site = web::Data::new(Site::default());
+    let site = web::Data::new(SandboxSite::default());
     let server = HttpServer::new(move || {
         App::new()
             .app_data(site.clone())
@@ -84,40 +84,40 @@ pub fn serve(
 }
 
 #[derive(Deserialize)]
-struct SignIn {
+struct SignInForm {
     csrf: Uuid,
     user: String,
 }
 
 #[derive(Deserialize)]
-struct Answered {
+struct QuestionForm {
     csrf: Uuid,
     answer: String,
 }
 
-impl Site {
-    fn visitors(&self) -> MutexGuard<'_, HashMap<Uuid, Visitor>> {
+impl SandboxSite {
+    fn visitors(&self) -> MutexGuard<'_, HashMap<Uuid, SiteVisitor>> {
         self.visitors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The visitor behind the cookie; a new one where there is none.
-    fn visitor(&self, request: &HttpRequest) -> (Uuid, Visitor) {
+    fn visitor(&self, request: &HttpRequest) -> (Uuid, SiteVisitor) {
         let id = request.cookie(COOKIE).and_then(|cookie| cookie.value().parse::<Uuid>().ok());
         let mut visitors = self.visitors();
         if let Some((id, known)) = id.and_then(|id| Some((id, visitors.get(&id)?.clone()))) {
             return (id, known);
         }
-        if visitors.len() >= VISITORS {
+        if visitors.len() >= MAX_VISITORS {
             visitors.clear();
         }
         let (id, visitor) =
-            (Uuid::new_v4(), Visitor { csrf: Uuid::new_v4(), user: None, stage: Stage::Out });
+            (Uuid::new_v4(), SiteVisitor { csrf: Uuid::new_v4(), user: None, stage: Stage::Out });
         visitors.insert(id, visitor.clone());
         (id, visitor)
     }
 
     /// Signing in changes the cookie, as it should on any site.
-    fn renew(&self, old: Uuid, visitor: Visitor) -> Uuid {
+    fn renew(&self, old: Uuid, visitor: SiteVisitor) -> Uuid {
         let mut visitors = self.visitors();
         visitors.remove(&old);
         let id = Uuid::new_v4();
@@ -126,15 +126,15 @@ impl Site {
     }
 }
 
-async fn login(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
+async fn login(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
     let (id, visitor) = site.visitor(&request);
     pages::sign_in(id, &visitor, None)
 }
 
 async fn sign_in(
-    site: web::Data<Site>,
+    site: web::Data<SandboxSite>,
     request: HttpRequest,
-    form: web::Form<SignIn>,
+    form: web::Form<SignInForm>,
 ) -> HttpResponse {
     let (id, mut visitor) = site.visitor(&request);
     if form.csrf != visitor.csrf {
@@ -164,7 +164,7 @@ async fn sign_in(
     pages::with_cookie(id, pages::redirect(to))
 }
 
-async fn code(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
+async fn code(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
     let (id, visitor) = site.visitor(&request);
     if visitor.stage == Stage::Code {
         pages::code(id, &visitor, None)
@@ -174,9 +174,9 @@ async fn code(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
 }
 
 async fn check_code(
-    site: web::Data<Site>,
+    site: web::Data<SandboxSite>,
     request: HttpRequest,
-    form: web::Form<Answered>,
+    form: web::Form<QuestionForm>,
 ) -> HttpResponse {
     let (id, visitor) = site.visitor(&request);
     if form.csrf != visitor.csrf || visitor.stage != Stage::Code {
@@ -185,11 +185,11 @@ async fn check_code(
     if form.answer.trim() != CODE {
         return pages::code(id, &visitor, Some(("bad_answer", "That is not the code.")));
     }
-    let id = site.renew(id, Visitor { stage: Stage::In, ..visitor });
+    let id = site.renew(id, SiteVisitor { stage: Stage::In, ..visitor });
     pages::with_cookie(id, pages::redirect("/account"))
 }
 
-async fn question(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
+async fn question(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
     let (id, visitor) = site.visitor(&request);
     if visitor.stage == Stage::Question {
         pages::question(id, &visitor, None)
@@ -199,9 +199,9 @@ async fn question(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
 }
 
 async fn check_answer(
-    site: web::Data<Site>,
+    site: web::Data<SandboxSite>,
     request: HttpRequest,
-    form: web::Form<Answered>,
+    form: web::Form<QuestionForm>,
 ) -> HttpResponse {
     let (id, visitor) = site.visitor(&request);
     if form.csrf != visitor.csrf || visitor.stage != Stage::Question {
@@ -210,11 +210,11 @@ async fn check_answer(
     if !form.answer.trim().eq_ignore_ascii_case(ANSWER) {
         return pages::question(id, &visitor, Some(("bad_answer", "That is not the answer.")));
     }
-    let id = site.renew(id, Visitor { stage: Stage::In, ..visitor });
+    let id = site.renew(id, SiteVisitor { stage: Stage::In, ..visitor });
     pages::with_cookie(id, pages::redirect("/account"))
 }
 
-async fn account(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
+async fn account(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
     let (id, visitor) = site.visitor(&request);
     let Some(user) = visitor.user.filter(|_| visitor.stage == Stage::In) else {
         return pages::with_cookie(id, pages::redirect("/login"));
@@ -222,7 +222,7 @@ async fn account(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
     pages::account(id, &user)
 }
 
-async fn me(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
+async fn me(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
     match signed_in(&site, &request).as_deref() {
         None => HttpResponse::Unauthorized().json(json!({ "error": "sign in first" })),
         Some("no_data") => HttpResponse::Ok().json(json!({})),
@@ -245,7 +245,7 @@ fn name(user: &str, request: &HttpRequest) -> &'static str {
     if user == ATTEST_FAIL && witnessed { "Eve Example" } else { "Ada Example" }
 }
 
-async fn stats(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
+async fn stats(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
     match signed_in(&site, &request).as_deref() {
         None => HttpResponse::Unauthorized().json(json!({ "error": "sign in first" })),
         Some("no_data" | "partial") => HttpResponse::NotFound().json(json!({ "error": "none" })),
@@ -253,7 +253,7 @@ async fn stats(site: web::Data<Site>, request: HttpRequest) -> HttpResponse {
     }
 }
 
-fn signed_in(site: &Site, request: &HttpRequest) -> Option<String> {
+fn signed_in(site: &SandboxSite, request: &HttpRequest) -> Option<String> {
     let (_, visitor) = site.visitor(request);
     visitor.user.filter(|_| visitor.stage == Stage::In)
 }

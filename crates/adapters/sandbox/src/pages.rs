@@ -7,9 +7,13 @@ use actix_web::{
 };
 use uuid::Uuid;
 
-use super::{COOKIE, PREFERENCE, Visitor};
+use super::{COOKIE, PREFERENCE, SiteVisitor};
 
-pub(super) fn sign_in(id: Uuid, visitor: &Visitor, error: Option<(&str, &str)>) -> HttpResponse {
+pub(super) fn sign_in(
+    id: Uuid,
+    visitor: &SiteVisitor,
+    error: Option<(&str, &str)>,
+) -> HttpResponse {
     let form = format!(
         r#"<form id="sign-in" method="post" action="/login"><input type="hidden" name="csrf" value="{}">
 <label>User name <input name="user" autocomplete="username" required tabindex="1"></label>
@@ -20,7 +24,7 @@ pub(super) fn sign_in(id: Uuid, visitor: &Visitor, error: Option<(&str, &str)>) 
     page(id, "Sign in", error, &form)
 }
 
-pub(super) fn code(id: Uuid, visitor: &Visitor, error: Option<(&str, &str)>) -> HttpResponse {
+pub(super) fn code(id: Uuid, visitor: &SiteVisitor, error: Option<(&str, &str)>) -> HttpResponse {
     let form = format!(
         r#"<p>We sent a code to a number that ends in 56.</p>
 <form method="post" action="/code"><input type="hidden" name="csrf" value="{}">
@@ -31,7 +35,11 @@ pub(super) fn code(id: Uuid, visitor: &Visitor, error: Option<(&str, &str)>) -> 
     page(id, "Enter your code", error, &form)
 }
 
-pub(super) fn question(id: Uuid, visitor: &Visitor, error: Option<(&str, &str)>) -> HttpResponse {
+pub(super) fn question(
+    id: Uuid,
+    visitor: &SiteVisitor,
+    error: Option<(&str, &str)>,
+) -> HttpResponse {
     let form = format!(
         r#"<p>What is your favourite colour?</p>
 <form id="security-question" method="post" action="/question"><input type="hidden" name="csrf" value="{}">

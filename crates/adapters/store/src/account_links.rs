@@ -13,7 +13,7 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn, with_due, with_transaction},
     schema::{account_links, known_browsers, sign_ins, teams, users},
     user_row::UserRow,
@@ -26,19 +26,19 @@ const FAILED: &str = "failed";
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = account_links)]
 #[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
-struct LinkRow {
+struct AccountLinkRow {
     id: Id,
     person: Id,
     purpose: String,
     state: String,
     reason: Option<String>,
-    due: Moment,
+    due: Timestamp,
     attempt: i32,
-    created_at: Moment,
-    expires_at: Moment,
+    created_at: Timestamp,
+    expires_at: Timestamp,
 }
 
-impl LinkRow {
+impl AccountLinkRow {
     fn link(&self) -> Result<AccountLink, StoreError> {
         Ok(AccountLink {
             id: AccountLinkId::from_uuid(self.id.0),
@@ -61,16 +61,16 @@ impl LinkRow {
 #[async_trait]
 impl AccountLinkStore for Store {
     async fn enqueue_link(&self, link: &AccountLink) -> Result<(), StoreError> {
-        let row = LinkRow {
+        let row = AccountLinkRow {
             id: Id(*link.id.as_uuid()),
             person: Id(*link.user.as_uuid()),
             purpose: link.purpose.as_str().to_owned(),
             state: QUEUED.to_owned(),
             reason: None,
-            due: Moment(link.created_at),
+            due: Timestamp(link.created_at),
             attempt: 0,
-            created_at: Moment(link.created_at),
-            expires_at: Moment(link.expires_at),
+            created_at: Timestamp(link.created_at),
+            expires_at: Timestamp(link.expires_at),
         };
         let others = account_links::table.filter(account_links::person.eq(row.person));
         let written: QueryResult<()> = with_transaction!(self, |conn| {
@@ -86,12 +86,12 @@ impl AccountLinkStore for Store {
         id: AccountLinkId,
         now: DateTime<Utc>,
     ) -> Result<Option<(AccountLink, StoredUser)>, StoreError> {
-        let found: QueryResult<Option<(LinkRow, UserRow)>> = with_conn!(self, |conn| {
+        let found: QueryResult<Option<(AccountLinkRow, UserRow)>> = with_conn!(self, |conn| {
             let live = account_links::table
                 .inner_join(users::table)
                 .filter(account_links::id.eq(Id(*id.as_uuid())))
-                .filter(account_links::expires_at.gt(Moment(now)));
-            let columns = (LinkRow::as_select(), UserRow::as_select());
+                .filter(account_links::expires_at.gt(Timestamp(now)));
+            let columns = (AccountLinkRow::as_select(), UserRow::as_select());
             live.select(columns).first(conn).await.optional()
         });
         let Some((row, user)) = found.map_err(failed("find a link"))? else { return Ok(None) };
@@ -107,7 +107,7 @@ impl AccountLinkStore for Store {
     ) -> Result<bool, StoreError> {
         let this = account_links::table
             .filter(account_links::id.eq(Id(*id.as_uuid())))
-            .filter(account_links::expires_at.gt(Moment(now)));
+            .filter(account_links::expires_at.gt(Timestamp(now)));
         let used: QueryResult<bool> = with_transaction!(self, |conn| {
             let whose: Option<Id> = ::diesel::delete(this)
                 .returning(account_links::person)
@@ -118,7 +118,7 @@ impl AccountLinkStore for Store {
             ::diesel::update(users::table.filter(users::id.eq(whose)))
                 .set((
                     users::password.eq(Some(&password.0)),
-                    users::password_until.eq(None::<Moment>),
+                    users::password_until.eq(None::<Timestamp>),
                 ))
                 .execute(conn)
                 .await?;
@@ -132,11 +132,11 @@ impl AccountLinkStore for Store {
     }
 
     async fn links(&self, team: TeamId) -> Result<Vec<(AccountLink, Mailed)>, StoreError> {
-        let rows: QueryResult<Vec<LinkRow>> = with_conn!(self, |conn| {
+        let rows: QueryResult<Vec<AccountLinkRow>> = with_conn!(self, |conn| {
             account_links::table
                 .inner_join(users::table)
                 .filter(users::team.eq(Id(*team.as_uuid())))
-                .select(LinkRow::as_select())
+                .select(AccountLinkRow::as_select())
                 .load(conn)
                 .await
         });
@@ -153,22 +153,27 @@ impl AccountLinkStore for Store {
         let due = account_links::table
             .select(account_links::id)
             .filter(account_links::state.eq(QUEUED))
-            .filter(account_links::due.le(Moment(now)))
-            .filter(account_links::expires_at.gt(Moment(now)))
+            .filter(account_links::due.le(Timestamp(now)))
+            .filter(account_links::expires_at.gt(Timestamp(now)))
             .order(account_links::due)
             .limit(limit.into());
         let taken = (
             account_links::attempt.eq(account_links::attempt + 1),
-            account_links::due.eq(Moment(now + lease)),
+            account_links::due.eq(Timestamp(now + lease)),
         );
-        let claimed: QueryResult<Vec<(LinkRow, String, Option<String>, String)>> =
+        let claimed: QueryResult<Vec<(AccountLinkRow, String, Option<String>, String)>> =
             with_due!(self, due, |conn, due: Id| {
                 let these = account_links::table.filter(account_links::id.eq_any(&due));
                 ::diesel::update(these).set(taken).execute(conn).await?;
                 account_links::table
                     .inner_join(users::table.inner_join(teams::table))
                     .filter(account_links::id.eq_any(&due))
-                    .select((LinkRow::as_select(), users::email, users::invited_as, teams::name))
+                    .select((
+                        AccountLinkRow::as_select(),
+                        users::email,
+                        users::invited_as,
+                        teams::name,
+                    ))
                     .load(conn)
                     .await
             });
@@ -198,7 +203,7 @@ impl AccountLinkStore for Store {
             .filter(account_links::attempt.eq(claim.attempt));
         let change = (
             account_links::state.eq(state),
-            account_links::due.eq(Moment(due)),
+            account_links::due.eq(Timestamp(due)),
             account_links::reason.eq(reason),
         );
         let settled =
@@ -207,7 +212,7 @@ impl AccountLinkStore for Store {
     }
 
     async fn delete_expired_links(&self, now: DateTime<Utc>) -> Result<usize, StoreError> {
-        let these = account_links::table.filter(account_links::expires_at.le(Moment(now)));
+        let these = account_links::table.filter(account_links::expires_at.le(Timestamp(now)));
         let gone = with_conn!(self, |conn| ::diesel::delete(these).execute(conn).await);
         gone.map_err(failed("forget links"))
     }

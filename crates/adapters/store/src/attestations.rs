@@ -32,7 +32,7 @@ fn place(session: Id) -> String {
 
 #[derive(Insertable)]
 #[diesel(table_name = attestations)]
-struct Row<'a> {
+struct AttestationRow<'a> {
     session: Id,
     proof: &'a str,
     package: Vec<u8>,
@@ -40,7 +40,7 @@ struct Row<'a> {
 
 /// A package as it is closed; bytes are base64.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredPackage {
     mode: AttestMode,
     salt: String,
     attestation: String,
@@ -74,11 +74,11 @@ impl AttestationStore for Store {
         package: &AttestationPackage,
     ) -> Result<bool, StoreError> {
         let unfit = failed("seal an attestation");
-        let plain =
-            serde_json::to_vec(&Kept::of(package)).map_err(failed("write an attestation"))?;
+        let plain = serde_json::to_vec(&StoredPackage::of(package))
+            .map_err(failed("write an attestation"))?;
         let session = Id(*session.as_uuid());
         let package = self.cipher.encrypt(&self.place(session), &plain).map_err(unfit)?;
-        let row = Row { session, proof: proof.as_str(), package };
+        let row = AttestationRow { session, proof: proof.as_str(), package };
         let open = sessions::table
             .select(sessions::id)
             .filter(sessions::id.eq(row.session))
@@ -201,12 +201,13 @@ impl Store {
 
     fn read_package(&self, session: Id, package: &[u8]) -> Result<AttestationPackage, StoreError> {
         let plain = self.open_package(session, package).map_err(failed("open an attestation"))?;
-        let kept: Kept = serde_json::from_slice(&plain).map_err(failed("read an attestation"))?;
+        let kept: StoredPackage =
+            serde_json::from_slice(&plain).map_err(failed("read an attestation"))?;
         kept.package().ok_or_else(|| StoreError::new("read an attestation", "it is none"))
     }
 }
 
-impl Kept {
+impl StoredPackage {
     fn of(package: &AttestationPackage) -> Self {
         let text = |bytes: &[u8]| STANDARD.encode(bytes);
         Self {

@@ -10,7 +10,7 @@ use domain::{
 use ports::{StoreError, audit_log::AuditLog};
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn, with_transaction},
     schema::{audit_entries, teams},
 };
@@ -21,7 +21,7 @@ use super::{
 struct AuditRow {
     team: Id,
     number: i64,
-    at: Moment,
+    at: Timestamp,
     actor: String,
     address: Option<String>,
     action: String,
@@ -35,7 +35,7 @@ impl AuditRow {
         Self {
             team: Id(*team.as_uuid()),
             number: entry.number,
-            at: Moment(deed.at),
+            at: Timestamp(deed.at),
             actor: deed.actor.clone(),
             address: deed.address.map(|address| address.to_string()),
             action: deed.action.clone(),

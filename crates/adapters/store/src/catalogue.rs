@@ -14,7 +14,7 @@ use ports::{
 };
 
 use super::{
-    column::Moment,
+    column::Timestamp,
     database::{Store, failed, with_conn, with_read, with_transaction},
     schema::{definitions, platforms},
 };
@@ -29,8 +29,8 @@ struct PlatformRow {
     environment: String,
     version: String,
     is_active: bool,
-    created_at: Moment,
-    updated_at: Moment,
+    created_at: Timestamp,
+    updated_at: Timestamp,
     display_name: String,
     description: String,
     icon: String,
@@ -63,21 +63,21 @@ struct DefinitionRow {
     version: String,
     sha256: String,
     document: String,
-    created_at: Moment,
+    created_at: Timestamp,
 }
 
 /// What the lookup shows of a definition.
 #[derive(Clone, Insertable, AsChangeset)]
 #[diesel(table_name = platforms)]
-struct Shown<'a> {
+struct PlatformSummaryRow<'a> {
     display_name: &'a str,
     description: &'a str,
     icon: &'a str,
     login_url: &'a str,
 }
 
-fn shown(definition: &Definition) -> Shown<'_> {
-    Shown {
+fn shown(definition: &Definition) -> PlatformSummaryRow<'_> {
+    PlatformSummaryRow {
         display_name: &definition.display_name,
         description: &definition.description,
         icon: &definition.icon,
@@ -145,7 +145,7 @@ impl Catalogue for Store {
         let sha256 = hex(&sha256(document.as_bytes()));
         let version = definition.version.clone();
         let pinned = DefinitionVersion { version: version.clone(), sha256: sha256.clone() };
-        let (now, environment) = (Moment(now), definition.environment.as_str());
+        let (now, environment) = (Timestamp(now), definition.environment.as_str());
         let fresh = (
             platforms::name.eq(&definition.platform),
             platforms::environment.eq(environment),

@@ -22,46 +22,46 @@ use domain::{
 use ports::delivery::{CLAIM_MARGIN, ClaimRequest, Delivery};
 
 use super::{
-    column::{Id, Moment, SqlId, SqlMoment},
+    column::{Id, SqlId, SqlTimestamp, Timestamp},
     schema::webhooks,
     webhooks::WebhookRow,
 };
 
 /// The most webhooks that one claim looks at.
-pub(super) const VISITS: usize = 256;
+pub(super) const MAX_WEBHOOKS_VISITED: usize = 256;
 const VISITS_BOUND: i32 = 256;
 
 type Columns = <webhooks::table as Table>::AllColumns;
 
 /// Asks for the next webhooks that are owed something, and whether some of it is due.
-pub(super) struct Lines {
+pub(super) struct DueWebhooks {
     columns: Columns,
     after: Id,
-    now: Moment,
+    now: Timestamp,
 }
 
 /// A webhook that is owed something, and whether some of it is due.
-pub(super) type Line = (WebhookRow, bool);
+pub(super) type DueWebhook = (WebhookRow, bool);
 
-impl Lines {
+impl DueWebhooks {
     pub(super) fn of(ask: &ClaimRequest) -> Self {
         let after = ask.after.map_or_else(uuid::Uuid::nil, |webhook| *webhook.as_uuid());
-        Self { columns: webhooks::all_columns, after: Id(after), now: Moment(ask.now) }
+        Self { columns: webhooks::all_columns, after: Id(after), now: Timestamp(ask.now) }
     }
 }
 
-impl QueryId for Lines {
+impl QueryId for DueWebhooks {
     type QueryId = Self;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl Query for Lines {
+impl Query for DueWebhooks {
     type SqlType = (SqlTypeOf<Columns>, Bool);
 }
 
 macro_rules! lines_for {
     ($($backend:ty),+) => {$(
-        impl QueryFragment<$backend> for Lines {
+        impl QueryFragment<$backend> for DueWebhooks {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
                 out.push_sql(
                     "WITH RECURSIVE lines (webhook, number) AS (\
@@ -81,7 +81,7 @@ macro_rules! lines_for {
                     ", EXISTS (SELECT 1 FROM delivery_queue q \
                      WHERE q.webhook = lines.webhook AND q.due <= ",
                 );
-                out.push_bind_param::<SqlMoment, _>(&self.now)?;
+                out.push_bind_param::<SqlTimestamp, _>(&self.now)?;
                 out.push_sql(
                     ") FROM lines JOIN webhooks ON webhooks.id = lines.webhook \
                      ORDER BY lines.number",
@@ -94,14 +94,14 @@ macro_rules! lines_for {
 lines_for!(Pg, Sqlite);
 
 /// So many of a webhook's deliveries, until then.
-pub(super) struct Share {
+pub(super) struct Quota {
     pub(super) webhook: Id,
     pub(super) room: i32,
-    pub(super) lease: Moment,
+    pub(super) lease: Timestamp,
 }
 
 /// What each webhook that has something due is to be given, in their order.
-pub(super) fn shares(ask: &ClaimRequest, lines: &[Line]) -> Vec<Share> {
+pub(super) fn shares(ask: &ClaimRequest, lines: &[DueWebhook]) -> Vec<Quota> {
     let known: HashMap<_, _> =
         ask.room.iter().map(|room| (*room.webhook.as_uuid(), room)).collect();
     let ready = lines.iter().filter(|(row, due)| *due && row.active && row.health().open(ask.now));
@@ -115,40 +115,44 @@ pub(super) fn shares(ask: &ClaimRequest, lines: &[Line]) -> Vec<Share> {
                 _ => room,
             };
             let timeout = TimeDelta::milliseconds(row.timeout_ms.into());
-            let lease = Moment(ask.now + timeout + CLAIM_MARGIN);
-            (room > 0).then_some(Share { webhook: row.id, room: room.into(), lease })
+            let lease = Timestamp(ask.now + timeout + CLAIM_MARGIN);
+            (room > 0).then_some(Quota { webhook: row.id, room: room.into(), lease })
         })
         .collect()
 }
 
 /// Where the next claim goes on: after the last webhook that got something where the bound was
 /// reached, after the last that was looked at where there may be more.
-pub(super) fn next(ask: &ClaimRequest, lines: &[Line], taken: &[Taken]) -> Option<WebhookId> {
+pub(super) fn next(
+    ask: &ClaimRequest,
+    lines: &[DueWebhook],
+    taken: &[ClaimedRow],
+) -> Option<WebhookId> {
     let place = |id: Id| lines.iter().position(|(row, _)| row.id == id);
     let last = if taken.len() >= usize::from(ask.limit) {
         taken.iter().filter_map(|row| place(row.webhook)).max()
     } else {
-        (lines.len() >= VISITS).then(|| lines.len().saturating_sub(1))
+        (lines.len() >= MAX_WEBHOOKS_VISITED).then(|| lines.len().saturating_sub(1))
     };
     last.and_then(|last| lines.get(last)).map(|(row, _)| WebhookId::from_uuid(row.id.0))
 }
 
 /// A delivery that was claimed.
 #[derive(Queryable)]
-pub(super) struct Taken {
+pub(super) struct ClaimedRow {
     pub(super) id: Id,
     pub(super) webhook: Id,
     session: Id,
     notice: Id,
     body: String,
-    since: Moment,
-    due: Moment,
+    since: Timestamp,
+    due: Timestamp,
     single: bool,
     tries: i32,
     claim: i32,
 }
 
-impl Taken {
+impl ClaimedRow {
     /// Where its body is, as it is stored.
     pub(super) fn body(&mut self) -> (Id, String) {
         (self.notice, std::mem::take(&mut self.body))
@@ -171,43 +175,44 @@ impl Taken {
 }
 
 /// Claims on PostgreSQL: rows that somebody else is claiming are passed over.
-pub(super) struct Claim {
+pub(super) struct ClaimQuery {
     webhooks: Vec<Id>,
     rooms: Vec<i32>,
-    leases: Vec<Moment>,
-    now: Moment,
+    leases: Vec<Timestamp>,
+    now: Timestamp,
     limit: i64,
 }
 
-impl Claim {
-    pub(super) fn of(ask: &ClaimRequest, shares: &[Share]) -> Self {
+impl ClaimQuery {
+    pub(super) fn of(ask: &ClaimRequest, shares: &[Quota]) -> Self {
         Self {
             webhooks: shares.iter().map(|share| share.webhook).collect(),
             rooms: shares.iter().map(|share| share.room).collect(),
             leases: shares.iter().map(|share| share.lease).collect(),
-            now: Moment(ask.now),
+            now: Timestamp(ask.now),
             limit: ask.limit.into(),
         }
     }
 }
 
-impl QueryId for Claim {
+impl QueryId for ClaimQuery {
     type QueryId = Self;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl Query for Claim {
-    type SqlType = (SqlId, SqlId, SqlId, SqlId, Text, SqlMoment, SqlMoment, Bool, Integer, Integer);
+impl Query for ClaimQuery {
+    type SqlType =
+        (SqlId, SqlId, SqlId, SqlId, Text, SqlTimestamp, SqlTimestamp, Bool, Integer, Integer);
 }
 
-impl QueryFragment<Pg> for Claim {
+impl QueryFragment<Pg> for ClaimQuery {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("WITH shares AS MATERIALIZED (SELECT * FROM unnest(");
         out.push_bind_param::<Array<SqlId>, _>(&self.webhooks)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Integer>, _>(&self.rooms)?;
         out.push_sql(", ");
-        out.push_bind_param::<Array<SqlMoment>, _>(&self.leases)?;
+        out.push_bind_param::<Array<SqlTimestamp>, _>(&self.leases)?;
         // By their places in the table, since they are locked: whatever the planner believes of how
         // many there are, it reads no others.
         out.push_sql(
@@ -217,9 +222,9 @@ impl QueryFragment<Pg> for Claim {
              CROSS JOIN LATERAL (SELECT q.ctid AS place FROM delivery_queue q \
              WHERE q.webhook = shares.webhook AND q.due <= ",
         );
-        out.push_bind_param::<SqlMoment, _>(&self.now)?;
+        out.push_bind_param::<SqlTimestamp, _>(&self.now)?;
         out.push_sql(" AND (q.leased_until IS NULL OR q.leased_until <= ");
-        out.push_bind_param::<SqlMoment, _>(&self.now)?;
+        out.push_bind_param::<SqlTimestamp, _>(&self.now)?;
         out.push_sql(") ORDER BY q.due LIMIT shares.room FOR UPDATE SKIP LOCKED) AS p LIMIT ");
         out.push_bind_param::<BigInt, _>(&self.limit)?;
         out.push_sql(

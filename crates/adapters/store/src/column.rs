@@ -19,11 +19,11 @@ use uuid::Uuid;
 #[diesel(sqlite_type(name = "Text"))]
 pub struct SqlId;
 
-/// The SQL type of [`Moment`].
+/// The SQL type of [`Timestamp`].
 #[derive(Clone, Copy, SqlType, QueryId)]
 #[diesel(postgres_type(oid = 1184, array_oid = 1185))]
 #[diesel(sqlite_type(name = "Long"))]
-pub struct SqlMoment;
+pub struct SqlTimestamp;
 
 /// An identifier: `uuid` in PostgreSQL, its text in SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, FromSqlRow, AsExpression)]
@@ -58,29 +58,29 @@ impl FromSql<SqlId, Sqlite> for Id {
 
 /// A moment: `timestamptz` in PostgreSQL, microseconds since 1970 in SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromSqlRow, AsExpression)]
-#[diesel(sql_type = SqlMoment)]
-pub struct Moment(pub(super) DateTime<Utc>);
+#[diesel(sql_type = SqlTimestamp)]
+pub struct Timestamp(pub(super) DateTime<Utc>);
 
-impl ToSql<SqlMoment, Pg> for Moment {
+impl ToSql<SqlTimestamp, Pg> for Timestamp {
     fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
         ToSql::<Timestamptz, Pg>::to_sql(&self.0, out)
     }
 }
 
-impl FromSql<SqlMoment, Pg> for Moment {
+impl FromSql<SqlTimestamp, Pg> for Timestamp {
     fn from_sql(bytes: <Pg as Backend>::RawValue<'_>) -> deserialize::Result<Self> {
         FromSql::<Timestamptz, Pg>::from_sql(bytes).map(Self)
     }
 }
 
-impl ToSql<SqlMoment, Sqlite> for Moment {
+impl ToSql<SqlTimestamp, Sqlite> for Timestamp {
     fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Sqlite>) -> serialize::Result {
         out.set_value(self.0.timestamp_micros());
         Ok(IsNull::No)
     }
 }
 
-impl FromSql<SqlMoment, Sqlite> for Moment {
+impl FromSql<SqlTimestamp, Sqlite> for Timestamp {
     fn from_sql(bytes: <Sqlite as Backend>::RawValue<'_>) -> deserialize::Result<Self> {
         let micros = <i64 as FromSql<BigInt, Sqlite>>::from_sql(bytes)?;
         Ok(Self(DateTime::from_timestamp_micros(micros).ok_or("no such moment")?))

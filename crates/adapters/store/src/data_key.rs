@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 use super::column::Id;
 
-const FORM: &str = "enc1.";
+const CIPHERTEXT_PREFIX: &str = "enc1.";
 const NONCE: usize = 24;
 /// Distinguishes the key of blind indexes from everything else that is made of a data key.
 const INDEX: &[u8] = b"avouch blind index 1";
@@ -34,7 +34,7 @@ pub(super) const PHONE: Column = Column("receivers.phone");
 
 /// Why an encrypted value was refused. Nothing of the value is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refused {
+pub(super) enum DecryptError {
     #[error("an encrypted value does not open: it was damaged, or moved from another place")]
     Damaged,
     #[error("an encrypted value names data key {0}, which is not there")]
@@ -62,19 +62,24 @@ impl DataKey {
     }
 
     fn bound(&self, column: Column, row: Id) -> String {
-        format!("{FORM}{}:{}:{}:{}", self.number, self.team.0, column.0, row.0)
+        format!("{CIPHERTEXT_PREFIX}{}:{}:{}:{}", self.number, self.team.0, column.0, row.0)
     }
 
     /// Encrypts a value for its place.
-    pub(super) fn encrypt(&self, column: Column, row: Id, plain: &str) -> Result<String, Refused> {
+    pub(super) fn encrypt(
+        &self,
+        column: Column,
+        row: Id,
+        plain: &str,
+    ) -> Result<String, DecryptError> {
         let mut nonce = [0; NONCE];
-        getrandom::fill(&mut nonce).map_err(|_| Refused::Failed)?;
+        getrandom::fill(&mut nonce).map_err(|_| DecryptError::Failed)?;
         let aad = self.bound(column, row);
         let payload = Payload { msg: plain.as_bytes(), aad: aad.as_bytes() };
         let closed = self.cipher().encrypt(&XNonce::from(nonce), payload);
-        let closed = closed.map_err(|_| Refused::Failed)?;
+        let closed = closed.map_err(|_| DecryptError::Failed)?;
         let text = BASE64.encode([nonce.as_slice(), &closed].concat());
-        Ok(format!("{FORM}{}.{text}", self.number))
+        Ok(format!("{CIPHERTEXT_PREFIX}{}.{text}", self.number))
     }
 
     /// Decrypts a value of this key that was encrypted for this place.
@@ -83,13 +88,14 @@ impl DataKey {
         column: Column,
         row: Id,
         value: Encrypted<'_>,
-    ) -> Result<String, Refused> {
-        let bytes = BASE64.decode(value.text).map_err(|_| Refused::Damaged)?;
-        let (nonce, msg) = bytes.split_first_chunk::<NONCE>().ok_or(Refused::Damaged)?;
+    ) -> Result<String, DecryptError> {
+        let bytes = BASE64.decode(value.text).map_err(|_| DecryptError::Damaged)?;
+        let (nonce, msg) = bytes.split_first_chunk::<NONCE>().ok_or(DecryptError::Damaged)?;
         let aad = self.bound(column, row);
         let payload = Payload { msg, aad: aad.as_bytes() };
         let opened = self.cipher().decrypt(&XNonce::from(*nonce), payload);
-        String::from_utf8(opened.map_err(|_| Refused::Damaged)?).map_err(|_| Refused::Damaged)
+        String::from_utf8(opened.map_err(|_| DecryptError::Damaged)?)
+            .map_err(|_| DecryptError::Damaged)
     }
 
     /// What a value is looked up by where equal values have to be found: a keyed hash (HMAC-SHA256),
@@ -98,7 +104,7 @@ impl DataKey {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &*self.secret);
         let key = hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&key, INDEX).as_ref());
         let mark = hmac::sign(&key, format!("{column}:{plain}").as_bytes());
-        format!("{FORM}{}.{}", self.number, BASE64.encode(mark))
+        format!("{CIPHERTEXT_PREFIX}{}.{}", self.number, BASE64.encode(mark))
     }
 }
 
@@ -112,21 +118,21 @@ pub(super) struct Encrypted<'a> {
 impl<'a> Encrypted<'a> {
     /// `None`: it is plaintext.
     pub(super) fn of(value: &'a str) -> Option<Self> {
-        let (key, text) = value.strip_prefix(FORM)?.split_once('.')?;
+        let (key, text) = value.strip_prefix(CIPHERTEXT_PREFIX)?.split_once('.')?;
         Some(Self { key: key.parse().ok()?, text })
     }
 }
 
 /// A new key's bytes.
-pub(super) fn fresh() -> Result<Zeroizing<[u8; 32]>, Refused> {
+pub(super) fn fresh() -> Result<Zeroizing<[u8; 32]>, DecryptError> {
     let mut secret = Zeroizing::new([0; 32]);
-    getrandom::fill(secret.as_mut_slice()).map_err(|_| Refused::Failed)?;
+    getrandom::fill(secret.as_mut_slice()).map_err(|_| DecryptError::Failed)?;
     Ok(secret)
 }
 
 /// What values of this key begin with.
 pub(super) fn prefix(number: i64) -> String {
-    format!("{FORM}{number}.")
+    format!("{CIPHERTEXT_PREFIX}{number}.")
 }
 
 /// What a wrapped key is bound to.
@@ -157,11 +163,11 @@ mod tests {
             (&key(1, 2), STATE, row, "another team"),
             (&key(2, 1), STATE, row, "another number"),
         ] {
-            assert_eq!(key.decrypt(column, row, parts), Err(Refused::Damaged), "{case}");
+            assert_eq!(key.decrypt(column, row, parts), Err(DecryptError::Damaged), "{case}");
         }
         for broken in ["enc1.1.", "enc1.1.AAAA", "enc1.1.%", &value[..value.len() - 4]] {
             let broken = Encrypted::of(broken).unwrap();
-            assert_eq!(one.decrypt(STATE, row, broken), Err(Refused::Damaged));
+            assert_eq!(one.decrypt(STATE, row, broken), Err(DecryptError::Damaged));
         }
     }
 

@@ -6,7 +6,7 @@ use diesel_async::RunQueryDsl;
 use ports::{Reencrypted, StoreError};
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     data_key::{prefix, wrapping},
     database::{Store, failed, with_conn},
     schema::{data_keys, delivery_attempts, notices, receivers, sessions},
@@ -91,7 +91,7 @@ impl Store {
             newer
                 .filter(newer.field(data_keys::team).eq(data_keys::team))
                 .filter(newer.field(data_keys::number).gt(data_keys::number))
-                .filter(newer.field(data_keys::created_at).lt(Moment(before))),
+                .filter(newer.field(data_keys::created_at).lt(Timestamp(before))),
         );
         let old = data_keys::table.filter(replaced).select(data_keys::number).limit(BATCH);
         let old: QueryResult<Vec<i64>> = with_conn!(self, |conn| old.load(conn).await);

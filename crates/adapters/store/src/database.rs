@@ -18,8 +18,8 @@ use ports::StoreError;
 
 use super::{
     keyring::{Encryption, Keyring},
-    lane::Lane,
-    pools::{self, BUSY_PATIENCE},
+    pipelined::PipelinedConnection,
+    pools::{self, BUSY_TIMEOUT},
     server::{DatabaseUrl, Server, Timeouts},
 };
 use ports::encryption::Cipher;
@@ -27,7 +27,7 @@ use ports::encryption::Cipher;
 pub(super) type SqliteConn = SyncConnectionWrapper<SqliteConnection>;
 
 /// For so long readers are waited for before the write-ahead log is left as it is.
-const LOG_PATIENCE: Duration = Duration::from_millis(200);
+const LOG_TRUNCATE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// All that the service keeps, in PostgreSQL or SQLite.
 #[derive(Clone)]
@@ -37,12 +37,12 @@ pub struct Store {
     pub(super) timeouts: Timeouts,
     pub(super) keyring: Arc<Keyring>,
     /// Where single reads go, if not to the pool.
-    pub(super) lane: Option<Arc<Lane>>,
+    pub(super) lane: Option<Arc<PipelinedConnection>>,
 }
 
 /// What came of emptying the write-ahead log.
 #[derive(QueryableByName)]
-struct Checkpoint {
+struct WalCheckpoint {
     #[diesel(sql_type = Integer)]
     busy: i32,
 }
@@ -128,7 +128,7 @@ macro_rules! with_due {
 pub(super) use with_due;
 
 /// Runs a read over a lane. A read that finds the lane broken is made once more, over a new one.
-macro_rules! with_lane {
+macro_rules! with_pipelined_connection {
     ($lane:expr, |$conn:ident| $body:expr) => {{
         let first = {
             let held = $lane.open().await?;
@@ -151,13 +151,13 @@ macro_rules! with_lane {
         }
     }};
 }
-pub(super) use with_lane;
+pub(super) use with_pipelined_connection;
 
 /// As [`with_conn`], for a single read: over the lane where this store has one.
 macro_rules! with_read {
     ($store:expr, |$conn:ident| $body:expr) => {
         if let Some(lane) = &$store.lane {
-            $crate::database::with_lane!(lane, |$conn| $body)
+            $crate::database::with_pipelined_connection!(lane, |$conn| $body)
         } else {
             $crate::database::with_conn!($store, |$conn| $body)
         }
@@ -190,25 +190,25 @@ pub(super) fn discard(object: Object<AsyncPgConnection>) {
 }
 
 /// An error that says that the server gave no answer in time.
-pub(super) trait NoAnswer {
+pub(super) trait StatementTimeout {
     fn no_answer(within: Duration) -> Self;
 }
 
-impl NoAnswer for Error {
+impl StatementTimeout for Error {
     fn no_answer(within: Duration) -> Self {
         let waited = format!("the database gave no answer within {} s", within.as_secs());
         Self::DatabaseError(DatabaseErrorKind::ClosedConnection, Box::new(waited))
     }
 }
 
-impl NoAnswer for StoreError {
+impl StatementTimeout for StoreError {
     fn no_answer(within: Duration) -> Self {
         failed("wait for an answer")(Error::no_answer(within))
     }
 }
 
 /// Carries work out within a time, or gives it up.
-pub(super) async fn bounded<T, E: NoAnswer>(
+pub(super) async fn bounded<T, E: StatementTimeout>(
     within: Duration,
     work: impl Future<Output = Result<T, E>>,
 ) -> Result<Result<T, E>, E> {
@@ -252,10 +252,10 @@ impl Store {
     /// which each is sent without waiting for the answers of those before it. The connection is
     /// opened with the first read and runs on the runtime that makes it.
     #[must_use]
-    pub fn with_lane(&self) -> Self {
+    pub fn with_pipelined_connection(&self) -> Self {
         let lane = match &self.pool {
             Database::Postgres(_, server) => {
-                Some(Arc::new(Lane::new(server.clone(), self.timeouts.answer())))
+                Some(Arc::new(PipelinedConnection::new(server.clone(), self.timeouts.answer())))
             }
             Database::Sqlite(_) => None,
         };
@@ -264,7 +264,7 @@ impl Store {
 
     /// Whether reads go over a lane, on which one may be given up half-way.
     #[must_use]
-    pub const fn has_lane(&self) -> bool {
+    pub const fn is_pipelined(&self) -> bool {
         self.lane.is_some()
     }
 
@@ -276,10 +276,10 @@ impl Store {
         let mut conn = checkout(pool.get(), self.timeouts.pool).await?;
         let unfit = failed("empty the write-ahead log");
         let patience = |time: Duration| format!("PRAGMA busy_timeout = {}", time.as_millis());
-        conn.batch_execute(&patience(LOG_PATIENCE)).await.map_err(&unfit)?;
-        let done: QueryResult<Checkpoint> =
+        conn.batch_execute(&patience(LOG_TRUNCATE_TIMEOUT)).await.map_err(&unfit)?;
+        let done: QueryResult<WalCheckpoint> =
             sql_query("PRAGMA wal_checkpoint(TRUNCATE)").get_result(&mut *conn).await;
-        conn.batch_execute(&patience(BUSY_PATIENCE)).await.map_err(&unfit)?;
+        conn.batch_execute(&patience(BUSY_TIMEOUT)).await.map_err(&unfit)?;
         Ok(done.map_err(&unfit)?.busy == 0)
     }
 

@@ -18,12 +18,12 @@ use ports::{
 };
 
 use super::{
-    claims::{Claim, Line, Lines, Share, Taken, next, shares},
-    column::{Id, Moment},
+    claims::{ClaimQuery, ClaimedRow, DueWebhook, DueWebhooks, Quota, next, shares},
+    column::{Id, Timestamp},
     data_key::{ANSWER, BODY},
-    database::{SqliteConn, Store, failed, with_conn, with_due, with_lane},
+    database::{SqliteConn, Store, failed, with_conn, with_due, with_pipelined_connection},
     schema::{deliveries, delivery_attempts, delivery_queue, notices},
-    settles::{AttemptRow, Settles, answer, due},
+    settle_batch::{NewAttemptRow, SettleBatch, answer, due},
 };
 
 /// As `with_conn`, over the lane where this store has one. For statements that are carried out whole
@@ -34,7 +34,7 @@ macro_rules! with_queue {
     };
     ($store:expr, postgres |$pg:ident| $postgres:expr, sqlite |$lite:ident| $sqlite:expr) => {
         if let Some(lane) = &$store.lane {
-            with_lane!(lane, |$pg| $postgres)
+            with_pipelined_connection!(lane, |$pg| $postgres)
         } else {
             with_conn!($store, postgres | $pg | $postgres, sqlite | $lite | $sqlite)
         }
@@ -44,8 +44,8 @@ macro_rules! with_queue {
 #[async_trait]
 impl DeliveryQueue for Store {
     async fn claim_deliveries(&self, ask: &ClaimRequest) -> Result<ClaimedDeliveries, StoreError> {
-        let lines: QueryResult<Vec<Line>> =
-            with_queue!(self, |conn| Lines::of(ask).load(conn).await);
+        let lines: QueryResult<Vec<DueWebhook>> =
+            with_queue!(self, |conn| DueWebhooks::of(ask).load(conn).await);
         let lines = lines.map_err(failed("look for deliveries"))?;
         let shares = shares(ask, &lines);
         let taken = if shares.is_empty() { vec![] } else { self.take(ask, &shares).await? };
@@ -57,7 +57,7 @@ impl DeliveryQueue for Store {
         let answers = self.closed_answers(settled).await?;
         let held: QueryResult<Vec<Id>> = with_queue!(
             self,
-            postgres | conn | Settles::of(settled, &answers).load(conn).await,
+            postgres | conn | SettleBatch::of(settled, &answers).load(conn).await,
             sqlite | conn | {
                 conn.immediate_transaction(async |conn| {
                     let mut held = vec![];
@@ -86,9 +86,9 @@ impl DeliveryQueue for Store {
         // A lease may be running; what is being sent is judged by its age when it comes back.
         let free = delivery_queue::leased_until
             .is_null()
-            .or(delivery_queue::leased_until.le(Moment(before)).assume_not_null());
+            .or(delivery_queue::leased_until.le(Timestamp(before)).assume_not_null());
         let old = delivery_queue::table
-            .filter(delivery_queue::since.lt(Moment(before)))
+            .filter(delivery_queue::since.lt(Timestamp(before)))
             .filter(free)
             .order(delivery_queue::since)
             .select(delivery_queue::delivery)
@@ -97,7 +97,7 @@ impl DeliveryQueue for Store {
             let queued = delivery_queue::table.filter(delivery_queue::delivery.eq_any(&old));
             ::diesel::delete(queued).execute(conn).await?;
             let these = deliveries::table.filter(deliveries::id.eq_any(&old));
-            let at = deliveries::exhausted_at.eq(Moment(before));
+            let at = deliveries::exhausted_at.eq(Timestamp(before));
             ::diesel::update(these).set(at).execute(conn).await
         });
         given_up.map_err(failed("give deliveries up"))
@@ -123,7 +123,7 @@ async fn settle_one(
         Some(due) => {
             let later = (
                 delivery_queue::due.eq(due),
-                delivery_queue::leased_until.eq(None::<Moment>),
+                delivery_queue::leased_until.eq(None::<Timestamp>),
                 delivery_queue::tries.eq(delivery_queue::tries + 1),
                 delivery_queue::attempts.eq(delivery_queue::attempts + 1),
             );
@@ -135,20 +135,24 @@ async fn settle_one(
     }
     if one.verdict == DeliveryDecision::Exhausted {
         let this = deliveries::table.filter(deliveries::id.eq(id));
-        let at = deliveries::exhausted_at.eq(Moment(one.attempt.at));
+        let at = deliveries::exhausted_at.eq(Timestamp(one.attempt.at));
         ::diesel::update(this).set(at).execute(conn).await?;
     }
-    let mut row = AttemptRow::of(one, answer);
+    let mut row = NewAttemptRow::of(one, answer);
     row.attempt = made.saturating_add(1);
     ::diesel::insert_into(delivery_attempts::table).values(row).execute(conn).await?;
     Ok(Some(id))
 }
 
 impl Store {
-    async fn take(&self, ask: &ClaimRequest, shares: &[Share]) -> Result<Vec<Taken>, StoreError> {
-        let taken: QueryResult<Vec<Taken>> = with_queue!(
+    async fn take(
+        &self,
+        ask: &ClaimRequest,
+        shares: &[Quota],
+    ) -> Result<Vec<ClaimedRow>, StoreError> {
+        let taken: QueryResult<Vec<ClaimedRow>> = with_queue!(
             self,
-            postgres | conn | Claim::of(ask, shares).load(conn).await,
+            postgres | conn | ClaimQuery::of(ask, shares).load(conn).await,
             sqlite | conn | {
                 conn.immediate_transaction(async |conn| {
                     let mut taken = vec![];
@@ -164,7 +168,7 @@ impl Store {
         taken.map_err(failed("claim deliveries"))
     }
 
-    async fn read_deliveries(&self, taken: Vec<Taken>, lines: &[Line]) -> Vec<Delivery> {
+    async fn read_deliveries(&self, taken: Vec<ClaimedRow>, lines: &[DueWebhook]) -> Vec<Delivery> {
         let given: HashSet<_> = taken.iter().map(|row| row.webhook).collect();
         let mut webhooks: HashMap<Id, (Arc<Webhook>, bool)> = HashMap::new();
         for (row, _) in lines.iter().filter(|(row, _)| given.contains(&row.id)) {
@@ -219,10 +223,10 @@ impl Store {
 async fn take_one(
     conn: &mut SqliteConn,
     ask: &ClaimRequest,
-    share: &Share,
+    share: &Quota,
     room: usize,
-) -> QueryResult<Vec<Taken>> {
-    let now = Moment(ask.now);
+) -> QueryResult<Vec<ClaimedRow>> {
+    let now = Timestamp(ask.now);
     let free = delivery_queue::leased_until
         .is_null()
         .or(delivery_queue::leased_until.le(now).assume_not_null());

@@ -17,20 +17,21 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    change_records::{NewQueueEntry, WebhookBody, id_at},
+    column::{Id, Timestamp},
     data_key::{ANSWER, BODY},
     database::{Store, failed, with_conn, with_transaction},
-    debts::{NewTask, Notice, id_at},
     schema::{deliveries, delivery_attempts, delivery_queue, notices},
 };
 
 /// Delivery, webhook, session, since when it is owed, when it was given up on, when it is due, and
 /// whether it is a test.
-type Row = (Id, Id, Id, Moment, Option<Moment>, Option<Moment>, bool);
-type AttemptRow = (i32, Moment, i32, Option<i32>, Option<String>, Option<String>, String);
+type DeliveryRow = (Id, Id, Id, Timestamp, Option<Timestamp>, Option<Timestamp>, bool);
+type DeliveryAttemptRow =
+    (i32, Timestamp, i32, Option<i32>, Option<String>, Option<String>, String);
 
 /// What is needed to owe a delivery once more.
-const RETOLD: (deliveries::id, deliveries::webhook, deliveries::session, deliveries::notice) =
+const MAX_RESENT: (deliveries::id, deliveries::webhook, deliveries::session, deliveries::notice) =
     (deliveries::id, deliveries::webhook, deliveries::session, deliveries::notice);
 
 /// All deliveries with what is known of them, of either database.
@@ -59,14 +60,14 @@ macro_rules! owe_again {
         let mut count = 0;
         for (id, webhook, session, notice) in $these {
             let this = deliveries::table.filter(deliveries::id.eq(id));
-            let open = deliveries::exhausted_at.eq(None::<Moment>);
+            let open = deliveries::exhausted_at.eq(None::<Timestamp>);
             ::diesel::update(this).set(open).execute($conn).await?;
             let made: Option<i32> = delivery_attempts::table
                 .filter(delivery_attempts::delivery.eq(id))
                 .select(max(delivery_attempts::attempt))
                 .first($conn)
                 .await?;
-            let task = NewTask {
+            let task = NewQueueEntry {
                 delivery: id,
                 webhook,
                 session,
@@ -100,7 +101,7 @@ impl DeliveryLog for Store {
         &self,
         find: &DeliveryFilter,
     ) -> Result<Vec<StoredDelivery>, StoreError> {
-        let rows: QueryResult<Vec<Row>> = with_conn!(self, |conn| {
+        let rows: QueryResult<Vec<DeliveryRow>> = with_conn!(self, |conn| {
             let mut rows = rows!().limit(find.limit.into());
             rows = match find.of {
                 DeliveryScope::Webhook(id) => {
@@ -129,24 +130,25 @@ impl DeliveryLog for Store {
 
     async fn delivery(&self, id: DeliveryId) -> Result<Option<DeliveryWithAttempts>, StoreError> {
         let id = Id(*id.as_uuid());
-        let found: QueryResult<(Option<Row>, Vec<AttemptRow>)> = with_conn!(self, |conn| {
-            let row = rows!().filter(deliveries::id.eq(id)).first(conn).await.optional();
-            let attempts = delivery_attempts::table
-                .filter(delivery_attempts::delivery.eq(id))
-                .order(delivery_attempts::attempt)
-                .select((
-                    delivery_attempts::attempt,
-                    delivery_attempts::started_at,
-                    delivery_attempts::took_ms,
-                    delivery_attempts::status,
-                    delivery_attempts::error,
-                    delivery_attempts::answer,
-                    delivery_attempts::sent,
-                ))
-                .load(conn)
-                .await;
-            row.and_then(|row| Ok((row, attempts?)))
-        });
+        let found: QueryResult<(Option<DeliveryRow>, Vec<DeliveryAttemptRow>)> =
+            with_conn!(self, |conn| {
+                let row = rows!().filter(deliveries::id.eq(id)).first(conn).await.optional();
+                let attempts = delivery_attempts::table
+                    .filter(delivery_attempts::delivery.eq(id))
+                    .order(delivery_attempts::attempt)
+                    .select((
+                        delivery_attempts::attempt,
+                        delivery_attempts::started_at,
+                        delivery_attempts::took_ms,
+                        delivery_attempts::status,
+                        delivery_attempts::error,
+                        delivery_attempts::answer,
+                        delivery_attempts::sent,
+                    ))
+                    .load(conn)
+                    .await;
+                row.and_then(|row| Ok((row, attempts?)))
+            });
         let (row, attempts) = found.map_err(failed("read a delivery"))?;
         let Some(row) = row else { return Ok(None) };
         let team = self.team_of_webhook(row.1).await?;
@@ -159,10 +161,13 @@ impl DeliveryLog for Store {
     }
 
     async fn send_again(&self, id: DeliveryId, now: DateTime<Utc>) -> Result<bool, StoreError> {
-        let (id, now) = (Id(*id.as_uuid()), Moment(now));
+        let (id, now) = (Id(*id.as_uuid()), Timestamp(now));
         let owed: QueryResult<usize> = with_transaction!(self, |conn| {
-            let this: Vec<(Id, Id, Id, Id)> =
-                deliveries::table.filter(deliveries::id.eq(id)).select(RETOLD).load(conn).await?;
+            let this: Vec<(Id, Id, Id, Id)> = deliveries::table
+                .filter(deliveries::id.eq(id))
+                .select(MAX_RESENT)
+                .load(conn)
+                .await?;
             owe_again!(conn, this, now)
         });
         Ok(owed.map_err(failed("send a delivery again"))? > 0)
@@ -175,16 +180,16 @@ impl DeliveryLog for Store {
         now: DateTime<Utc>,
         limit: u16,
     ) -> Result<usize, StoreError> {
-        let now = Moment(now);
+        let now = Timestamp(now);
         let owed: QueryResult<usize> = with_transaction!(self, |conn| {
             let these: Vec<(Id, Id, Id, Id)> = deliveries::table
                 .filter(deliveries::webhook.eq(Id(*webhook.as_uuid())))
-                .filter(deliveries::created_at.ge(Moment(span.from)))
-                .filter(deliveries::created_at.lt(Moment(span.to)))
+                .filter(deliveries::created_at.ge(Timestamp(span.from)))
+                .filter(deliveries::created_at.lt(Timestamp(span.to)))
                 .filter(deliveries::exhausted_at.is_not_null())
                 .order((deliveries::created_at.desc(), deliveries::id.desc()))
                 .limit(limit.into())
-                .select(RETOLD)
+                .select(MAX_RESENT)
                 .load(conn)
                 .await?;
             owe_again!(conn, these, now)
@@ -200,9 +205,9 @@ impl DeliveryLog for Store {
         now: DateTime<Utc>,
     ) -> Result<DeliveryId, StoreError> {
         let team = self.team_of_webhook(Id(*webhook.as_uuid())).await?;
-        let id = id_at(Moment(now));
+        let id = id_at(Timestamp(now));
         let body = self.writer(team).await?.close(BODY, id, body)?;
-        let notice = Notice::of(id, Id(*session.as_uuid()), &body, true, Moment(now));
+        let notice = WebhookBody::of(id, Id(*session.as_uuid()), &body, true, Timestamp(now));
         let (delivery, task) = notice.owed_to(Id(*webhook.as_uuid()));
         let id = DeliveryId::from_uuid(delivery.id.0);
         let written: QueryResult<()> = with_transaction!(self, |conn| {
@@ -221,7 +226,7 @@ impl DeliveryLog for Store {
     ) -> Result<usize, StoreError> {
         let owed = delivery_queue::table.filter(delivery_queue::delivery.eq(deliveries::id));
         let old = deliveries::table
-            .filter(deliveries::created_at.lt(Moment(before)))
+            .filter(deliveries::created_at.lt(Timestamp(before)))
             .filter(not(exists(owed)))
             .order(deliveries::created_at)
             .limit(limit.into())
@@ -244,7 +249,9 @@ impl DeliveryLog for Store {
     }
 }
 
-fn kept((id, webhook, session, created_at, exhausted_at, due, test): Row) -> StoredDelivery {
+fn kept(
+    (id, webhook, session, created_at, exhausted_at, due, test): DeliveryRow,
+) -> StoredDelivery {
     let state = match (due, exhausted_at) {
         (Some(_), _) => DeliveryState::Pending,
         (None, Some(_)) => DeliveryState::Exhausted,
@@ -261,7 +268,9 @@ fn kept((id, webhook, session, created_at, exhausted_at, due, test): Row) -> Sto
     }
 }
 
-fn attempt((number, at, took_ms, status, error, answer, sent): AttemptRow) -> StoredAttempt {
+fn attempt(
+    (number, at, took_ms, status, error, answer, sent): DeliveryAttemptRow,
+) -> StoredAttempt {
     let answer = answer.unwrap_or_default();
     StoredAttempt { number, at: at.0, took_ms, status, error, answer, sent }
 }

@@ -14,7 +14,7 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn, with_transaction},
     schema::{join_codes, session_devices, sessions},
 };
@@ -27,24 +27,24 @@ struct NewDevice {
     number: i32,
     secret: Vec<u8>,
     joined_by: &'static str,
-    joined_at: Moment,
+    joined_at: Timestamp,
 }
 
 #[derive(Insertable, AsChangeset)]
 #[diesel(table_name = join_codes)]
 #[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
 #[diesel(treat_none_as_null = true)]
-struct CodeRow {
+struct JoinCodeRow {
     session: Id,
     kind: &'static str,
     long: Vec<u8>,
     short: Option<Vec<u8>>,
     tries: i32,
-    expires_at: Moment,
+    expires_at: Timestamp,
 }
 
 /// A line of a session's timeline: when, what, and on which device.
-pub(super) type DeviceLine = (Moment, &'static str, Option<String>);
+pub(super) type DeviceColumns = (Timestamp, &'static str, Option<String>);
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = session_devices)]
@@ -52,13 +52,13 @@ pub(super) type DeviceLine = (Moment, &'static str, Option<String>);
 pub(super) struct DeviceRow {
     number: i32,
     joined_by: String,
-    joined_at: Moment,
+    joined_at: Timestamp,
     consented: Option<bool>,
-    consented_at: Option<Moment>,
+    consented_at: Option<Timestamp>,
 }
 
 impl DeviceRow {
-    pub(super) fn lines(self) -> impl Iterator<Item = DeviceLine> {
+    pub(super) fn lines(self) -> impl Iterator<Item = DeviceColumns> {
         let device = DeviceNumber(self.number);
         let joined =
             (self.joined_at, "DeviceJoined", Some(format!("{device}, {}", self.joined_by)));
@@ -127,7 +127,7 @@ impl DeviceStore for Store {
             number: 1,
             secret: secret.0.to_vec(),
             joined_by: JoinedBy::Start.as_str(),
-            joined_at: Moment(at),
+            joined_at: Timestamp(at),
         };
         let bound: QueryResult<usize> = with_transaction!(self, |conn| {
             let there: i64 = sessions::table.find(row.session).count().get_result(conn).await?;
@@ -149,7 +149,7 @@ impl DeviceStore for Store {
         secret: &SecretHash,
         at: DateTime<Utc>,
     ) -> Result<Option<DeviceNumber>, StoreError> {
-        let (session, secret, at) = (Id(*session.as_uuid()), secret.0.to_vec(), Moment(at));
+        let (session, secret, at) = (Id(*session.as_uuid()), secret.0.to_vec(), Timestamp(at));
         let added: QueryResult<Option<DeviceNumber>> = with_transaction!(self, |conn| {
             Ok(add_device!(conn, session, secret, JoinedBy::Approval, at))
         });
@@ -157,13 +157,13 @@ impl DeviceStore for Store {
     }
 
     async fn offer_code(&self, code: &JoinCode) -> Result<(), StoreError> {
-        let row = CodeRow {
+        let row = JoinCodeRow {
             session: Id(*code.session.as_uuid()),
             kind: code.by.as_str(),
             long: code.long.0.to_vec(),
             short: code.short.as_ref().map(|short| short.0.to_vec()),
             tries: 0,
-            expires_at: Moment(code.expires_at),
+            expires_at: Timestamp(code.expires_at),
         };
         let offered: QueryResult<usize> = with_conn!(self, |conn| {
             ::diesel::insert_into(join_codes::table)
@@ -184,7 +184,7 @@ impl DeviceStore for Store {
         secret: &SecretHash,
         at: DateTime<Utc>,
     ) -> Result<RedeemOutcome, StoreError> {
-        let (session, at) = (Id(*session.as_uuid()), Moment(at));
+        let (session, at) = (Id(*session.as_uuid()), Timestamp(at));
         let (code, secret) = (code.0.to_vec(), secret.0.to_vec());
         let redeemed: QueryResult<RedeemOutcome> = with_transaction!(self, |conn| {
             let live = join_codes::table
@@ -241,7 +241,7 @@ impl DeviceStore for Store {
         let this = session_devices::table.find((Id(*session.as_uuid()), device.0));
         let answer = (
             session_devices::consented.eq(Some(agreed)),
-            session_devices::consented_at.eq(Some(Moment(at))),
+            session_devices::consented_at.eq(Some(Timestamp(at))),
         );
         let noted: QueryResult<usize> =
             with_conn!(self, |conn| ::diesel::update(this).set(answer).execute(conn).await);
@@ -249,7 +249,7 @@ impl DeviceStore for Store {
     }
 
     async fn delete_expired_codes(&self, now: DateTime<Utc>) -> Result<usize, StoreError> {
-        let these = join_codes::table.filter(join_codes::expires_at.le(Moment(now)));
+        let these = join_codes::table.filter(join_codes::expires_at.le(Timestamp(now)));
         let gone: QueryResult<usize> =
             with_conn!(self, |conn| ::diesel::delete(these).execute(conn).await);
         gone.map_err(failed("forget codes"))

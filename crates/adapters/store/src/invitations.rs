@@ -11,7 +11,7 @@ use domain::id::UserId;
 use ports::{StoreError, account_store::User, invitations::InvitationStore};
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn},
     schema::users,
     user_row::UserRow,
@@ -28,7 +28,7 @@ impl InvitationStore for Store {
             role: user.role.as_str().to_owned(),
             password: None,
             totp: None,
-            created_at: Moment(now),
+            created_at: Timestamp(now),
             passkeys: 0,
             subject: None,
             password_until: None,

@@ -15,17 +15,17 @@ use zeroize::Zeroizing;
 
 use super::{
     column::Id,
-    data_key::{Column, DataKey, Encrypted, Refused, fresh, wrapping},
+    data_key::{Column, DataKey, DecryptError, Encrypted, fresh, wrapping},
     database::{Store, failed, with_conn},
     schema::{api_keys, data_keys, webhooks},
 };
 
 /// Entries of each map in memory. A full map is emptied; what is needed comes back with a query.
-const MOST: usize = 4096;
+const MAX_CACHED_KEYS: usize = 4096;
 /// After so long another process may have given the team a new key, which is looked for.
-const CURRENT_FOR: Duration = Duration::from_secs(60);
+const WRITE_KEY_TTL: Duration = Duration::from_secs(60);
 /// Keys of one team that a search by a blind index tries.
-const MOST_KEYS_OF_A_TEAM: i64 = 16;
+const MAX_KEYS_OF_TEAM: i64 = 16;
 
 /// Whether values are encrypted, and whether plaintext is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -43,11 +43,11 @@ pub enum Encryption {
 #[derive(Default)]
 pub(super) struct Keyring {
     pub(super) mode: Encryption,
-    cached: Mutex<Cached>,
+    cached: Mutex<CachedKey>,
 }
 
 #[derive(Default)]
-struct Cached {
+struct CachedKey {
     keys: HashMap<i64, Arc<DataKey>>,
     current: HashMap<Id, (Arc<DataKey>, Instant)>,
     /// The teams of API keys and webhooks, which do not change.
@@ -55,7 +55,7 @@ struct Cached {
 }
 
 fn put<K: Eq + Hash, V>(map: &mut HashMap<K, V>, key: K, value: V) {
-    if map.len() >= MOST {
+    if map.len() >= MAX_CACHED_KEYS {
         map.clear();
     }
     map.insert(key, value);
@@ -66,14 +66,14 @@ impl Keyring {
         Self { mode, cached: Mutex::default() }
     }
 
-    fn cached(&self) -> MutexGuard<'_, Cached> {
+    fn cached(&self) -> MutexGuard<'_, CachedKey> {
         self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn current(&self, team: Id) -> Option<Arc<DataKey>> {
         let cached = self.cached();
         let (key, since) = cached.current.get(&team)?;
-        (since.elapsed() < CURRENT_FOR).then(|| key.clone())
+        (since.elapsed() < WRITE_KEY_TTL).then(|| key.clone())
     }
 
     /// Forgets the teams' current keys, so that a new one is used from the next write on.
@@ -84,9 +84,9 @@ impl Keyring {
 
 /// What encrypts the values of one team; or leaves them as they are, in [`Encryption::Prepare`].
 #[derive(Clone)]
-pub(super) struct Writer(Option<Arc<DataKey>>);
+pub(super) struct WriteKey(Option<Arc<DataKey>>);
 
-impl Writer {
+impl WriteKey {
     pub(super) fn close(&self, column: Column, row: Id, plain: &str) -> Result<String, StoreError> {
         match &self.0 {
             Some(key) => key.encrypt(column, row, plain).map_err(failed("encrypt a value")),
@@ -145,12 +145,12 @@ impl Store {
     }
 
     /// What encrypts a team's values now. Makes the team's first key where it has none.
-    pub(super) async fn writer(&self, team: Id) -> Result<Writer, StoreError> {
+    pub(super) async fn writer(&self, team: Id) -> Result<WriteKey, StoreError> {
         if self.keyring.mode == Encryption::Prepare {
-            return Ok(Writer(None));
+            return Ok(WriteKey(None));
         }
         if let Some(key) = self.keyring.current(team) {
-            return Ok(Writer(Some(key)));
+            return Ok(WriteKey(Some(key)));
         }
         let newest: QueryResult<Option<WrappedKey>> = with_conn!(self, |conn| {
             data_keys::table
@@ -166,7 +166,7 @@ impl Store {
             None => self.add_data_key(team).await?,
         };
         put(&mut self.keyring.cached().current, team, (key.clone(), Instant::now()));
-        Ok(Writer(Some(key)))
+        Ok(WriteKey(Some(key)))
     }
 
     /// Gives a team a new key, with which everything is encrypted from now on. Two processes that
@@ -214,7 +214,7 @@ impl Store {
                 .optional()
         });
         let found = found.map_err(failed("find a data key"))?;
-        self.unwrapped(found.ok_or(Refused::NoKey(number)).map_err(failed("decrypt a value"))?)
+        self.unwrapped(found.ok_or(DecryptError::NoKey(number)).map_err(failed("decrypt a value"))?)
     }
 
     /// Decrypts a value of a team. Plaintext passes, unless it is refused by configuration.
@@ -228,13 +228,13 @@ impl Store {
         let unfit = failed("decrypt a value");
         let Some(parts) = Encrypted::of(&value) else {
             return match self.keyring.mode {
-                Encryption::Required => Err(unfit(Refused::Plaintext)),
+                Encryption::Required => Err(unfit(DecryptError::Plaintext)),
                 Encryption::Prepare | Encryption::On => Ok(value),
             };
         };
         let key = self.data_key(parts.key).await?;
         if key.team != team {
-            return Err(unfit(Refused::Damaged));
+            return Err(unfit(DecryptError::Damaged));
         }
         key.decrypt(column, row, parts).map_err(unfit)
     }
@@ -264,7 +264,7 @@ impl Store {
             data_keys::table
                 .filter(data_keys::team.eq(team))
                 .order(data_keys::number.desc())
-                .limit(MOST_KEYS_OF_A_TEAM)
+                .limit(MAX_KEYS_OF_TEAM)
                 .select((data_keys::number, data_keys::team, data_keys::wrapped))
                 .load(conn)
                 .await

@@ -16,7 +16,7 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn},
     schema::{api_keys, teams},
 };
@@ -29,9 +29,9 @@ pub(super) struct KeyRow {
     pub(super) team: Id,
     environment: String,
     pub(super) hash: Vec<u8>,
-    created_at: Moment,
-    expires_at: Option<Moment>,
-    revoked_at: Option<Moment>,
+    created_at: Timestamp,
+    expires_at: Option<Timestamp>,
+    revoked_at: Option<Timestamp>,
 }
 
 impl KeyRow {
@@ -58,7 +58,7 @@ impl KeyStore for Store {
         let row = (
             teams::id.eq(Id(*id.as_uuid())),
             teams::name.eq(name),
-            teams::created_at.eq(Moment(now)),
+            teams::created_at.eq(Timestamp(now)),
         );
         let written = with_conn!(self, |conn| {
             ::diesel::insert_into(teams::table).values(row).execute(conn).await
@@ -107,9 +107,9 @@ impl KeyStore for Store {
             team: Id(*key.team.as_uuid()),
             environment: key.environment.as_str().to_owned(),
             hash: hash.0.to_vec(),
-            created_at: Moment(now),
-            expires_at: key.expires_at.map(Moment),
-            revoked_at: key.revoked_at.map(Moment),
+            created_at: Timestamp(now),
+            expires_at: key.expires_at.map(Timestamp),
+            revoked_at: key.revoked_at.map(Timestamp),
         };
         let written = with_conn!(self, |conn| {
             let row = (&row, api_keys::label.eq(label));
@@ -119,14 +119,15 @@ impl KeyStore for Store {
     }
 
     async fn keys(&self, team: TeamId) -> Result<Vec<StoredKey>, StoreError> {
-        let rows: QueryResult<Vec<(KeyRow, String, Option<Moment>)>> = with_conn!(self, |conn| {
-            api_keys::table
-                .filter(api_keys::team.eq(Id(*team.as_uuid())))
-                .order((api_keys::created_at.desc(), api_keys::id.desc()))
-                .select((KeyRow::as_select(), api_keys::label, api_keys::used_at))
-                .load(conn)
-                .await
-        });
+        let rows: QueryResult<Vec<(KeyRow, String, Option<Timestamp>)>> =
+            with_conn!(self, |conn| {
+                api_keys::table
+                    .filter(api_keys::team.eq(Id(*team.as_uuid())))
+                    .order((api_keys::created_at.desc(), api_keys::id.desc()))
+                    .select((KeyRow::as_select(), api_keys::label, api_keys::used_at))
+                    .load(conn)
+                    .await
+            });
         let rows = rows.map_err(failed("read a team's keys"))?.into_iter();
         let read = rows.map(|(row, label, used_at)| {
             let (created_at, used_at) = (row.created_at.0, used_at.map(|moment| moment.0));
@@ -137,7 +138,7 @@ impl KeyStore for Store {
 
     async fn record_key_uses(&self, uses: &[(ApiKeyId, DateTime<Utc>)]) -> Result<(), StoreError> {
         for (id, at) in uses {
-            let at = Moment(*at);
+            let at = Timestamp(*at);
             let this = api_keys::table
                 .filter(api_keys::id.eq(Id(*id.as_uuid())))
                 .filter(api_keys::used_at.is_null().or(api_keys::used_at.lt(Some(at))));
@@ -184,7 +185,7 @@ impl KeyStore for Store {
                 .filter(api_keys::id.eq(Id(*id.as_uuid())))
                 .filter(api_keys::revoked_at.is_null());
             ::diesel::update(live)
-                .set(api_keys::revoked_at.eq(Some(Moment(now))))
+                .set(api_keys::revoked_at.eq(Some(Timestamp(now))))
                 .execute(conn)
                 .await
         });

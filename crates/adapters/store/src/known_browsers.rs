@@ -12,7 +12,7 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn, with_transaction},
     schema::known_browsers,
 };
@@ -30,7 +30,7 @@ impl KnownBrowserStore for Store {
             known_browsers::table
                 .filter(known_browsers::person.eq(Id(*user.as_uuid())))
                 .filter(known_browsers::token.eq_any(&tokens))
-                .filter(known_browsers::expires_at.gt(Moment(now)))
+                .filter(known_browsers::expires_at.gt(Timestamp(now)))
                 .select(known_browsers::token)
                 .first(conn)
                 .await
@@ -49,8 +49,8 @@ impl KnownBrowserStore for Store {
         let row = (
             known_browsers::person.eq(person),
             known_browsers::token.eq(browser.token.0.to_vec()),
-            known_browsers::used_at.eq(Moment(browser.used_at)),
-            known_browsers::expires_at.eq(Moment(browser.expires_at)),
+            known_browsers::used_at.eq(Timestamp(browser.used_at)),
+            known_browsers::expires_at.eq(Timestamp(browser.expires_at)),
         );
         let theirs = known_browsers::table.filter(known_browsers::person.eq(person));
         let before = before.map_or(vec![], |before| before.0.to_vec());
@@ -72,7 +72,7 @@ impl KnownBrowserStore for Store {
     }
 
     async fn delete_expired_browsers(&self, now: DateTime<Utc>) -> Result<usize, StoreError> {
-        let these = known_browsers::table.filter(known_browsers::expires_at.le(Moment(now)));
+        let these = known_browsers::table.filter(known_browsers::expires_at.le(Timestamp(now)));
         let gone = with_conn!(self, |conn| ::diesel::delete(these).execute(conn).await);
         gone.map_err(failed("forget browsers"))
     }

@@ -6,49 +6,49 @@
 mod account_links;
 mod attestations;
 mod audit;
+mod batcher;
 mod brands;
 mod catalogue;
+mod change_records;
 mod claims;
 mod column;
+mod contacts;
 mod data_key;
 mod data_keys;
 mod database;
-mod debts;
 mod deliveries;
 mod delivery_log;
 mod deployment_key;
 mod devices;
 mod hash;
 mod health;
-mod inserts;
+mod insert_batch;
 mod invitations;
 mod joins;
 mod keyring;
 mod keys;
 mod known_browsers;
-mod lane;
-mod moves;
 mod notices;
 mod notifications;
 mod outbox;
 mod passkeys;
-mod polls;
+mod pipelined;
+mod poll_batch;
 mod pools;
 mod probe;
 mod reads;
-mod receivers;
 mod recordings;
 mod rewrite;
 mod schema;
 mod server;
 mod session_row;
+mod session_write;
 mod sessions;
-mod settles;
+mod settle_batch;
 mod sign_ins;
 mod suppressions;
 mod team_reads;
 mod templates;
-mod together;
 mod user_row;
 mod users;
 mod webhook_changes;
@@ -60,5 +60,5 @@ pub use self::{
     keyring::Encryption,
     probe::Probe,
     rewrite::Table,
-    server::{BadDatabaseUrl, BadTls, DatabaseUrl, SslMode, Timeouts},
+    server::{DatabaseUrl, InvalidDatabaseUrl, InvalidTls, SslMode, Timeouts},
 };

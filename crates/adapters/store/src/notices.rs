@@ -12,7 +12,7 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn, with_due},
     schema::{account_notices, users},
 };
@@ -24,10 +24,10 @@ struct NoticeRow {
     id: Id,
     person: Id,
     event: String,
-    at: Moment,
+    at: Timestamp,
     address: String,
     agent: String,
-    due: Moment,
+    due: Timestamp,
     attempt: i32,
 }
 
@@ -51,10 +51,10 @@ impl NoticeStore for Store {
             id: Id(*notice.id.as_uuid()),
             person: Id(*notice.user.as_uuid()),
             event: notice.event.as_str().to_owned(),
-            at: Moment(notice.at),
+            at: Timestamp(notice.at),
             address: notice.from.address.to_string(),
             agent: notice.from.agent.clone(),
-            due: Moment(notice.at),
+            due: Timestamp(notice.at),
             attempt: 0,
         };
         let written = with_conn!(self, |conn| {
@@ -71,12 +71,12 @@ impl NoticeStore for Store {
     ) -> Result<Vec<NoticeClaim>, StoreError> {
         let due = account_notices::table
             .select(account_notices::id)
-            .filter(account_notices::due.le(Moment(now)))
+            .filter(account_notices::due.le(Timestamp(now)))
             .order(account_notices::due)
             .limit(limit.into());
         let taken = (
             account_notices::attempt.eq(account_notices::attempt + 1),
-            account_notices::due.eq(Moment(now + lease)),
+            account_notices::due.eq(Timestamp(now + lease)),
         );
         let claimed: QueryResult<Vec<(NoticeRow, String)>> =
             with_due!(self, due, |conn, due: Id| {
@@ -106,7 +106,7 @@ impl NoticeStore for Store {
             .filter(account_notices::id.eq(Id(*claim.notice.id.as_uuid())))
             .filter(account_notices::attempt.eq(claim.attempt));
         let settled = with_conn!(self, |conn| if let Some(due) = again {
-            let change = account_notices::due.eq(Moment(due));
+            let change = account_notices::due.eq(Timestamp(due));
             ::diesel::update(held).set(change).execute(conn).await
         } else {
             ::diesel::delete(held).execute(conn).await

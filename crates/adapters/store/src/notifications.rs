@@ -14,9 +14,9 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    change_records::id_at,
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn, with_transaction},
-    debts::id_at,
     schema::{api_keys, notifications, sessions},
 };
 
@@ -26,18 +26,18 @@ const FAILED: &str = "failed";
 
 #[derive(Insertable)]
 #[diesel(table_name = notifications)]
-pub(super) struct NewNotification {
+pub(super) struct NewNotificationRow {
     id: Id,
     session: Id,
     team: Id,
     number: i32,
     state: &'static str,
-    due: Moment,
-    created_at: Moment,
+    due: Timestamp,
+    created_at: Timestamp,
 }
 
-impl NewNotification {
-    pub(super) fn of(session: Id, team: Id, number: i32, at: Moment) -> Self {
+impl NewNotificationRow {
+    pub(super) fn of(session: Id, team: Id, number: i32, at: Timestamp) -> Self {
         Self { id: id_at(at), session, team, number, state: QUEUED, due: at, created_at: at }
     }
 }
@@ -45,7 +45,7 @@ impl NewNotification {
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = notifications)]
 #[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
-struct ClaimRow {
+struct NotificationClaimRow {
     id: Id,
     session: Id,
     team: Id,
@@ -60,7 +60,7 @@ macro_rules! claim_by_turns {
         let queued = || {
             notifications::table
                 .filter(notifications::state.eq(QUEUED))
-                .filter(notifications::due.le(Moment(now)))
+                .filter(notifications::due.le(Timestamp(now)))
         };
         let teams = teams_from!($conn, queued(), limit, after);
         let (mut claimed, mut left) = (vec![], usize::from(limit));
@@ -75,12 +75,12 @@ macro_rules! claim_by_turns {
             let due: Vec<Id> = $pick;
             let taken = (
                 notifications::attempt.eq(notifications::attempt + 1),
-                notifications::due.eq(Moment(now + lease)),
+                notifications::due.eq(Timestamp(now + lease)),
             );
-            let rows: Vec<ClaimRow> =
+            let rows: Vec<NotificationClaimRow> =
                 ::diesel::update(notifications::table.filter(notifications::id.eq_any(due)))
                     .set(taken)
-                    .returning(ClaimRow::as_returning())
+                    .returning(NotificationClaimRow::as_returning())
                     .get_results($conn)
                     .await?;
             left = left.saturating_sub(rows.len());
@@ -130,14 +130,14 @@ macro_rules! owe_again {
         let last = its
             .order(notifications::number.desc())
             .select((notifications::number, notifications::created_at))
-            .first::<(i32, Moment)>($conn)
+            .first::<(i32, Timestamp)>($conn)
             .await
             .optional()?;
         let again = may_be_sent(open, last, $now);
         if let (Ok(number), Some(owner)) = (again, open) {
             let team = api_keys::table.find(owner).select(api_keys::team);
             let team = team.first::<Id>($conn).await?;
-            let row = NewNotification::of($session, team, number, Moment($now));
+            let row = NewNotificationRow::of($session, team, number, Timestamp($now));
             ::diesel::insert_into(notifications::table).values(row).execute($conn).await?;
         }
         Ok(again.map_or_else(|no| no, |_| ResendOutcome::Queued))
@@ -147,10 +147,10 @@ macro_rules! owe_again {
 /// The number of the next sending, if there may be one.
 fn may_be_sent(
     open: Option<Id>,
-    last: Option<(i32, Moment)>,
+    last: Option<(i32, Timestamp)>,
     now: DateTime<Utc>,
 ) -> Result<i32, ResendOutcome> {
-    let (Some(_), Some((number, Moment(at)))) = (open, last) else {
+    let (Some(_), Some((number, Timestamp(at)))) = (open, last) else {
         return Err(ResendOutcome::NoMore);
     };
     if number >= MAX_NOTIFICATIONS {
@@ -172,7 +172,7 @@ impl NotificationQueue for Store {
         after: Option<TeamId>,
     ) -> Result<Vec<NotificationClaim>, StoreError> {
         let ask = (now, lease, limit, after.map(|team| Id(*team.as_uuid())));
-        let claimed: QueryResult<Vec<ClaimRow>> = with_transaction!(
+        let claimed: QueryResult<Vec<NotificationClaimRow>> = with_transaction!(
             self,
             postgres | conn | {
                 claim_by_turns!(conn, ask, |due| due.for_update().skip_locked().load(conn).await?)
@@ -196,10 +196,10 @@ impl NotificationQueue for Store {
         verdict: NotificationOutcome,
     ) -> Result<bool, StoreError> {
         let (state, due, ended_at, reason) = match verdict {
-            NotificationOutcome::Sent { at } => (SENT, None, Some(Moment(at)), None),
-            NotificationOutcome::RetryAt(due) => (QUEUED, Some(Moment(due)), None, None),
+            NotificationOutcome::Sent { at } => (SENT, None, Some(Timestamp(at)), None),
+            NotificationOutcome::RetryAt(due) => (QUEUED, Some(Timestamp(due)), None, None),
             NotificationOutcome::Failed { at, why } => {
-                (FAILED, None, Some(Moment(at)), Some(why.as_str()))
+                (FAILED, None, Some(Timestamp(at)), Some(why.as_str()))
             }
         };
         let settled = with_conn!(self, |conn| {
@@ -245,21 +245,21 @@ impl NotificationQueue for Store {
 }
 
 /// What became of a session's links: when, what, and why.
-pub(super) type Told = (Moment, &'static str, Option<String>);
+pub(super) type ResendState = (Timestamp, &'static str, Option<String>);
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = notifications)]
 #[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
-pub(super) struct ToldRow {
+pub(super) struct ResendStateRow {
     state: String,
-    created_at: Moment,
-    ended_at: Option<Moment>,
+    created_at: Timestamp,
+    ended_at: Option<Timestamp>,
     reason: Option<String>,
 }
 
-impl ToldRow {
+impl ResendStateRow {
     /// Its lines in the session's timeline.
-    pub(super) fn lines(self) -> impl Iterator<Item = Told> {
+    pub(super) fn lines(self) -> impl Iterator<Item = ResendState> {
         let event = if self.state == SENT { "NotificationSent" } else { "NotificationFailed" };
         let ended = self.ended_at.map(|at| (at, event, self.reason));
         [Some((self.created_at, "NotificationQueued", None)), ended].into_iter().flatten()

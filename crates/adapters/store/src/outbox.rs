@@ -14,7 +14,7 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn, with_due},
     schema::outbox,
 };
@@ -25,7 +25,7 @@ pub(super) struct NewEntry {
     session: Id,
     effect: String,
     node: Option<Id>,
-    due: Moment,
+    due: Timestamp,
 }
 
 impl NewEntry {
@@ -38,7 +38,7 @@ impl NewEntry {
             session: Id(*session.as_uuid()),
             effect: serde_json::to_string(effect).map_err(failed("write an effect down"))?,
             node: effect.node().map(|node| Id(*node.as_uuid())),
-            due: Moment(due),
+            due: Timestamp(due),
         })
     }
 }
@@ -73,11 +73,11 @@ impl Outbox for Store {
         lease: TimeDelta,
         limit: u16,
     ) -> Result<Vec<OutboxClaim>, StoreError> {
-        let (node, until) = (Id(*node.as_uuid()), Moment(now + lease));
+        let (node, until) = (Id(*node.as_uuid()), Timestamp(now + lease));
         let due = outbox::table
             .select(outbox::id)
             .filter(outbox::buried.eq(false))
-            .filter(outbox::due.le(Moment(now)))
+            .filter(outbox::due.le(Timestamp(now)))
             .filter(outbox::node.is_null().or(outbox::node.eq(node)))
             .order(outbox::id)
             .limit(limit.into());
@@ -104,7 +104,7 @@ impl Outbox for Store {
         let settled = with_conn!(self, |conn| match verdict {
             ClaimOutcome::Done => ::diesel::delete(held).execute(conn).await,
             ClaimOutcome::RetryAt(due) => {
-                ::diesel::update(held).set(outbox::due.eq(Moment(due))).execute(conn).await
+                ::diesel::update(held).set(outbox::due.eq(Timestamp(due))).execute(conn).await
             }
             ClaimOutcome::Buried => {
                 ::diesel::update(held).set(outbox::buried.eq(true)).execute(conn).await
@@ -121,7 +121,7 @@ impl Outbox for Store {
         let dropped = with_conn!(self, |conn| {
             let orphans = outbox::table
                 .filter(outbox::node.ne(Id(*node.as_uuid())))
-                .filter(outbox::due.lt(Moment(before)));
+                .filter(outbox::due.lt(Timestamp(before)));
             ::diesel::delete(orphans).execute(conn).await
         });
         dropped.map_err(failed("drop orphaned effects"))

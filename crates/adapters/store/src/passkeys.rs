@@ -12,7 +12,7 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn, with_transaction},
     schema::{passkeys, recovery_codes, users},
 };
@@ -28,8 +28,8 @@ struct PasskeyRow {
     public_key: Vec<u8>,
     state: Vec<u8>,
     transports: i16,
-    created_at: Moment,
-    used_at: Option<Moment>,
+    created_at: Timestamp,
+    used_at: Option<Timestamp>,
 }
 
 impl PasskeyRow {
@@ -43,8 +43,8 @@ impl PasskeyRow {
             public_key: key,
             state,
             transports: transports.into(),
-            created_at: Moment(passkey.created_at),
-            used_at: passkey.used_at.map(Moment),
+            created_at: Timestamp(passkey.created_at),
+            used_at: passkey.used_at.map(Timestamp),
         }
     }
 
@@ -129,7 +129,7 @@ impl PasskeyStore for Store {
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
         let this = passkeys::table.find(Id(*id.as_uuid())).filter(passkeys::state.eq(old));
-        let change = (passkeys::state.eq(new), passkeys::used_at.eq(Some(Moment(now))));
+        let change = (passkeys::state.eq(new), passkeys::used_at.eq(Some(Timestamp(now))));
         let used = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
         used.map(|rows| rows == 1).map_err(failed("use a passkey"))
     }

@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 
 use super::{
     database::{SqliteConn, failed},
-    server::{Purpose, Server},
+    server::{ConnectionPurpose, Server},
 };
 
 const POSTGRES_MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations/postgres");
@@ -27,10 +27,10 @@ const POSTGRES_CONNECTIONS: usize = 16;
 const SETTINGS: &str =
     "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;";
 /// The same as in [`SETTINGS`].
-pub(super) const BUSY_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const WRITE_AHEAD: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
-const MOST_ASKED: u32 = 500;
-const ASKED_EVERY: Duration = Duration::from_millis(20);
+const MAX_LOCK_ATTEMPTS: u32 = 500;
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A pool of connections to a server whose schema is up to date.
 pub(super) async fn postgres(server: &Arc<Server>) -> Result<Pool<AsyncPgConnection>, StoreError> {
@@ -44,7 +44,8 @@ pub(super) async fn postgres(server: &Arc<Server>) -> Result<Pool<AsyncPgConnect
     config.custom_setup = Box::new(move |_| {
         let (server, runtime) = (opened.clone(), runtime.clone());
         Box::pin(async move {
-            let opening = runtime.spawn(async move { server.connect(Purpose::Work).await });
+            let opening =
+                runtime.spawn(async move { server.connect(ConnectionPurpose::Work).await });
             opening.await.unwrap_or_else(|error| {
                 Err(ConnectionError::BadConnection(format!("the service is stopping: {error}")))
             })
@@ -55,7 +56,7 @@ pub(super) async fn postgres(server: &Arc<Server>) -> Result<Pool<AsyncPgConnect
 }
 
 async fn migrate(server: &Server) -> Result<(), StoreError> {
-    let conn = server.connect(Purpose::Migrations).await;
+    let conn = server.connect(ConnectionPurpose::Migrations).await;
     let mut conn = conn.map_err(failed("connect"))?;
     if let Some(weakness) = server.weakness() {
         tracing::warn!(
@@ -99,10 +100,10 @@ async fn open_sqlite(path: &str) -> Result<SqliteConn, ConnectionError> {
     let mut asked = 0;
     while let Err(error) = conn.batch_execute(WRITE_AHEAD).await {
         asked += 1;
-        if asked == MOST_ASKED {
+        if asked == MAX_LOCK_ATTEMPTS {
             return Err(ConnectionError::CouldntSetupConfiguration(error));
         }
-        tokio::time::sleep(ASKED_EVERY).await;
+        tokio::time::sleep(LOCK_RETRY_INTERVAL).await;
     }
     Ok(conn)
 }

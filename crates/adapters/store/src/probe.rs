@@ -13,7 +13,7 @@ use ports::{StoreError, driving::Readiness};
 use super::{
     Store,
     database::{bounded, failed},
-    server::{DatabaseUrl, Purpose, Timeouts},
+    server::{ConnectionPurpose, DatabaseUrl, Timeouts},
 };
 
 const ABOUT: &str = "SELECT concat('PostgreSQL ', split_part(version(), ' ', 2), \
@@ -34,13 +34,13 @@ pub struct Probe {
 }
 
 #[derive(QueryableByName)]
-struct Line {
+struct TextRow {
     #[diesel(sql_type = Text)]
     text: String,
 }
 
 #[derive(QueryableByName)]
-struct Bytes {
+struct BytesRow {
     #[diesel(sql_type = Binary)]
     bytes: Vec<u8>,
 }
@@ -56,12 +56,12 @@ impl DatabaseUrl {
             Self::Sqlite(path) => sqlite(path),
             Self::Postgres(url) => {
                 let server = url.server(timeouts);
-                let conn = server.connect(Purpose::Work).await;
+                let conn = server.connect(ConnectionPurpose::Work).await;
                 let mut conn = conn.map_err(failed("connect"))?;
                 let read = async {
-                    let about: Line = sql_query(ABOUT).get_result(&mut conn).await?;
-                    let table: Line = sql_query(KEY_TABLE).get_result(&mut conn).await?;
-                    let key: Option<Bytes> = if table.text.is_empty() {
+                    let about: TextRow = sql_query(ABOUT).get_result(&mut conn).await?;
+                    let table: TextRow = sql_query(KEY_TABLE).get_result(&mut conn).await?;
+                    let key: Option<BytesRow> = if table.text.is_empty() {
                         None
                     } else {
                         sql_query(KEY).get_result(&mut conn).await.optional()?
@@ -89,10 +89,10 @@ fn sqlite(path: &str) -> Result<Probe, StoreError> {
     let mut conn = opened.map_err(failed("open the file"))?;
     let about = "SELECT 'SQLite ' || sqlite_version() AS text FROM \
                  (SELECT count(*) FROM sqlite_master)";
-    let about: Line = ::diesel::RunQueryDsl::get_result(sql_query(about), &mut conn)
+    let about: TextRow = ::diesel::RunQueryDsl::get_result(sql_query(about), &mut conn)
         .map_err(failed("read the file"))?;
     // A database that was not started yet has no such table.
-    let key: Option<Bytes> = ::diesel::RunQueryDsl::get_result(sql_query(KEY), &mut conn).ok();
+    let key: Option<BytesRow> = ::diesel::RunQueryDsl::get_result(sql_query(KEY), &mut conn).ok();
     let found = format!("{}, {path}", about.text);
     Ok(Probe { found, weakness: None, fingerprint: key.map(|key| key.bytes) })
 }

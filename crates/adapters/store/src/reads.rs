@@ -19,10 +19,10 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment, SqlId, SqlMoment},
+    column::{Id, SqlId, SqlTimestamp, Timestamp},
     database::{Store, failed, with_conn, with_read},
     devices::DeviceRow,
-    notifications::{Told, ToldRow},
+    notifications::{ResendState, ResendStateRow},
     schema::{notifications, session_devices, session_events, sessions},
 };
 
@@ -33,8 +33,8 @@ pub(super) struct SummaryRow {
     id: Id,
     status: String,
     platform: i32,
-    created_at: Moment,
-    closed_at: Option<Moment>,
+    created_at: Timestamp,
+    closed_at: Option<Timestamp>,
 }
 
 impl SummaryRow {
@@ -49,22 +49,22 @@ impl SummaryRow {
     }
 }
 
-type Line = (i64, Option<SummaryRow>);
+type TotalRow = (i64, Option<SummaryRow>);
 
 /// A page of an owner's sessions, each with how many there are in all; where the page is empty, a
 /// line with that number alone. One statement, so that page and number are of one moment.
-struct ListOf<const BY_STATUS: bool>(Id, ListQuery);
+struct SessionListQuery<const BY_STATUS: bool>(Id, ListQuery);
 
-impl<const BY_STATUS: bool> QueryId for ListOf<BY_STATUS> {
+impl<const BY_STATUS: bool> QueryId for SessionListQuery<BY_STATUS> {
     type QueryId = Self;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl<const BY_STATUS: bool> Query for ListOf<BY_STATUS> {
-    type SqlType = (BigInt, Nullable<(SqlId, Text, Integer, SqlMoment, Nullable<SqlMoment>)>);
+impl<const BY_STATUS: bool> Query for SessionListQuery<BY_STATUS> {
+    type SqlType = (BigInt, Nullable<(SqlId, Text, Integer, SqlTimestamp, Nullable<SqlTimestamp>)>);
 }
 
-impl<DB, const BY_STATUS: bool> QueryFragment<DB> for ListOf<BY_STATUS>
+impl<DB, const BY_STATUS: bool> QueryFragment<DB> for SessionListQuery<BY_STATUS>
 where
     DB: Backend + HasSqlType<SqlId>,
     Id: ToSql<SqlId, DB>,
@@ -101,24 +101,24 @@ where
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = session_events)]
 #[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
-pub(super) struct EventRow {
+pub(super) struct TimelineRow {
     session: Id,
     version: i32,
-    at: Moment,
+    at: Timestamp,
     event: String,
     status: String,
     error_code: Option<String>,
     node: Option<String>,
 }
 
-impl EventRow {
+impl TimelineRow {
     pub(super) fn of(change: &Change) -> Self {
         let session = &change.session;
         let code = session.state.outcome().and_then(Outcome::error_code);
         Self {
             session: Id(*session.id.as_uuid()),
             version: session.version.0,
-            at: Moment(change.at),
+            at: Timestamp(change.at),
             event: change.event.to_owned(),
             status: session.status().to_string(),
             error_code: code.map(|code| code.as_str().to_owned()),
@@ -134,7 +134,10 @@ impl EventRow {
 }
 
 /// What became of links and devices, between the moves of the session; each has the status of its moment.
-fn with_lines(moves: Vec<TimelineEntry>, told: impl Iterator<Item = Told>) -> Vec<TimelineEntry> {
+fn with_lines(
+    moves: Vec<TimelineEntry>,
+    told: impl Iterator<Item = ResendState>,
+) -> Vec<TimelineEntry> {
     let mut entries = moves;
     for (at, event, detail) in told {
         let place = entries.partition_point(|entry| entry.at <= at.0);
@@ -154,9 +157,13 @@ impl Store {
         query: ListQuery,
     ) -> Result<(Vec<SessionSummary>, i64), StoreError> {
         let owner = Id(*owner.as_uuid());
-        let read: QueryResult<Vec<Line>> = match query.status {
-            None => with_read!(self, |conn| ListOf::<false>(owner, query).load(conn).await),
-            Some(_) => with_read!(self, |conn| ListOf::<true>(owner, query).load(conn).await),
+        let read: QueryResult<Vec<TotalRow>> = match query.status {
+            None => {
+                with_read!(self, |conn| SessionListQuery::<false>(owner, query).load(conn).await)
+            }
+            Some(_) => {
+                with_read!(self, |conn| SessionListQuery::<true>(owner, query).load(conn).await)
+            }
         };
         let lines = read.map_err(failed("list sessions"))?;
         let total = lines.as_slice().first().map_or(0, |(total, ..)| *total);
@@ -170,19 +177,19 @@ impl Store {
         id: SessionId,
     ) -> Result<Option<Vec<TimelineEntry>>, StoreError> {
         let (owner, id) = (Id(*owner.as_uuid()), Id(*id.as_uuid()));
-        let read: QueryResult<(Vec<EventRow>, Vec<ToldRow>, Vec<DeviceRow>)> =
+        let read: QueryResult<(Vec<TimelineRow>, Vec<ResendStateRow>, Vec<DeviceRow>)> =
             with_read!(self, |conn| {
                 let its = sessions::table.filter(sessions::owner.eq(owner)).select(sessions::id);
                 let moves = session_events::table
                     .filter(session_events::session.eq(id))
                     .filter(session_events::session.eq_any(its))
                     .order(session_events::version)
-                    .select(EventRow::as_select())
+                    .select(TimelineRow::as_select())
                     .load(conn)
                     .await;
                 let told = notifications::table
                     .filter(notifications::session.eq(id))
-                    .select(ToldRow::as_select())
+                    .select(ResendStateRow::as_select())
                     .load(conn)
                     .await;
                 let devices = session_devices::table
@@ -197,9 +204,9 @@ impl Store {
         if rows.is_empty() {
             return Ok(None);
         }
-        let told = told.into_iter().flat_map(ToldRow::lines);
+        let told = told.into_iter().flat_map(ResendStateRow::lines);
         let told = told.chain(devices.into_iter().flat_map(DeviceRow::lines));
-        let moves = rows.into_iter().map(EventRow::read).collect::<Result<_, _>>()?;
+        let moves = rows.into_iter().map(TimelineRow::read).collect::<Result<_, _>>()?;
         Ok(Some(with_lines(moves, told)))
     }
 }

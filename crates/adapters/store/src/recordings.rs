@@ -11,7 +11,7 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn, with_due},
     schema::recordings,
 };
@@ -28,13 +28,13 @@ const OPEN: [&str; 2] = [PENDING, IN_PROGRESS];
 pub(super) struct NewRecording {
     pub(super) session: Id,
     pub(super) state: &'static str,
-    pub(super) due: Moment,
+    pub(super) due: Timestamp,
 }
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = recordings)]
 #[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
-struct ClaimRow {
+struct RecordingClaimRow {
     session: Id,
     attempt: i32,
 }
@@ -63,18 +63,18 @@ impl RecordingQueue for Store {
         let due = recordings::table
             .select(recordings::session)
             .filter(recordings::state.eq_any(OPEN))
-            .filter(recordings::due.le(Moment(now)))
+            .filter(recordings::due.le(Timestamp(now)))
             .order(recordings::due)
             .limit(limit.into());
         let taken = (
             recordings::state.eq(IN_PROGRESS),
             recordings::attempt.eq(recordings::attempt + 1),
-            recordings::due.eq(Moment(now + lease)),
+            recordings::due.eq(Timestamp(now + lease)),
         );
-        let claimed: QueryResult<Vec<ClaimRow>> = with_due!(self, due, |conn, due: Id| {
+        let claimed: QueryResult<Vec<RecordingClaimRow>> = with_due!(self, due, |conn, due: Id| {
             ::diesel::update(recordings::table.filter(recordings::session.eq_any(due)))
                 .set(taken)
-                .returning(ClaimRow::as_returning())
+                .returning(RecordingClaimRow::as_returning())
                 .get_results(conn)
                 .await
         });
@@ -93,7 +93,7 @@ impl RecordingQueue for Store {
             ::diesel::update(recordings::table.find(Id(*claim.session.as_uuid())))
                 .filter(recordings::state.eq(IN_PROGRESS))
                 .filter(recordings::attempt.eq(claim.attempt))
-                .set(recordings::due.eq(Moment(until)))
+                .set(recordings::due.eq(Timestamp(until)))
                 .execute(conn)
                 .await
         });
@@ -108,7 +108,7 @@ impl RecordingQueue for Store {
         let (state, error, due) = match verdict {
             RecordingOutcome::Kept => (KEPT, None, None),
             RecordingOutcome::Failed(error) => (FAILED, Some(error), None),
-            RecordingOutcome::RetryAt(due) => (PENDING, None, Some(Moment(due))),
+            RecordingOutcome::RetryAt(due) => (PENDING, None, Some(Timestamp(due))),
         };
         let settled = with_conn!(self, |conn| {
             let held = ::diesel::update(recordings::table.find(Id(*claim.session.as_uuid())))

@@ -38,8 +38,8 @@ impl Table {
     }
 }
 
-type AttemptRow = (Id, i32, Option<String>, Id);
-type ReceiverRow = (Id, Id, Option<String>, Option<String>, Option<String>);
+type StoredAttemptRow = (Id, i32, Option<String>, Id);
+type StoredContactRow = (Id, Id, Option<String>, Option<String>, Option<String>);
 
 /// Begins an answer with what comes after these rows.
 fn page(ids: &[Id], limit: u16) -> Reencrypted<Uuid> {
@@ -167,7 +167,7 @@ impl Store {
         let ids: QueryResult<Vec<Id>> = with_conn!(self, |conn| page_of.load(conn).await);
         let ids = ids.map_err(failed("read attempts"))?;
         let mut done = page(&ids, limit);
-        let rows: QueryResult<Vec<AttemptRow>> = with_conn!(self, |conn| {
+        let rows: QueryResult<Vec<StoredAttemptRow>> = with_conn!(self, |conn| {
             delivery_attempts::table
                 .inner_join(deliveries::table.on(deliveries::id.eq(delivery_attempts::delivery)))
                 .filter(answered)
@@ -208,7 +208,7 @@ impl Store {
         after: Id,
         limit: u16,
     ) -> Result<Reencrypted<Uuid>, StoreError> {
-        let rows: QueryResult<Vec<ReceiverRow>> = with_conn!(self, |conn| {
+        let rows: QueryResult<Vec<StoredContactRow>> = with_conn!(self, |conn| {
             receivers::table
                 .filter(receivers::id.gt(after))
                 .order(receivers::id)

@@ -4,7 +4,7 @@ macro_rules! tables {
     ($($name:ident ($($key:ident),+) { $($column:ident -> $type:ty,)+ })+) => {$(
         ::diesel::table! {
             use ::diesel::sql_types::*;
-            use crate::column::{SqlId, SqlMoment};
+            use crate::column::{SqlId, SqlTimestamp};
 
             $name ($($key),+) { $($column -> $type,)+ }
         }
@@ -21,7 +21,7 @@ tables! {
     teams (id) {
         id -> SqlId,
         name -> Text,
-        created_at -> SqlMoment,
+        created_at -> SqlTimestamp,
         frame_ancestors -> Text,
         second_factor -> Bool,
     }
@@ -34,23 +34,23 @@ tables! {
         number -> BigInt,
         team -> SqlId,
         wrapped -> Binary,
-        created_at -> SqlMoment,
+        created_at -> SqlTimestamp,
     }
     api_keys (id) {
         id -> SqlId,
         team -> SqlId,
         environment -> Text,
         hash -> Binary,
-        created_at -> SqlMoment,
-        expires_at -> Nullable<SqlMoment>,
-        revoked_at -> Nullable<SqlMoment>,
+        created_at -> SqlTimestamp,
+        expires_at -> Nullable<SqlTimestamp>,
+        revoked_at -> Nullable<SqlTimestamp>,
         label -> Text,
-        used_at -> Nullable<SqlMoment>,
+        used_at -> Nullable<SqlTimestamp>,
     }
     suppressions (team, mark) {
         team -> SqlId,
         mark -> Binary,
-        created_at -> SqlMoment,
+        created_at -> SqlTimestamp,
     }
     brands (team) {
         team -> SqlId,
@@ -69,7 +69,7 @@ tables! {
         reason -> Text,
         is_default -> Bool,
         revision -> Integer,
-        updated_at -> SqlMoment,
+        updated_at -> SqlTimestamp,
     }
     receivers (id) {
         id -> SqlId,
@@ -78,12 +78,12 @@ tables! {
         email -> Nullable<Text>,
         phone -> Nullable<Text>,
         locale -> Nullable<Text>,
-        created_at -> SqlMoment,
+        created_at -> SqlTimestamp,
     }
     audit_entries (team, number) {
         team -> SqlId,
         number -> BigInt,
-        at -> SqlMoment,
+        at -> SqlTimestamp,
         actor -> Text,
         address -> Nullable<Text>,
         action -> Text,
@@ -96,8 +96,8 @@ tables! {
         environment -> Text,
         version -> Text,
         is_active -> Bool,
-        created_at -> SqlMoment,
-        updated_at -> SqlMoment,
+        created_at -> SqlTimestamp,
+        updated_at -> SqlTimestamp,
         display_name -> Text,
         description -> Text,
         icon -> Text,
@@ -112,7 +112,7 @@ tables! {
         version -> Text,
         sha256 -> Text,
         document -> Text,
-        created_at -> SqlMoment,
+        created_at -> SqlTimestamp,
     }
     sessions (id) {
         id -> SqlId,
@@ -123,19 +123,19 @@ tables! {
         progress -> Integer,
         workflow -> Nullable<Text>,
         version -> Integer,
-        created_at -> SqlMoment,
-        expires_at -> SqlMoment,
-        closed_at -> Nullable<SqlMoment>,
+        created_at -> SqlTimestamp,
+        expires_at -> SqlTimestamp,
+        closed_at -> Nullable<SqlTimestamp>,
         browser -> Nullable<SqlId>,
-        alive_until -> Nullable<SqlMoment>,
+        alive_until -> Nullable<SqlTimestamp>,
         platform -> Integer,
-        erased_at -> Nullable<SqlMoment>,
+        erased_at -> Nullable<SqlTimestamp>,
         reference -> Nullable<Text>,
     }
     session_events (session, version) {
         session -> SqlId,
         version -> Integer,
-        at -> SqlMoment,
+        at -> SqlTimestamp,
         event -> Text,
         status -> Text,
         error_code -> Nullable<Text>,
@@ -146,9 +146,9 @@ tables! {
         number -> Integer,
         secret -> Binary,
         joined_by -> Text,
-        joined_at -> SqlMoment,
+        joined_at -> SqlTimestamp,
         consented -> Nullable<Bool>,
-        consented_at -> Nullable<SqlMoment>,
+        consented_at -> Nullable<SqlTimestamp>,
     }
     join_codes (session, kind) {
         session -> SqlId,
@@ -156,14 +156,14 @@ tables! {
         long -> Binary,
         short -> Nullable<Binary>,
         tries -> Integer,
-        expires_at -> SqlMoment,
+        expires_at -> SqlTimestamp,
     }
     idempotency_keys (owner, key) {
         owner -> SqlId,
         key -> Text,
         request -> Binary,
         session -> SqlId,
-        created_at -> SqlMoment,
+        created_at -> SqlTimestamp,
     }
     outbox (id) {
         id -> BigInt,
@@ -171,7 +171,7 @@ tables! {
         effect -> Text,
         node -> Nullable<SqlId>,
         attempt -> Integer,
-        due -> SqlMoment,
+        due -> SqlTimestamp,
         buried -> Bool,
     }
     notifications (id) {
@@ -181,16 +181,16 @@ tables! {
         number -> Integer,
         state -> Text,
         attempt -> Integer,
-        due -> SqlMoment,
-        created_at -> SqlMoment,
-        ended_at -> Nullable<SqlMoment>,
+        due -> SqlTimestamp,
+        created_at -> SqlTimestamp,
+        ended_at -> Nullable<SqlTimestamp>,
         reason -> Nullable<Text>,
     }
     recordings (session) {
         session -> SqlId,
         state -> Text,
         attempt -> Integer,
-        due -> SqlMoment,
+        due -> SqlTimestamp,
         error -> Nullable<Text>,
     }
     attestations (session) {
@@ -208,12 +208,12 @@ tables! {
         timeout_ms -> Integer,
         retries -> Integer,
         active -> Bool,
-        created_at -> SqlMoment,
+        created_at -> SqlTimestamp,
         retiring_secret -> Nullable<Binary>,
-        retiring_until -> Nullable<SqlMoment>,
+        retiring_until -> Nullable<SqlTimestamp>,
         failures -> Integer,
-        failing_since -> Nullable<SqlMoment>,
-        paused_until -> Nullable<SqlMoment>,
+        failing_since -> Nullable<SqlTimestamp>,
+        paused_until -> Nullable<SqlTimestamp>,
     }
     webhook_keys (webhook, key) {
         webhook -> SqlId,
@@ -229,26 +229,26 @@ tables! {
         webhook -> SqlId,
         session -> SqlId,
         notice -> SqlId,
-        created_at -> SqlMoment,
-        exhausted_at -> Nullable<SqlMoment>,
+        created_at -> SqlTimestamp,
+        exhausted_at -> Nullable<SqlTimestamp>,
     }
     delivery_queue (delivery) {
         delivery -> SqlId,
         webhook -> SqlId,
         session -> SqlId,
         notice -> SqlId,
-        since -> SqlMoment,
-        due -> SqlMoment,
+        since -> SqlTimestamp,
+        due -> SqlTimestamp,
         single -> Bool,
         tries -> Integer,
         attempts -> Integer,
         claim -> Integer,
-        leased_until -> Nullable<SqlMoment>,
+        leased_until -> Nullable<SqlTimestamp>,
     }
     delivery_attempts (delivery, attempt) {
         delivery -> SqlId,
         attempt -> Integer,
-        started_at -> SqlMoment,
+        started_at -> SqlTimestamp,
         took_ms -> Integer,
         status -> Nullable<Integer>,
         error -> Nullable<Text>,

@@ -8,10 +8,10 @@ use domain::{
 use ports::StoreError;
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     data_key::{STATE, TERMS},
     database::{Store, failed},
-    keyring::Writer,
+    keyring::WriteKey,
     schema::sessions,
 };
 
@@ -31,16 +31,16 @@ pub(super) struct SessionRow {
     pub(super) progress: i32,
     pub(super) workflow: Option<String>,
     pub(super) version: i32,
-    pub(super) created_at: Moment,
-    pub(super) expires_at: Moment,
-    pub(super) closed_at: Option<Moment>,
+    pub(super) created_at: Timestamp,
+    pub(super) expires_at: Timestamp,
+    pub(super) closed_at: Option<Timestamp>,
     pub(super) platform: i32,
-    pub(super) erased_at: Option<Moment>,
+    pub(super) erased_at: Option<Timestamp>,
     pub(super) reference: Option<String>,
 }
 
 impl SessionRow {
-    pub(super) fn of(session: &Session, writer: &Writer) -> Result<Self, StoreError> {
+    pub(super) fn of(session: &Session, writer: &WriteKey) -> Result<Self, StoreError> {
         let unfit = failed("write a session down");
         let id = Id(*session.id.as_uuid());
         let terms = serde_json::to_string(&session.terms).map_err(&unfit)?;
@@ -56,11 +56,11 @@ impl SessionRow {
             progress: session.progress.percent().into(),
             workflow: workflow.map_err(&unfit)?,
             version: session.version.0,
-            created_at: Moment(session.created_at),
-            expires_at: Moment(session.expires_at),
-            closed_at: session.closed_at.map(Moment),
+            created_at: Timestamp(session.created_at),
+            expires_at: Timestamp(session.expires_at),
+            closed_at: session.closed_at.map(Timestamp),
             platform: session.terms.platform.0,
-            erased_at: session.erased_at.map(Moment),
+            erased_at: session.erased_at.map(Timestamp),
             reference: reference.map(|reference| writer.index(REFERENCE, reference)),
         })
     }

@@ -21,7 +21,7 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn},
     keys::read_ancestors,
     schema::{api_keys, idempotency_keys, sessions, teams},
@@ -123,7 +123,7 @@ impl SessionStore for Store {
     ) -> Result<Vec<SessionId>, StoreError> {
         let found: QueryResult<Vec<Id>> = with_conn!(self, |conn| {
             sessions::table
-                .filter(sessions::closed_at.lt(Moment(before)))
+                .filter(sessions::closed_at.lt(Timestamp(before)))
                 .filter(sessions::erased_at.is_null())
                 .order(sessions::closed_at)
                 .limit(limit.into())
@@ -140,7 +140,8 @@ impl SessionStore for Store {
     }
 
     async fn delete_idempotency_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError> {
-        let old = idempotency_keys::table.filter(idempotency_keys::created_at.lt(Moment(before)));
+        let old =
+            idempotency_keys::table.filter(idempotency_keys::created_at.lt(Timestamp(before)));
         let forgotten = with_conn!(self, |conn| ::diesel::delete(old).execute(conn).await);
         forgotten.map_err(failed("forget idempotency keys"))
     }
@@ -159,7 +160,7 @@ impl SessionStore for Store {
             .filter(sessions::id.eq(Id(*id.as_uuid())))
             .filter(sessions::browser.eq(Id(*browser.as_uuid())));
         let renewed = with_conn!(self, |conn| {
-            let until = sessions::alive_until.eq(Moment(alive_until));
+            let until = sessions::alive_until.eq(Timestamp(alive_until));
             ::diesel::update(held).set(until).execute(conn).await
         });
         renewed.map(|rows| rows == 1).map_err(failed("renew a browser's lease"))
@@ -170,7 +171,7 @@ impl SessionStore for Store {
         now: DateTime<Utc>,
         limit: u16,
     ) -> Result<Vec<(Session, DueReason)>, StoreError> {
-        let now = Moment(now);
+        let now = Timestamp(now);
         let read = with_conn!(self, |conn| {
             let expired = sessions::table
                 .filter(sessions::closed_at.is_null())

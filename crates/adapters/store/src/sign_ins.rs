@@ -14,14 +14,14 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn},
     schema::{sign_ins, teams, users},
     user_row::UserRow,
 };
 
 /// How exactly it is kept when somebody was last seen: each page would be a write otherwise.
-const SEEN_TO: TimeDelta = TimeDelta::minutes(1);
+const SEEN_PRECISION: TimeDelta = TimeDelta::minutes(1);
 
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = sign_ins)]
@@ -31,12 +31,12 @@ struct SignInRow {
     person: Id,
     passed: bool,
     form_token: String,
-    created_at: Moment,
-    seen_at: Moment,
-    expires_at: Moment,
+    created_at: Timestamp,
+    seen_at: Timestamp,
+    expires_at: Timestamp,
     address: String,
     agent: String,
-    confirmed_at: Option<Moment>,
+    confirmed_at: Option<Timestamp>,
     by_provider: bool,
 }
 
@@ -47,12 +47,12 @@ impl SignInRow {
             person: Id(*sign_in.user.as_uuid()),
             passed: sign_in.passed,
             form_token: sign_in.form_token.expose().to_owned(),
-            created_at: Moment(sign_in.created_at),
-            seen_at: Moment(sign_in.seen_at),
-            expires_at: Moment(sign_in.expires_at),
+            created_at: Timestamp(sign_in.created_at),
+            seen_at: Timestamp(sign_in.seen_at),
+            expires_at: Timestamp(sign_in.expires_at),
             address: sign_in.from.address.to_string(),
             agent: sign_in.from.agent.clone(),
-            confirmed_at: sign_in.confirmed_at.map(Moment),
+            confirmed_at: sign_in.confirmed_at.map(Timestamp),
             by_provider: sign_in.by_provider,
         }
     }
@@ -95,8 +95,8 @@ impl SignInStore for Store {
                 let live = sign_ins::table
                     .inner_join(users::table.inner_join(teams::table))
                     .filter(sign_ins::token.eq(token.0.as_slice()))
-                    .filter(sign_ins::expires_at.gt(Moment(now)))
-                    .filter(sign_ins::seen_at.gt(Moment(now - idle)));
+                    .filter(sign_ins::expires_at.gt(Timestamp(now)))
+                    .filter(sign_ins::seen_at.gt(Timestamp(now - idle)));
                 let home = (teams::name, teams::second_factor);
                 let columns = (SignInRow::as_select(), UserRow::as_select(), home.0, home.1);
                 live.select(columns).first(conn).await.optional()
@@ -105,9 +105,9 @@ impl SignInStore for Store {
         let Some((row, user, name, needs_second_factor)) = found else { return Ok(None) };
         let home = TeamMembership { name, needs_second_factor };
         let sign_in = row.read()?;
-        if now - sign_in.seen_at >= SEEN_TO {
+        if now - sign_in.seen_at >= SEEN_PRECISION {
             let this = sign_ins::table.filter(sign_ins::id.eq(Id(*sign_in.id.as_uuid())));
-            let change = sign_ins::seen_at.eq(Moment(now));
+            let change = sign_ins::seen_at.eq(Timestamp(now));
             let seen =
                 with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
             seen.map_err(failed("note that somebody was seen"))?;
@@ -125,7 +125,7 @@ impl SignInStore for Store {
         let change = (
             sign_ins::token.eq(new.0.as_slice()),
             sign_ins::passed.eq(true),
-            sign_ins::expires_at.eq(Moment(until)),
+            sign_ins::expires_at.eq(Timestamp(until)),
         );
         let changed =
             with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
@@ -142,7 +142,7 @@ impl SignInStore for Store {
             .filter(sign_ins::token.eq(old.0.as_slice()))
             .filter(sign_ins::passed.eq(true));
         let change =
-            (sign_ins::token.eq(new.0.as_slice()), sign_ins::confirmed_at.eq(Some(Moment(at))));
+            (sign_ins::token.eq(new.0.as_slice()), sign_ins::confirmed_at.eq(Some(Timestamp(at))));
         let changed =
             with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
         changed.map(|rows| rows == 1).map_err(failed("confirm a sign-in"))
@@ -181,8 +181,8 @@ impl SignInStore for Store {
         let rows: QueryResult<Vec<SignInRow>> = with_conn!(self, |conn| {
             sign_ins::table
                 .filter(sign_ins::person.eq(Id(*user.as_uuid())))
-                .filter(sign_ins::expires_at.gt(Moment(now)))
-                .filter(sign_ins::seen_at.gt(Moment(now - idle)))
+                .filter(sign_ins::expires_at.gt(Timestamp(now)))
+                .filter(sign_ins::seen_at.gt(Timestamp(now - idle)))
                 .order((sign_ins::created_at.desc(), sign_ins::id.desc()))
                 .select(SignInRow::as_select())
                 .load(conn)
@@ -214,7 +214,7 @@ impl SignInStore for Store {
     }
 
     async fn delete_expired_sign_ins(&self, now: DateTime<Utc>) -> Result<usize, StoreError> {
-        let these = sign_ins::table.filter(sign_ins::expires_at.le(Moment(now)));
+        let these = sign_ins::table.filter(sign_ins::expires_at.le(Timestamp(now)));
         let gone = with_conn!(self, |conn| ::diesel::delete(these).execute(conn).await);
         gone.map_err(failed("forget sign-ins"))
     }

@@ -8,7 +8,7 @@ use domain::notification::Mailbox;
 use ports::{StoreError, suppression_store::SuppressionStore};
 
 use super::{
-    column::{Id, Moment, SqlMoment},
+    column::{Id, SqlTimestamp, Timestamp},
     database::{Store, failed, with_conn},
     schema::{suppressions, teams},
 };
@@ -28,7 +28,11 @@ impl SuppressionStore for Store {
         let made = with_conn!(self, |conn| {
             teams::table
                 .find(team)
-                .select((teams::id, mark.into_sql::<Binary>(), Moment(at).into_sql::<SqlMoment>()))
+                .select((
+                    teams::id,
+                    mark.into_sql::<Binary>(),
+                    Timestamp(at).into_sql::<SqlTimestamp>(),
+                ))
                 .insert_into(suppressions::table)
                 .into_columns((suppressions::team, suppressions::mark, suppressions::created_at))
                 .on_conflict_do_nothing()

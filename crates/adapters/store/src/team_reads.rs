@@ -14,7 +14,7 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn},
     reads::SummaryRow,
     schema::{api_keys, session_events, sessions},
@@ -22,7 +22,7 @@ use super::{
 };
 
 /// What came of a session, as rows have it.
-type Came = (Moment, Option<Moment>, String, i32, Option<String>, Option<String>);
+type ActivityRow = (Timestamp, Option<Timestamp>, String, i32, Option<String>, Option<String>);
 
 impl Store {
     pub(super) async fn list_team_sessions(
@@ -64,7 +64,7 @@ impl Store {
         limit: u16,
     ) -> Result<Vec<SessionActivity>, StoreError> {
         let team = Id(*team.as_uuid());
-        let rows: QueryResult<Vec<Came>> = with_conn!(self, |conn| {
+        let rows: QueryResult<Vec<ActivityRow>> = with_conn!(self, |conn| {
             let keys = api_keys::table.filter(api_keys::team.eq(team)).select(api_keys::id);
             let last = session_events::session
                 .eq(sessions::id)
@@ -72,7 +72,7 @@ impl Store {
             sessions::table
                 .left_join(session_events::table.on(last))
                 .filter(sessions::owner.eq_any(keys))
-                .filter(sessions::created_at.ge(Moment(since)))
+                .filter(sessions::created_at.ge(Timestamp(since)))
                 .order((sessions::created_at.desc(), sessions::id.desc()))
                 .limit(limit.into())
                 .select((

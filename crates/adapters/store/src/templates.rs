@@ -15,7 +15,7 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn, with_transaction},
     schema::{email_templates, teams},
 };
@@ -34,7 +34,7 @@ struct TemplateRow {
     reason: String,
     is_default: bool,
     revision: i32,
-    updated_at: Moment,
+    updated_at: Timestamp,
 }
 
 impl TemplateRow {
@@ -58,17 +58,17 @@ impl TemplateRow {
 /// What a team writes.
 #[derive(Clone, Insertable, AsChangeset)]
 #[diesel(table_name = email_templates)]
-struct Content<'a> {
+struct TemplateContent<'a> {
     name: &'a str,
     language: &'a str,
     subject: &'a str,
     body: &'a str,
     status: &'a str,
     reason: &'a str,
-    updated_at: Moment,
+    updated_at: Timestamp,
 }
 
-impl<'a> Content<'a> {
+impl<'a> TemplateContent<'a> {
     fn of(draft: &'a Draft, now: DateTime<Utc>) -> Self {
         Self {
             name: &draft.name,
@@ -77,7 +77,7 @@ impl<'a> Content<'a> {
             body: &draft.wording.body,
             status: TemplateStatus::Draft.as_str(),
             reason: "",
-            updated_at: Moment(now),
+            updated_at: Timestamp(now),
         }
     }
 }
@@ -120,7 +120,7 @@ impl TemplateStore for Store {
             email_templates::team.eq(Id(*team.as_uuid())),
             email_templates::is_default.eq(false),
             email_templates::revision.eq(1),
-            Content::of(draft, now),
+            TemplateContent::of(draft, now),
         );
         let id: QueryResult<i32> = with_conn!(self, |conn| {
             ::diesel::insert_into(email_templates::table)
@@ -176,8 +176,10 @@ impl TemplateStore for Store {
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
         let this = one(team, id).filter(within(ReviewStep::Submit.from()));
-        let change =
-            (Content::of(draft, now), email_templates::revision.eq(email_templates::revision + 1));
+        let change = (
+            TemplateContent::of(draft, now),
+            email_templates::revision.eq(email_templates::revision + 1),
+        );
         let edited =
             with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
         edited.map(|rows| rows == 1).map_err(failed("write a template anew"))
@@ -196,7 +198,7 @@ impl TemplateStore for Store {
         let change = (
             email_templates::status.eq(step.to().as_str()),
             email_templates::reason.eq(reason),
-            email_templates::updated_at.eq(Moment(now)),
+            email_templates::updated_at.eq(Timestamp(now)),
         );
         let done = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
         done.map(|rows| rows == 1).map_err(failed("decide about a template"))

@@ -12,7 +12,7 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn},
     schema::{recovery_codes, users},
 };
@@ -30,11 +30,11 @@ pub(super) struct UserRow {
     pub(super) role: String,
     pub(super) password: Option<String>,
     pub(super) totp: Option<Vec<u8>>,
-    pub(super) created_at: Moment,
+    pub(super) created_at: Timestamp,
     pub(super) passkeys: i32,
     pub(super) subject: Option<String>,
     pub(super) invited_as: Option<String>,
-    pub(super) password_until: Option<Moment>,
+    pub(super) password_until: Option<Timestamp>,
 }
 
 impl UserRow {

@@ -19,7 +19,7 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn, with_transaction},
     schema::{account_links, recovery_codes, teams, users},
     user_row::{TOTP, UserRow},
@@ -77,11 +77,11 @@ impl UserStore for Store {
             role: user.role.as_str().to_owned(),
             password: password.map(|password| password.hash.0.clone()),
             totp: None,
-            created_at: Moment(now),
+            created_at: Timestamp(now),
             passkeys: 0,
             subject: None,
             invited_as: None,
-            password_until: password.and_then(|password| password.until).map(Moment),
+            password_until: password.and_then(|password| password.until).map(Timestamp),
         };
         let written = with_conn!(self, |conn| {
             ::diesel::insert_into(users::table)
@@ -138,7 +138,7 @@ impl UserStore for Store {
 
     async fn set_password(&self, id: UserId, password: &NewPassword) -> Result<(), StoreError> {
         let id = Id(*id.as_uuid());
-        let until = password.until.map(Moment);
+        let until = password.until.map(Timestamp);
         let change = (users::password.eq(Some(&password.hash.0)), users::password_until.eq(until));
         let changed: QueryResult<()> = with_transaction!(self, |conn| {
             ::diesel::update(users::table.filter(users::id.eq(id)))

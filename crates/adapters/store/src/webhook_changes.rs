@@ -9,10 +9,10 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_transaction},
     schema::{webhook_keys, webhooks},
-    webhooks::{HEADER, KeyChoice},
+    webhooks::{HEADER, WebhookKeyRow},
 };
 
 impl Store {
@@ -22,7 +22,7 @@ impl Store {
         change: &WebhookChange,
     ) -> Result<bool, StoreError> {
         let id = Id(*id.as_uuid());
-        let choices = KeyChoice::all(id, &change.keys);
+        let choices = WebhookKeyRow::all(id, &change.keys);
         let header = match &change.header {
             HeaderChange::Keep => None,
             HeaderChange::Drop => Some((None, None)),
@@ -43,8 +43,8 @@ impl Store {
         // Another receiver has not failed yet.
         let healthy = (
             webhooks::failures.eq(0),
-            webhooks::failing_since.eq(None::<Moment>),
-            webhooks::paused_until.eq(None::<Moment>),
+            webhooks::failing_since.eq(None::<Timestamp>),
+            webhooks::paused_until.eq(None::<Timestamp>),
         );
         let changed: QueryResult<bool> = with_transaction!(self, |conn| {
             ::diesel::update(elsewhere).set(healthy).execute(conn).await?;

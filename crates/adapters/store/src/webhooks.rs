@@ -17,7 +17,7 @@ use ports::{
 };
 
 use super::{
-    column::{Id, Moment},
+    column::{Id, Timestamp},
     database::{Store, failed, with_conn, with_transaction},
     schema::{webhook_keys, webhooks},
 };
@@ -38,22 +38,22 @@ pub(super) struct WebhookRow {
     pub(super) timeout_ms: i32,
     retries: i32,
     pub(super) active: bool,
-    created_at: Moment,
+    created_at: Timestamp,
     retiring_secret: Option<Vec<u8>>,
-    retiring_until: Option<Moment>,
+    retiring_until: Option<Timestamp>,
     failures: i32,
-    failing_since: Option<Moment>,
-    paused_until: Option<Moment>,
+    failing_since: Option<Timestamp>,
+    paused_until: Option<Timestamp>,
 }
 
 #[derive(Insertable)]
 #[diesel(table_name = webhook_keys)]
-pub(super) struct KeyChoice {
+pub(super) struct WebhookKeyRow {
     webhook: Id,
     key: Id,
 }
 
-impl KeyChoice {
+impl WebhookKeyRow {
     pub(super) fn all(webhook: Id, keys: &[ApiKeyId]) -> Vec<Self> {
         keys.iter().map(|key| Self { webhook, key: Id(*key.as_uuid()) }).collect()
     }
@@ -68,7 +68,7 @@ impl WebhookStore for Store {
         now: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         let row = self.webhook_row(webhook, now)?;
-        let choices = KeyChoice::all(row.id, keys);
+        let choices = WebhookKeyRow::all(row.id, keys);
         let written: QueryResult<()> = with_transaction!(self, |conn| {
             ::diesel::insert_into(webhooks::table).values(&row).execute(conn).await?;
             for choice in &choices {
@@ -127,7 +127,7 @@ impl WebhookStore for Store {
                 .eq(self.cipher.encrypt_text(SECRET, fresh.expose()).map_err(&unfit)?),
             webhooks::retiring_secret
                 .eq(self.cipher.encrypt_text(SECRET, retiring.secret.expose()).map_err(&unfit)?),
-            webhooks::retiring_until.eq(Moment(retiring.until)),
+            webhooks::retiring_until.eq(Timestamp(retiring.until)),
         );
         let changed: QueryResult<usize> =
             with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
@@ -196,9 +196,9 @@ impl Store {
             timeout_ms: i32::try_from(webhook.timeout.as_millis()).unwrap_or(i32::MAX),
             retries: webhook.retries.into(),
             active: webhook.active,
-            created_at: Moment(now),
+            created_at: Timestamp(now),
             retiring_secret: old.transpose().map_err(&unfit)?,
-            retiring_until: retiring.map(|old| Moment(old.until)),
+            retiring_until: retiring.map(|old| Timestamp(old.until)),
             failures: 0,
             failing_since: None,
             paused_until: None,

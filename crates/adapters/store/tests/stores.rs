@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use store::Store;
-use system::encryption::Seal;
+use system::encryption::XChaChaCipher;
 use testkit::contract::Backend;
 
 mod sqlite {
@@ -33,7 +33,7 @@ async fn postgres() -> Backend {
 
 async fn postgres_lane() -> Backend {
     let url = database().await;
-    backend(&url, open(&url).await.with_lane(), Box::new(())).await
+    backend(&url, open(&url).await.with_pipelined_connection(), Box::new(())).await
 }
 
 async fn database() -> String {
@@ -51,7 +51,7 @@ async fn database() -> String {
 }
 
 async fn open(url: &str) -> Store {
-    Store::open(url, Arc::new(Seal::new(&[7; 32]))).await.unwrap()
+    Store::open(url, Arc::new(XChaChaCipher::new(&[7; 32]))).await.unwrap()
 }
 
 async fn backend(url: &str, store: Store, guard: Box<dyn std::any::Any + Send + Sync>) -> Backend {

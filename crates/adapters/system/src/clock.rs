@@ -8,7 +8,7 @@ use domain::{
     notification::Mailbox,
     secret::Secret,
 };
-use ports::clock::{Clock, RandomSource, TokenIssuer};
+use ports::{clock::Clock, random::RandomSource, tokens::TokenIssuer};
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
 use uuid::Uuid;
@@ -24,9 +24,9 @@ impl Clock for SystemClock {
 }
 
 /// The operating system's source of randomness.
-pub struct SystemChance;
+pub struct SystemRandom;
 
-impl RandomSource for SystemChance {
+impl RandomSource for SystemRandom {
     #[expect(clippy::disallowed_methods, reason = "the one place that makes identifiers")]
     fn new_id(&self) -> u128 {
         Uuid::now_v7().as_u128()
@@ -50,7 +50,7 @@ impl RandomSource for SystemChance {
 
 /// Tokens that are a keyed hash of the session's identifier (HMAC-SHA256): nothing is kept, and
 /// nobody without the key can make one.
-pub struct KeyedTokens {
+pub struct HmacTokenIssuer {
     key: hmac::Key,
     /// What signed before: its tokens are still taken.
     earlier: Option<hmac::Key>,
@@ -58,7 +58,7 @@ pub struct KeyedTokens {
     lasting: hmac::Key,
 }
 
-impl KeyedTokens {
+impl HmacTokenIssuer {
     #[must_use]
     pub fn new(key: [u8; 32]) -> Self {
         Self::with(key, None, key)
@@ -95,7 +95,7 @@ fn account_token(key: &hmac::Key, id: AccountLinkId) -> String {
     format!("{id}.{}", URL_SAFE_NO_PAD.encode(hmac::sign(key, &text)))
 }
 
-impl TokenIssuer for KeyedTokens {
+impl TokenIssuer for HmacTokenIssuer {
     fn embed_token(&self, session: SessionId) -> Secret {
         Secret::new(embed_token(&self.key, session))
     }
@@ -170,12 +170,12 @@ mod tests {
 
     #[test]
     fn a_link_is_known_by_its_mark() {
-        let tokens = KeyedTokens::new([7; 32]);
+        let tokens = HmacTokenIssuer::new([7; 32]);
         let id = AccountLinkId::from_uuid(Uuid::from_u128(1));
         let link = tokens.account_link_token(id);
         let text = link.expose();
         assert_eq!(tokens.verify_account_link_token(text), Some(id));
-        assert_eq!(KeyedTokens::new([8; 32]).verify_account_link_token(text), None);
+        assert_eq!(HmacTokenIssuer::new([8; 32]).verify_account_link_token(text), None);
         let other = text.replacen("000000000001", "000000000002", 1);
         // The same identifier written in another way is another text.
         let upper = Uuid::from_u128(10).to_string().to_uppercase();
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_mailbox_is_known_by_its_token() {
-        let tokens = KeyedTokens::new([7; 32]);
+        let tokens = HmacTokenIssuer::new([7; 32]);
         let team = |number| TeamId::from_uuid(Uuid::from_u128(number));
         let mailbox = tokens.mailbox(team(1), "Ada@Example.com");
         assert_eq!(mailbox, tokens.mailbox(team(1), "ada@example.COM"));
@@ -196,7 +196,7 @@ mod tests {
         let token = tokens.mailbox_token(&mailbox);
         let text = token.expose();
         assert_eq!((text.len(), tokens.verify_mailbox_token(text)), (64, Some(mailbox)));
-        assert_eq!(KeyedTokens::new([8; 32]).verify_mailbox_token(text), None);
+        assert_eq!(HmacTokenIssuer::new([8; 32]).verify_mailbox_token(text), None);
         for at in 0..text.len() {
             let mut odd = text.to_owned();
             let letter = if odd.as_bytes()[at] == b'A' { "B" } else { "A" };
@@ -212,9 +212,9 @@ mod tests {
 
     #[test]
     fn what_an_earlier_key_signed_is_taken_until_it_goes() {
-        let old = KeyedTokens::new([7; 32]);
-        let turned = KeyedTokens::with([8; 32], Some([7; 32]), [7; 32]);
-        let after = KeyedTokens::with([8; 32], None, [7; 32]);
+        let old = HmacTokenIssuer::new([7; 32]);
+        let turned = HmacTokenIssuer::with([8; 32], Some([7; 32]), [7; 32]);
+        let after = HmacTokenIssuer::with([8; 32], None, [7; 32]);
         let session = SessionId::from_uuid(Uuid::from_u128(1));
         let link = AccountLinkId::from_uuid(Uuid::from_u128(2));
         let now = DateTime::from_timestamp(1_000_000_000, 0).unwrap_or_default();
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_pass_is_for_one_session_until_one_moment() {
-        let tokens = KeyedTokens::new([7; 32]);
+        let tokens = HmacTokenIssuer::new([7; 32]);
         let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let (one, other) = (SessionId::from_uuid(one), SessionId::from_uuid(other));
         let now = DateTime::from_timestamp(1_000_000_000, 0).unwrap_or_default();
@@ -257,7 +257,7 @@ mod tests {
         assert!(!tokens.verify_stream_token(one, &text.replacen("10000003", "10000004", 1), now));
         assert!(!tokens.verify_stream_token(one, tokens.embed_token(one).expose(), now));
         assert!(!tokens.verify_embed_token(one, text));
-        assert!(!KeyedTokens::new([8; 32]).verify_stream_token(one, text, now));
+        assert!(!HmacTokenIssuer::new([8; 32]).verify_stream_token(one, text, now));
         for odd in
             ["", ".", "1", "-1.", "99999999999999999999.a", text.trim_end_matches(|c| c != '.')]
         {

@@ -11,10 +11,10 @@ use ports::refusals::RefusalLog;
 use tokio::time::Instant;
 
 /// Lines of one class in a minute.
-const MOST: u32 = 20;
+const MAX_LINES_PER_MINUTE: u32 = 20;
 const MINUTE: Duration = Duration::from_secs(60);
 
-static COUNTED: Counts = Counts::new();
+static COUNTED: RefusalCounts = RefusalCounts::new();
 
 /// Counts a refusal. `true`: a line about it has room in this minute.
 ///
@@ -23,9 +23,9 @@ static COUNTED: Counts = Counts::new();
 pub fn has_room(class: Class) -> bool {
     metrics::counter!("avouch_refused_total", "class" => class.as_str()).increment(1);
     match COUNTED.count(class, Instant::now()) {
-        Room::Here => true,
-        Room::None => false,
-        Room::NoneFirst(until) => {
+        LinePermit::Here => true,
+        LinePermit::None => false,
+        LinePermit::NoneFirst(until) => {
             tokio::spawn(async move {
                 tokio::time::sleep_until(until).await;
                 let (class, count) = (class.as_str(), COUNTED.take(class));
@@ -47,35 +47,36 @@ impl RefusalLog for ProcessRefusals {
 
 /// Whether there is room for a line.
 #[derive(Debug, PartialEq, Eq)]
-enum Room {
+enum LinePermit {
     Here,
     /// The first that has none since it was told how many had none.
     NoneFirst(Instant),
     None,
 }
 
-struct Minute {
+struct MinuteCount {
     until: Option<Instant>,
     lines: u32,
     left_out: u64,
 }
 
-struct Counts([Mutex<Minute>; Class::ALL.len()]);
+struct RefusalCounts([Mutex<MinuteCount>; Class::ALL.len()]);
 
-impl Counts {
+impl RefusalCounts {
     const fn new() -> Self {
         Self(
-            [const { Mutex::new(Minute { until: None, lines: 0, left_out: 0 }) }; Class::ALL.len()],
+            [const { Mutex::new(MinuteCount { until: None, lines: 0, left_out: 0 }) };
+                Class::ALL.len()],
         )
     }
 
-    fn of(&self, class: Class) -> Option<MutexGuard<'_, Minute>> {
+    fn of(&self, class: Class) -> Option<MutexGuard<'_, MinuteCount>> {
         let at = Class::ALL.iter().position(|one| *one == class)?;
         Some(self.0.get(at)?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn count(&self, class: Class, now: Instant) -> Room {
-        let Some(mut minute) = self.of(class) else { return Room::Here };
+    fn count(&self, class: Class, now: Instant) -> LinePermit {
+        let Some(mut minute) = self.of(class) else { return LinePermit::Here };
         let until = match minute.until {
             Some(until) if now < until => until,
             _ => {
@@ -84,12 +85,12 @@ impl Counts {
             }
         };
         minute.until = Some(until);
-        if minute.lines < MOST {
+        if minute.lines < MAX_LINES_PER_MINUTE {
             minute.lines += 1;
-            return Room::Here;
+            return LinePermit::Here;
         }
         minute.left_out += 1;
-        if minute.left_out == 1 { Room::NoneFirst(until) } else { Room::None }
+        if minute.left_out == 1 { LinePermit::NoneFirst(until) } else { LinePermit::None }
     }
 
     /// How many had no line since this was asked last.
@@ -104,29 +105,30 @@ mod tests {
 
     #[test]
     fn a_flood_of_one_class_has_a_bound_and_is_counted() {
-        let (counts, start) = (Counts::new(), Instant::now());
+        let (counts, start) = (RefusalCounts::new(), Instant::now());
         for minute in 0..3 {
             let now = start + MINUTE * minute;
             let rooms: Vec<_> = (0..1000).map(|_| counts.count(Class::Key, now)).collect();
-            let lines = rooms.iter().filter(|room| **room == Room::Here).count();
+            let lines = rooms.iter().filter(|room| **room == LinePermit::Here).count();
             assert_eq!(lines, 20);
-            let first = rooms.iter().filter(|room| **room == Room::NoneFirst(now + MINUTE));
+            let first = rooms.iter().filter(|room| **room == LinePermit::NoneFirst(now + MINUTE));
             assert_eq!(first.count(), 1, "one line tells of the others");
             assert_eq!(counts.take(Class::Key), 980);
         }
-        assert_eq!(counts.count(Class::Form, start), Room::Here, "another class");
+        assert_eq!(counts.count(Class::Form, start), LinePermit::Here, "another class");
         assert_eq!(counts.take(Class::Key), 0);
     }
 
     #[test]
     fn who_comes_before_the_others_were_told_of_is_told_of_with_them() {
-        let (counts, start) = (Counts::new(), Instant::now());
-        for _ in 0..=MOST {
+        let (counts, start) = (RefusalCounts::new(), Instant::now());
+        for _ in 0..=MAX_LINES_PER_MINUTE {
             counts.count(Class::Limit, start);
         }
         let next = start + MINUTE;
-        let rooms: Vec<_> = (0..=MOST).map(|_| counts.count(Class::Limit, next)).collect();
-        assert_eq!(rooms.last(), Some(&Room::None));
+        let rooms: Vec<_> =
+            (0..=MAX_LINES_PER_MINUTE).map(|_| counts.count(Class::Limit, next)).collect();
+        assert_eq!(rooms.last(), Some(&LinePermit::None));
         assert_eq!(counts.take(Class::Limit), 2);
     }
 }

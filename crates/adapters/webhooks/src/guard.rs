@@ -38,12 +38,12 @@ pub(super) struct GuardedResolver {
 /// What a call is told when its receiver is not to be reached.
 #[derive(Debug, thiserror::Error)]
 #[error("the address is not permitted")]
-pub(super) struct Blocked;
+pub(super) struct EgressDenied;
 
 /// What a call is told when its receiver's name has no address.
 #[derive(Debug, thiserror::Error)]
 #[error("the name has no address")]
-pub(super) struct Unresolved(#[source] io::Error);
+pub(super) struct ResolveError(#[source] io::Error);
 
 impl Service<Name> for GuardedResolver {
     type Response = vec::IntoIter<SocketAddr>;
@@ -61,14 +61,14 @@ impl Service<Name> for GuardedResolver {
             // The port is not known here; an exception that names a port is checked before. The
             // connector puts the port in the place of this one.
             let found =
-                found.await.map_err(|error| io::Error::new(error.kind(), Unresolved(error)));
+                found.await.map_err(|error| io::Error::new(error.kind(), ResolveError(error)));
             let permitted: Vec<_> = found?
                 .into_iter()
                 .filter(|ip| egress.permits_any_port(name.as_str(), *ip))
                 .map(|ip| SocketAddr::from((ip, 0)))
                 .collect();
             if permitted.is_empty() {
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, Blocked));
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, EgressDenied));
             }
             Ok(permitted.into_iter())
         })

@@ -29,20 +29,20 @@ use rustls::{
     pki_types::{CertificateDer, InvalidDnsNameError},
 };
 
-use super::guard::{Blocked, GuardedResolver, Lookup, Unresolved, system};
+use super::guard::{EgressDenied, GuardedResolver, Lookup, ResolveError, system};
 
 /// This much of an answer is kept.
-const ANSWER_KEPT: usize = 2048;
+const MAX_STORED_BODY_BYTES: usize = 2048;
 /// This much is read, so that the connection serves again; one with more to say is closed.
-const ANSWER_READ: usize = 64 * 1024;
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+const MAX_READ_BODY_BYTES: usize = 64 * 1024;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The head of an answer.
-const HEAD: u16 = 32 * 1024;
+const MAX_HEAD_BYTES: u16 = 32 * 1024;
 /// Connections to one receiver that are kept for the next call, and for how long.
-const IDLE: usize = 128;
-const IDLE_FOR: Duration = Duration::from_secs(30);
+const MAX_IDLE_CONNECTIONS: usize = 128;
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// What stands for a value that nobody is shown.
-const HIDDEN: &str = "(hidden)";
+const REDACTED: &str = "(hidden)";
 
 type WebhookClient = Client<HttpsConnector<HttpConnector<GuardedResolver>>, Full<Bytes>>;
 
@@ -59,16 +59,16 @@ pub struct HyperWebhookSender {
 fn client(resolver: GuardedResolver, tls: ClientConfig) -> WebhookClient {
     let mut http = HttpConnector::new_with_resolver(resolver);
     http.enforce_http(false);
-    http.set_connect_timeout(Some(CONNECT_PATIENCE));
+    http.set_connect_timeout(Some(CONNECT_TIMEOUT));
     http.set_nodelay(true);
     let https =
         HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_all_versions();
     Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE_FOR)
-        .pool_max_idle_per_host(IDLE)
-        .http1_max_buf_size(HEAD.into())
-        .http2_max_header_list_size(HEAD.into())
+        .pool_idle_timeout(IDLE_TIMEOUT)
+        .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
+        .http1_max_buf_size(MAX_HEAD_BYTES.into())
+        .http2_max_header_list_size(MAX_HEAD_BYTES.into())
         .build(https.wrap_connector(http))
 }
 
@@ -185,7 +185,8 @@ fn headers(delivery: &Delivery, now: DateTime<Utc>) -> Option<HeaderMap> {
 fn shown(headers: &HeaderMap) -> String {
     let mut lines = String::with_capacity(512);
     for (name, value) in headers {
-        let value = if value.is_sensitive() { HIDDEN } else { value.to_str().unwrap_or(HIDDEN) };
+        let value =
+            if value.is_sensitive() { REDACTED } else { value.to_str().unwrap_or(REDACTED) };
         for part in [name.as_str(), ": ", value, "\n"] {
             lines.push_str(part);
         }
@@ -212,11 +213,11 @@ async fn answer(
     let retry_after = asked.and_then(|value| retry_after(value.to_str().ok()?.trim(), now));
     let (mut kept, mut read) = (Vec::new(), 0_usize);
     let mut body = response.into_body();
-    while read < ANSWER_READ {
+    while read < MAX_READ_BODY_BYTES {
         let Some(frame) = body.frame().await else { break };
         let frame = frame.map_err(|_| FailureCause::Body)?;
         let data = frame.data_ref().map_or(&[][..], |data| data.as_ref());
-        let more = ANSWER_KEPT.saturating_sub(kept.len()).min(data.len());
+        let more = MAX_STORED_BODY_BYTES.saturating_sub(kept.len()).min(data.len());
         kept.extend_from_slice(data.get(..more).unwrap_or_default());
         read = read.saturating_add(data.len());
     }
@@ -238,10 +239,10 @@ fn class(error: &hyper_util::client::legacy::Error) -> FailureCause {
     let mut source: Option<&dyn std::error::Error> = Some(error);
     while let Some(cause) = source {
         if let Some(inner) = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-            if inner.is::<Blocked>() {
+            if inner.is::<EgressDenied>() {
                 return FailureCause::Blocked;
             }
-            if inner.is::<Unresolved>() {
+            if inner.is::<ResolveError>() {
                 return FailureCause::Dns;
             }
             if inner.is::<rustls::Error>() {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use store::Store;
 
 use super::Failure;
-use crate::{config::Config, folders::private_folder, kept::explain, site::sandbox_root};
+use crate::{config::Config, data_dir::private_folder, site::sandbox_root, storage::error_chain};
 
 /// Writes `attestation.cbor`, `disclosure.cbor`, `session.json`, `issuers.json`, `roots.pem`;
 /// `evidence.cbor` where no credentials are in it, and `inclusion.tlog-proof` where it is in a log.
@@ -20,7 +20,7 @@ pub(super) async fn export(
     session: SessionId,
     out: &Path,
 ) -> Result<Value, Failure> {
-    let found = store.attestation(session).await.map_err(explain)?;
+    let found = store.attestation(session).await.map_err(error_chain)?;
     let (proof, package) =
         found.ok_or_else(|| format!("session {session} has no attestation, or it was erased"))?;
     private_folder(out)?;

@@ -8,7 +8,7 @@ use std::{
 
 use domain::{secret::Secret, webhook::WebhookHeader};
 
-use crate::kept::Failure;
+use crate::storage::StartupError;
 
 /// Bytes of a name and a value together; servers take no more (RFC 9110 leaves it to them).
 const LONGEST: u64 = 8192;
@@ -18,7 +18,7 @@ const LONGEST: u64 = 8192;
 pub(super) fn header(
     text: Option<&str>,
     file: Option<&Path>,
-) -> Result<Option<WebhookHeader>, Failure> {
+) -> Result<Option<WebhookHeader>, StartupError> {
     let read;
     let text = match (text, file) {
         (None, None) => return Ok(None),
@@ -32,7 +32,7 @@ pub(super) fn header(
     Ok(Some(WebhookHeader { name: name.to_owned(), value: Secret::new(value.to_owned()) }))
 }
 
-fn line(file: &Path) -> Result<String, Failure> {
+fn line(file: &Path) -> Result<String, StartupError> {
     let mut line = String::new();
     let mut whole = |from: &mut dyn Read| from.take(LONGEST + 1).read_to_string(&mut line);
     if file == Path::new("-") {
@@ -53,7 +53,7 @@ fn line(file: &Path) -> Result<String, Failure> {
 mod tests {
     use super::*;
 
-    fn from_file(text: &str) -> Result<Option<WebhookHeader>, Failure> {
+    fn from_file(text: &str) -> Result<Option<WebhookHeader>, StartupError> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("header");
         std::fs::write(&file, text).unwrap();

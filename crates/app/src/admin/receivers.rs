@@ -15,10 +15,10 @@ use ports::{
 };
 use serde_json::{Value, json};
 use store::Store;
-use system::clock::{SystemChance, SystemClock};
+use system::clock::{SystemClock, SystemRandom};
 
 use super::{ADMIN, known};
-use crate::kept::{Failure, explain};
+use crate::storage::{StartupError, error_chain};
 use application::contacts::register;
 
 #[derive(Debug, Subcommand)]
@@ -56,19 +56,19 @@ pub(crate) struct CreateReceiver {
 }
 
 impl ReceiverCommand {
-    pub(super) async fn run(self, store: &Arc<Store>) -> Result<Value, Failure> {
+    pub(super) async fn run(self, store: &Arc<Store>) -> Result<Value, StartupError> {
         match self {
             Self::CreateReceiver(order) => {
                 let CreateReceiver { team, name, email, phone, locale } = order;
-                let contact = Contact::contact(&name, &email, &phone, &locale)?;
-                known(store.has_team(team).await.map_err(explain)?, "team", team)?;
+                let contact = Contact::parse(&name, &email, &phone, &locale)?;
+                known(store.has_team(team).await.map_err(error_chain)?, "team", team)?;
                 note(store, team, "receiver.add", "").await?;
-                let made = register(&**store, (&SystemClock, &SystemChance), team, contact);
-                let made = made.await.map_err(explain)?;
+                let made = register(&**store, (&SystemClock, &SystemRandom), team, contact);
+                let made = made.await.map_err(error_chain)?;
                 Ok(json!({ "receiverId": made.id }))
             }
             Self::ListReceivers { team } => {
-                let all = store.contacts(team).await.map_err(explain)?;
+                let all = store.contacts(team).await.map_err(error_chain)?;
                 let all = all.into_iter().map(|kept| {
                     let Contact { name, email, phone, locale, .. } = kept.contact;
                     json!({ "receiverId": kept.id, "name": name, "email": email, "phone": phone,
@@ -78,7 +78,7 @@ impl ReceiverCommand {
             }
             Self::RemoveReceiver { team, receiver_id } => {
                 note(store, team, "receiver.remove", &receiver_id.to_string()).await?;
-                let removed = store.remove_contact(team, receiver_id).await.map_err(explain)?;
+                let removed = store.remove_contact(team, receiver_id).await.map_err(error_chain)?;
                 known(removed, "receiver of that team:", receiver_id)?;
                 Ok(json!({ "receiverId": receiver_id }))
             }
@@ -86,7 +86,12 @@ impl ReceiverCommand {
     }
 }
 
-async fn note(store: &Store, team: TeamId, action: &str, subject: &str) -> Result<(), Failure> {
+async fn note(
+    store: &Store,
+    team: TeamId,
+    action: &str,
+    subject: &str,
+) -> Result<(), StartupError> {
     let deed = AuditEvent::new(SystemClock.now(), ADMIN, action, subject);
-    store.note(team, &deed).await.map_err(explain)
+    store.note(team, &deed).await.map_err(error_chain)
 }

@@ -8,7 +8,7 @@ use ports::{
 use serde_json::{Value, json};
 use store::{Store, Table};
 
-use crate::kept::{Failure, explain};
+use crate::storage::{StartupError, error_chain};
 
 const BATCH: u16 = 200;
 /// Attestations are some hundred kilobytes each.
@@ -22,14 +22,14 @@ pub(super) async fn reseal(
     store: &Store,
     new_data_keys: bool,
     now: DateTime<Utc>,
-) -> Result<Value, Failure> {
+) -> Result<Value, StartupError> {
     let mut unreadable = vec![];
     let rewrapped =
         all("data key", &mut unreadable, async |after| store.rewrap_data_keys(after, BATCH).await);
     let rewrapped = rewrapped.await?;
     let readable = unreadable.is_empty();
     if readable && new_data_keys {
-        store.replace_data_keys().await.map_err(explain)?;
+        store.replace_data_keys().await.map_err(error_chain)?;
     }
     let webhooks =
         all("webhook", &mut unreadable, async |after| store.reseal(after, BATCH).await).await?;
@@ -51,7 +51,7 @@ pub(super) async fn reseal(
     }
     let resealed = webhooks + attestations + users;
     if unreadable.is_empty() {
-        let destroyed = store.drop_data_keys(now - REPLACED).await.map_err(explain)?;
+        let destroyed = store.drop_data_keys(now - REPLACED).await.map_err(error_chain)?;
         return Ok(json!({
             "resealed": resealed,
             "rewrapped": rewrapped,
@@ -72,10 +72,10 @@ async fn all<Id: std::fmt::Display>(
     kind: &str,
     unreadable: &mut Vec<String>,
     batch: impl AsyncFn(Option<Id>) -> Result<Reencrypted<Id>, StoreError>,
-) -> Result<usize, Failure> {
+) -> Result<usize, StartupError> {
     let (mut changed, mut after) = (0, None);
     loop {
-        let done = batch(after).await.map_err(explain)?;
+        let done = batch(after).await.map_err(error_chain)?;
         changed += done.changed;
         unreadable.extend(done.unreadable.iter().map(|id| format!("{kind} {id}")));
         after = done.next;

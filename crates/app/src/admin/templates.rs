@@ -9,7 +9,7 @@ use domain::{
     template::ReviewStep,
     webhook::wire_time,
 };
-use notify::Wordings;
+use messaging::MailTemplates;
 use ports::{
     clock::Clock as _,
     template_store::{StoredTemplate, TemplateRevision, TemplateStore as _},
@@ -19,7 +19,7 @@ use store::Store;
 use system::clock::SystemClock;
 
 use super::ADMIN;
-use crate::kept::{Failure, explain};
+use crate::storage::{StartupError, error_chain};
 use application::template_review::{Actor, MAX_SUBMITTED_SHOWN, TemplateReview};
 
 #[derive(Debug, Subcommand)]
@@ -49,14 +49,15 @@ pub(crate) enum TemplateCommand {
 }
 
 impl TemplateCommand {
-    pub(super) async fn run(self, store: &Arc<Store>) -> Result<Value, Failure> {
+    pub(super) async fn run(self, store: &Arc<Store>) -> Result<Value, StartupError> {
         match self {
             Self::ListTemplates { team: Some(team) } => {
-                let all = store.templates(team).await.map_err(explain)?;
+                let all = store.templates(team).await.map_err(error_chain)?;
                 Ok(json!({ "templates": all.iter().map(shown).collect::<Vec<_>>() }))
             }
             Self::ListTemplates { team: None } => {
-                let all = store.submitted_templates(MAX_SUBMITTED_SHOWN).await.map_err(explain)?;
+                let all =
+                    store.submitted_templates(MAX_SUBMITTED_SHOWN).await.map_err(error_chain)?;
                 let all: Vec<_> = all.iter().map(|(kept, _)| shown(kept)).collect();
                 Ok(json!({ "templates": all }))
             }
@@ -92,12 +93,12 @@ async fn decide(
     (id, revision): (TemplateId, TemplateRevision),
     step: ReviewStep,
     reason: &str,
-) -> Result<Value, Failure> {
-    let desk = TemplateReview { templates: store, stationery: &Wordings, audit: store };
-    let kept = desk.waiting(id).await.map_err(explain)?;
+) -> Result<Value, StartupError> {
+    let desk = TemplateReview { templates: store, stationery: &MailTemplates, audit: store };
+    let kept = desk.waiting(id).await.map_err(error_chain)?;
     let now = SystemClock.now();
     let deed = |action: &str, subject: &str| AuditEvent::new(now, ADMIN, action, subject);
     let doer = Actor { now, deed: &deed };
-    desk.step(&kept, revision, (step, reason), doer).await.map_err(explain)?;
+    desk.step(&kept, revision, (step, reason), doer).await.map_err(error_chain)?;
     Ok(json!({ "templateId": id, "status": step.to().as_str() }))
 }

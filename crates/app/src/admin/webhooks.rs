@@ -18,13 +18,13 @@ use ports::{
 };
 use serde_json::{Value, json};
 use store::Store;
-use system::clock::{SystemChance, SystemClock};
+use system::clock::{SystemClock, SystemRandom};
 use tokio::time::Instant;
 
 use super::header::header;
 use crate::{
     config::Config,
-    kept::{Failure, explain},
+    storage::{StartupError, error_chain},
 };
 use application::webhooks::WebhookUseCases;
 
@@ -127,50 +127,57 @@ impl From<State> for DeliveryState {
 }
 
 impl WebhookCommand {
-    pub(crate) async fn run(self, config: &Config, store: Arc<Store>) -> Result<Value, Failure> {
+    pub(crate) async fn run(
+        self,
+        config: &Config,
+        store: Arc<Store>,
+    ) -> Result<Value, StartupError> {
         let webhooks = WebhookUseCases {
             store: store.clone(),
             log: store.clone(),
             keys: store,
             clock: Arc::new(SystemClock),
-            chance: Arc::new(SystemChance),
+            chance: Arc::new(SystemRandom),
             egress: config.egress.clone(),
         };
         match self {
             Self::CreateWebhook(order) => {
-                let made = webhooks.create(order.read()?).await.map_err(explain)?.webhook;
+                let made = webhooks.create(order.read()?).await.map_err(error_chain)?.webhook;
                 Ok(json!({ "webhookId": made.id, "secret": made.secret.expose() }))
             }
             Self::ListWebhooks { team } => {
-                let all = webhooks.list(team).await.map_err(explain)?;
+                let all = webhooks.list(team).await.map_err(error_chain)?;
                 Ok(json!({ "webhooks": all.iter().map(shown).collect::<Vec<_>>() }))
             }
             Self::SetWebhook { webhook_id, active } => {
-                webhooks.set_active(webhook_id, active).await.map_err(explain)?;
+                webhooks.set_active(webhook_id, active).await.map_err(error_chain)?;
                 Ok(json!({ "webhookId": webhook_id, "active": active }))
             }
             Self::RotateWebhookSecret { webhook_id, overlap_hours } => {
                 let overlap = Duration::from_secs(u64::from(overlap_hours) * 3600);
-                let fresh = webhooks.rotate_secret(webhook_id, overlap).await.map_err(explain)?;
+                let fresh =
+                    webhooks.rotate_secret(webhook_id, overlap).await.map_err(error_chain)?;
                 let (secret, until) = (fresh.secret.expose(), wire_time(fresh.old_until));
                 Ok(json!({ "webhookId": webhook_id, "secret": secret, "oldSecretUntil": until }))
             }
             Self::TestWebhook { webhook_id } => test(&webhooks, webhook_id).await,
             Self::ListDeliveries(find) => {
-                let found = webhooks.deliveries(find.read()?).await.map_err(explain)?;
+                let found = webhooks.deliveries(find.read()?).await.map_err(error_chain)?;
                 Ok(json!({ "deliveries": found.iter().map(delivery).collect::<Vec<_>>() }))
             }
             Self::ShowDelivery { delivery_id } => {
-                let (found, attempts) = webhooks.delivery(delivery_id).await.map_err(explain)?;
+                let (found, attempts) =
+                    webhooks.delivery(delivery_id).await.map_err(error_chain)?;
                 Ok(whole(&found, &attempts))
             }
             Self::Resend { delivery_id } => {
-                webhooks.send_again(delivery_id).await.map_err(explain)?;
+                webhooks.send_again(delivery_id).await.map_err(error_chain)?;
                 Ok(json!({ "deliveryId": delivery_id }))
             }
             Self::ResendExhausted { webhook, from, to } => {
                 let span = TimeRange { from, to };
-                let sent = webhooks.send_exhausted_again(webhook, span).await.map_err(explain)?;
+                let sent =
+                    webhooks.send_exhausted_again(webhook, span).await.map_err(error_chain)?;
                 Ok(json!({ "webhookId": webhook, "sent": sent }))
             }
         }
@@ -178,7 +185,7 @@ impl WebhookCommand {
 }
 
 impl CreateWebhook {
-    fn read(self) -> Result<NewWebhook, Failure> {
+    fn read(self) -> Result<NewWebhook, StartupError> {
         Ok(NewWebhook {
             team: self.team,
             url: self.url,
@@ -194,7 +201,7 @@ impl CreateWebhook {
 }
 
 impl ListDeliveries {
-    fn read(self) -> Result<DeliveryFilter, Failure> {
+    fn read(self) -> Result<DeliveryFilter, StartupError> {
         let of = match (self.webhook, self.session) {
             (Some(webhook), _) => DeliveryScope::Webhook(webhook),
             (None, Some(session)) => DeliveryScope::Session(session),
@@ -205,11 +212,11 @@ impl ListDeliveries {
 }
 
 /// Owes a test, and waits for what the service makes of it.
-async fn test(webhooks: &WebhookUseCases, id: WebhookId) -> Result<Value, Failure> {
-    let owed = webhooks.test(id).await.map_err(explain)?;
+async fn test(webhooks: &WebhookUseCases, id: WebhookId) -> Result<Value, StartupError> {
+    let owed = webhooks.test(id).await.map_err(error_chain)?;
     let ends = Instant::now() + TEST_PATIENCE;
     loop {
-        let (found, attempts) = webhooks.delivery(owed).await.map_err(explain)?;
+        let (found, attempts) = webhooks.delivery(owed).await.map_err(error_chain)?;
         if found.state != DeliveryState::Pending {
             return Ok(whole(&found, &attempts));
         }

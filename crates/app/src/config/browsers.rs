@@ -9,7 +9,7 @@ use super::values::{one_of, socket, within};
 
 /// Where browsers run.
 #[derive(Debug, Clone)]
-pub enum Browsers {
+pub enum BrowserConfig {
     Here {
         program: PathBuf,
         /// Bytes of memory that one browser may have to itself.
@@ -63,14 +63,17 @@ pub(super) fn quotas(
 }
 
 /// Reads `browser` and what belongs to it.
-pub(super) fn browsers(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Browsers {
+pub(super) fn browsers(
+    values: &BTreeMap<String, String>,
+    faults: &mut Vec<String>,
+) -> BrowserConfig {
     let text =
         |key: &str, default: &str| values.get(key).map_or_else(|| default.to_owned(), Clone::clone);
     let browser = text("browser", "chromium");
     if !browser.starts_with("ws://") && !browser.starts_with("wss://") {
         let memory =
             within(&text("browser_memory_mb", "1536"), "browser_memory_mb", 256..=65_536, faults);
-        return Browsers::Here {
+        return BrowserConfig::Here {
             program: browser.into(),
             memory: memory << 20,
             jail: one_of(&text("browser_jail", "on"), "browser_jail", "on", "off", faults),
@@ -97,14 +100,14 @@ pub(super) fn browsers(values: &BTreeMap<String, String>, faults: &mut Vec<Strin
         faults.push("browser_proxy_address must be HOST:PORT, as the fleet sees us".into());
     }
     let address = address.cloned().unwrap_or_else(|| listen.to_string());
-    Browsers::Elsewhere(FleetAddress { url: Secret::new(browser), listen, address })
+    BrowserConfig::Elsewhere(FleetAddress { url: Secret::new(browser), listen, address })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(values: &[(&str, &str)]) -> Result<Browsers, Vec<String>> {
+    fn read(values: &[(&str, &str)]) -> Result<BrowserConfig, Vec<String>> {
         let values = values.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let mut faults = vec![];
         let read = browsers(&values.collect(), &mut faults);
@@ -114,7 +117,7 @@ mod tests {
     #[test]
     fn a_fleet_needs_a_way_back_to_us() {
         let fleet = ("browser", "wss://fleet.example/?token=geheim");
-        let Ok(Browsers::Elsewhere(address)) =
+        let Ok(BrowserConfig::Elsewhere(address)) =
             read(&[fleet, ("browser_proxy_listen", "10.0.0.7:8181")])
         else {
             panic!("a fleet");

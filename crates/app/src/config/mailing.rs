@@ -3,44 +3,44 @@
 use std::collections::BTreeMap;
 
 use domain::webhook::Backoff;
-use notify::Server;
+use messaging::SmtpServer;
 use url::{Host, Url};
 
 use super::{
-    messages::{Messages, messages},
+    messages::{MessageConfig, messages},
     values::certificates,
 };
 
 /// Where mails go, and how often one is tried.
 #[derive(Debug, Clone)]
-pub struct Mailing {
+pub struct MailConfig {
     /// None: mails become files in the data folder.
-    pub(crate) smtp: Option<Server>,
+    pub(crate) smtp: Option<SmtpServer>,
     /// The address that mails are from.
     pub(crate) from: String,
     pub(crate) backoff: Backoff,
     /// What goes out beside mails.
-    pub(crate) messages: Messages,
+    pub(crate) messages: MessageConfig,
 }
 
 pub(super) fn mailing(
     values: &BTreeMap<String, String>,
     public_url: &str,
     faults: &mut Vec<String>,
-) -> Mailing {
+) -> MailConfig {
     let roots = certificates(values.get("smtp_roots"), "smtp_roots", faults);
-    let smtp = values.get("smtp_url").map(|url| Server::new(url, &roots)).transpose();
+    let smtp = values.get("smtp_url").map(|url| SmtpServer::new(url, &roots)).transpose();
     let smtp = smtp.map_err(|error| faults.push(format!("smtp_url {error}"))).ok().flatten();
     let from = values.get("mail_from").cloned();
     let from = from.unwrap_or_else(|| format!("no-reply@{}", domain_of(public_url)));
-    if !notify::is_address(&from) {
+    if !messaging::is_address(&from) {
         faults.push("mail_from must be an e-mail address".into());
     }
     let backoff = values.get("notification_backoff").map_or("15x4", String::as_str);
     let backoff = backoff.parse::<Backoff>();
     let backoff = backoff.map_err(|error| faults.push(format!("notification_backoff: {error}")));
     let messages = messages(values, faults);
-    Mailing { smtp, from, backoff: backoff.unwrap_or_default(), messages }
+    MailConfig { smtp, from, backoff: backoff.unwrap_or_default(), messages }
 }
 
 /// The domain of an address; an address of numbers has none.

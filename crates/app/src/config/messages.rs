@@ -2,18 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use notify::{SmsAccount, WhatsappAccount};
+use messaging::{SmsAccount, WhatsappAccount};
 
 use super::values::together;
 
 /// What of short messages is configured.
 #[derive(Debug, Clone, Default)]
-pub struct Messages {
+pub struct MessageConfig {
     pub(crate) whatsapp: Option<WhatsappAccount>,
     pub(crate) sms: Option<SmsAccount>,
 }
 
-pub(super) fn messages(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Messages {
+pub(super) fn messages(
+    values: &BTreeMap<String, String>,
+    faults: &mut Vec<String>,
+) -> MessageConfig {
     let whatsapp =
         together(values, ["whatsapp_url", "whatsapp_token", "whatsapp_template"], faults)
             .map(|[url, token, template]| WhatsappAccount::new(url, token, template))
@@ -21,7 +24,7 @@ pub(super) fn messages(values: &BTreeMap<String, String>, faults: &mut Vec<Strin
     let sms = together(values, ["sms_url", "sms_key", "sms_from"], faults)
         .map(|[url, key, from]| SmsAccount::new(url, key, from))
         .transpose();
-    Messages {
+    MessageConfig {
         whatsapp: whatsapp.map_err(|e| faults.push(format!("whatsapp_{e}"))).ok().flatten(),
         sms: sms.map_err(|e| faults.push(format!("sms_{e}"))).ok().flatten(),
     }

@@ -1,5 +1,6 @@
 //! What an operator can set: one TOML file, each key also an environment variable, which wins.
 
+mod attestation;
 mod browsers;
 mod connections;
 mod files;
@@ -10,7 +11,6 @@ mod names;
 mod regions;
 mod sign_ins;
 mod values;
-mod witness;
 
 use std::{
     collections::BTreeMap,
@@ -27,18 +27,19 @@ use domain::{
     webhook::Backoff,
 };
 use limits::Redis;
-use objects::Storage;
+use objects::ObjectStorage;
 use store::{DatabaseUrl, Encryption, Timeouts};
-use system::encryption::SealKeys;
+use system::encryption::EncryptionKeys;
 
 pub(crate) use self::names::is_setting;
 pub use self::{
-    browsers::{Browsers, FleetAddress},
-    mailing::Mailing,
-    messages::Messages,
-    witness::Attesting,
+    attestation::AttestationConfig,
+    browsers::{BrowserConfig, FleetAddress},
+    mailing::MailConfig,
+    messages::MessageConfig,
 };
 use self::{
+    attestation::attesting,
     browsers::{browsers, quotas},
     connections::{database_url, redis, timeouts},
     identity::identity,
@@ -50,7 +51,6 @@ use self::{
         checked_url, encryption, limits, one_of, read_file, roots, seal_keys, socket, storage,
         within,
     },
-    witness::attesting,
 };
 
 /// A checked configuration.
@@ -63,12 +63,12 @@ pub struct Config {
     /// How long the database is waited for.
     pub timeouts: Timeouts,
     /// What closes secrets in the database, before the key in the data folder.
-    pub seal_keys: SealKeys,
+    pub seal_keys: EncryptionKeys,
     /// Whether data of applicants is encrypted in the database.
     pub encryption: Encryption,
     /// Where recordings are kept.
-    pub storage: Storage,
-    pub browser: Browsers,
+    pub storage: ObjectStorage,
+    pub browser: BrowserConfig,
     /// How many browsers may run at once in this process, those that wait included.
     pub browsers: usize,
     /// How they are shared out.
@@ -82,13 +82,13 @@ pub struct Config {
     pub egress_roots: Vec<Vec<u8>>,
     /// Through which browsers leave; none: from where we are.
     pub exits: EgressProxies,
-    pub attesting: Attesting,
+    pub attesting: AttestationConfig,
     /// Answers the country that a request came from.
     pub exit_check: Option<String>,
     pub webhook_backoff: Backoff,
-    pub mailing: Mailing,
+    pub mailing: MailConfig,
     /// Who else knows the people of the portal.
-    pub identity: Option<::identity::Account>,
+    pub identity: Option<::identity::ClientRegistration>,
     pub sign_ins: SignInPolicy,
     /// ISO 3166-1 alpha-2 codes; `None` offers all.
     pub countries: Option<Vec<String>>,
@@ -108,7 +108,7 @@ pub struct Config {
 /// Everything that is wrong with a configuration.
 #[derive(Debug, thiserror::Error)]
 #[error("the configuration cannot be used: {}", .0.join("; "))]
-pub struct BadConfig(Vec<String>);
+pub struct InvalidConfig(Vec<String>);
 
 impl Config {
     /// Reads the file, if there is one, and the environment.
@@ -118,9 +118,9 @@ impl Config {
     pub fn load(
         file: Option<&Path>,
         environment: impl Fn(&str) -> Option<String>,
-    ) -> Result<Self, BadConfig> {
+    ) -> Result<Self, InvalidConfig> {
         let (config, faults) = Self::read(file, environment);
-        if faults.is_empty() { Ok(config) } else { Err(BadConfig(faults)) }
+        if faults.is_empty() { Ok(config) } else { Err(InvalidConfig(faults)) }
     }
 
     /// The same with what is wrong beside it; where there is something, the values that are wrong

@@ -4,12 +4,12 @@ use std::{collections::BTreeMap, net::SocketAddr, ops::RangeInclusive, path::Pat
 
 use application::settings::Limits;
 use domain::rate::RateLimit;
-use objects::Storage;
+use objects::ObjectStorage;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use store::Encryption;
-use system::encryption::{BadKeys, SealKeys};
+use system::encryption::{EncryptionKeys, InvalidEncryptionKeys};
 
-use super::{Browsers, KEYS, SECRETS};
+use super::{BrowserConfig, KEYS, SECRETS};
 
 /// Where to listen.
 pub(super) fn socket(text: &str, key: &str, faults: &mut Vec<String>) -> Option<SocketAddr> {
@@ -33,8 +33,10 @@ pub(super) fn within(
     })
 }
 
-pub(super) fn seal_keys(text: &str, faults: &mut Vec<String>) -> SealKeys {
-    let keys = text.parse().map_err(|error: BadKeys| faults.push(format!("seal_keys: {error}")));
+pub(super) fn seal_keys(text: &str, faults: &mut Vec<String>) -> EncryptionKeys {
+    let keys = text
+        .parse()
+        .map_err(|error: InvalidEncryptionKeys| faults.push(format!("seal_keys: {error}")));
     keys.unwrap_or_default()
 }
 
@@ -50,17 +52,21 @@ pub(super) fn encryption(text: &str, faults: &mut Vec<String>) -> Encryption {
     }
 }
 
-pub(super) fn storage(url: Option<&String>, data_dir: &Path, faults: &mut Vec<String>) -> Storage {
-    let Some(url) = url else { return Storage::Folder(data_dir.join("objects")) };
+pub(super) fn storage(
+    url: Option<&String>,
+    data_dir: &Path,
+    faults: &mut Vec<String>,
+) -> ObjectStorage {
+    let Some(url) = url else { return ObjectStorage::Folder(data_dir.join("objects")) };
     match url.split_once("://") {
-        Some(("file", folder)) if !folder.is_empty() => Storage::Folder(folder.into()),
-        Some(("s3", bucket)) if !bucket.is_empty() => Storage::Bucket {
+        Some(("file", folder)) if !folder.is_empty() => ObjectStorage::Folder(folder.into()),
+        Some(("s3", bucket)) if !bucket.is_empty() => ObjectStorage::Bucket {
             url: url.clone(),
             variables: std::env::vars().filter(|(name, _)| name.starts_with("AWS_")).collect(),
         },
         _ => {
             faults.push("storage_url must be file://FOLDER or s3://BUCKET/PREFIX".into());
-            Storage::Folder(data_dir.to_owned())
+            ObjectStorage::Folder(data_dir.to_owned())
         }
     }
 }
@@ -77,10 +83,10 @@ pub(super) fn checked_url(url: Option<&String>, faults: &mut Vec<String>) -> Opt
 /// The certificates that browsers believe too.
 pub(super) fn roots(
     file: Option<&String>,
-    browser: &Browsers,
+    browser: &BrowserConfig,
     faults: &mut Vec<String>,
 ) -> Vec<Vec<u8>> {
-    if let (Some(_), Browsers::Here { jail: false, .. }) = (file, browser) {
+    if let (Some(_), BrowserConfig::Here { jail: false, .. }) = (file, browser) {
         faults
             .push("egress_roots needs browser_jail to be on: browsers learn of them there".into());
     }

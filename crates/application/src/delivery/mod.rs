@@ -20,8 +20,9 @@ use domain::{
     webhook::{AttemptContext, Backoff, DeliveryDecision, ResponseSummary},
 };
 use ports::{
-    clock::{Clock, RandomSource},
+    clock::Clock,
     delivery::{AttemptResult, ClaimedDeliveries, Delivery, DeliveryAttempt, DeliveryQueue},
+    random::RandomSource,
     webhook_sender::{FailureCause, WebhookResponse, WebhookSender},
 };
 use tokio::{

@@ -11,7 +11,7 @@ use domain::{
 use ports::{
     StoreError,
     attestor::{AttestError, AttestationOrder, OnProgress},
-    browser::{BrowserError, Credentials},
+    browser::{BrowserCredentials, BrowserError},
 };
 use tokio::sync::watch;
 
@@ -111,7 +111,7 @@ impl WorkflowRunner {
         let request =
             self.definition.requests.get(&plan.request).ok_or(AttestationFailure::NoPlan)?;
         let url = request.url.clone();
-        let Credentials { cookies, user_agent } = self.browser.credentials(&url).await?;
+        let BrowserCredentials { cookies, user_agent } = self.browser.credentials(&url).await?;
         let session = self.live.state.borrow().session.clone();
         let Session { owner, terms, .. } = session.ok_or(AttestationFailure::SessionEnded)?;
         let key =

@@ -12,8 +12,10 @@ use domain::{
 };
 use ports::{
     StoreError,
-    clock::{Clock, RandomSource, TokenIssuer},
+    clock::Clock,
     device_store::{Binding, DeviceStore, RedeemOutcome},
+    random::RandomSource,
+    tokens::TokenIssuer,
 };
 
 /// Binds sessions to devices.

@@ -9,8 +9,8 @@ use domain::{
 };
 use ports::{
     browser::{Browser, Frame, FrameRedactor},
-    clock::TokenIssuer,
     driving::{ObserveError, ObserverConnection, ObserverEvent, ObserverService},
+    tokens::TokenIssuer,
 };
 use tokio::{runtime::Handle, sync::Mutex};
 

@@ -6,7 +6,7 @@ use domain::{
     id::{BrowserId, InstanceId},
     session::{Event, Lease, Session, State},
 };
-use ports::clock::RandomSource;
+use ports::random::RandomSource;
 use uuid::Uuid;
 
 use crate::advance::{AdvanceError, SessionEngine};

@@ -71,7 +71,7 @@ struct SentVersions {
 }
 
 /// What is to be sent, or what the next event is waited for on.
-enum Pending {
+enum PendingInput {
     Event(Option<ServerEvent>),
     Browser { browser: Option<Arc<dyn Browser>>, frame: u64, scene: u64 },
 }
@@ -121,19 +121,23 @@ impl ActiveViewer {
     }
 
     /// Compares the state with what was sent.
-    fn pending(&self, state: &LiveState) -> Pending {
+    fn pending(&self, state: &LiveState) -> PendingInput {
         let mut sent = self.sent();
         if sent.view.as_ref().is_some_and(|view| view.outcome.is_some()) {
-            return Pending::Event(None);
+            return PendingInput::Event(None);
         }
         if state.viewer != self.number {
-            return Pending::Event(Some(ServerEvent::Replaced));
+            return PendingInput::Event(Some(ServerEvent::Replaced));
         }
         if let Some(view) = snapshot_of(state).filter(|view| sent.view.as_ref() != Some(view)) {
             sent.view = Some(view.clone());
-            return Pending::Event(Some(ServerEvent::View(view)));
+            return PendingInput::Event(Some(ServerEvent::View(view)));
         }
-        Pending::Browser { browser: state.browser.clone(), frame: sent.frame, scene: sent.scene }
+        PendingInput::Browser {
+            browser: state.browser.clone(),
+            frame: sent.frame,
+            scene: sent.scene,
+        }
     }
 
     fn sent(&self) -> MutexGuard<'_, SentVersions> {
@@ -148,8 +152,8 @@ impl ApplicantConnection for ActiveViewer {
         loop {
             let pending = self.pending(&changes.borrow_and_update());
             let (browser, sent_frame, sent_scene) = match pending {
-                Pending::Event(event) => return event,
-                Pending::Browser { browser, frame, scene } => (browser, frame, scene),
+                PendingInput::Event(event) => return event,
+                PendingInput::Browser { browser, frame, scene } => (browser, frame, scene),
             };
             let frame = async {
                 match &browser {

@@ -1,42 +1,50 @@
-//! What a team looks like to its applicants.
+//! The brand that a team shows its applicants.
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::{
     account::Permission,
     branding::{Brand, BrandName, Colour, Logo},
 };
-use ports::driving::{BrandingService, PortalError, SignedInUser};
+use ports::{
+    brand_store::BrandStore,
+    driving::{BrandingService, PortalError, SignedInUser},
+};
 
-use super::People;
+use super::AuditTrail;
+
+/// Implements [`BrandingService`].
+pub struct Branding {
+    pub brands: Arc<dyn BrandStore>,
+    pub audit: AuditTrail,
+}
 
 #[async_trait]
-impl BrandingService for People {
-    async fn brand(&self, visitor: &SignedInUser) -> Result<Brand, PortalError> {
-        visitor.require(Permission::Look)?;
-        Ok(self.brands.brand(visitor.team).await?)
+impl BrandingService for Branding {
+    async fn brand(&self, user: &SignedInUser) -> Result<Brand, PortalError> {
+        user.require(Permission::Look)?;
+        Ok(self.brands.brand(user.team).await?)
     }
 
     async fn set_brand(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         name: Option<BrandName>,
         colour: Option<Colour>,
     ) -> Result<(), PortalError> {
-        visitor.require(Permission::Govern)?;
-        let shown = name.as_ref().map(BrandName::as_str).unwrap_or_default();
-        let painted = colour.map(|colour| colour.to_string()).unwrap_or_default();
-        self.note(visitor, "branding.set", &format!("{shown:?} {painted}")).await?;
-        Ok(self.brands.set_brand(visitor.team, name.as_ref(), colour).await?)
+        user.require(Permission::Govern)?;
+        let name_text = name.as_ref().map(BrandName::as_str).unwrap_or_default();
+        let colour_text = colour.map(|colour| colour.to_string()).unwrap_or_default();
+        let subject = format!("{name_text:?} {colour_text}");
+        self.audit.record(user, "branding.set", &subject).await?;
+        Ok(self.brands.set_brand(user.team, name.as_ref(), colour).await?)
     }
 
-    async fn set_logo(
-        &self,
-        visitor: &SignedInUser,
-        logo: Option<Logo>,
-    ) -> Result<(), PortalError> {
-        visitor.require(Permission::Govern)?;
+    async fn set_logo(&self, user: &SignedInUser, logo: Option<Logo>) -> Result<(), PortalError> {
+        user.require(Permission::Govern)?;
         let action = if logo.is_some() { "branding.logo" } else { "branding.no-logo" };
-        self.note(visitor, action, "").await?;
-        Ok(self.brands.set_logo(visitor.team, logo.as_ref()).await?)
+        self.audit.record(user, action, "").await?;
+        Ok(self.brands.set_logo(user.team, logo.as_ref()).await?)
     }
 }

@@ -1,44 +1,56 @@
-//! Whom a team has registered.
+//! The registered contacts of a team.
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::{account::Permission, id::ContactId, request::Contact};
 use ports::{
-    contact_store::StoredContact,
+    clock::Clock,
+    contact_store::{ContactStore, StoredContact},
     driving::{ContactService, PortalError, SignedInUser},
+    random::RandomSource,
 };
 
-use super::People;
+use super::AuditTrail;
 use crate::contacts::{RegisterContactError, register};
 
-const NOBODY: PortalError = PortalError::NotFound("receiver");
+const NOT_FOUND: PortalError = PortalError::NotFound("receiver");
+
+/// Implements [`ContactService`].
+pub struct Contacts {
+    pub contacts: Arc<dyn ContactStore>,
+    pub audit: AuditTrail,
+    pub clock: Arc<dyn Clock>,
+    pub random: Arc<dyn RandomSource>,
+}
 
 #[async_trait]
-impl ContactService for People {
-    async fn receivers(&self, visitor: &SignedInUser) -> Result<Vec<StoredContact>, PortalError> {
-        visitor.require(Permission::Look)?;
-        Ok(self.receivers.contacts(visitor.team).await?)
+impl ContactService for Contacts {
+    async fn receivers(&self, user: &SignedInUser) -> Result<Vec<StoredContact>, PortalError> {
+        user.require(Permission::Look)?;
+        Ok(self.contacts.contacts(user.team).await?)
     }
 
     async fn receiver(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: ContactId,
     ) -> Result<StoredContact, PortalError> {
-        visitor.require(Permission::Look)?;
-        self.receivers.contact(visitor.team, id).await?.ok_or(NOBODY)
+        user.require(Permission::Look)?;
+        self.contacts.contact(user.team, id).await?.ok_or(NOT_FOUND)
     }
 
     async fn register(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         contact: Contact,
     ) -> Result<ContactId, PortalError> {
-        visitor.require(Permission::Work)?;
-        // Who it is stands in the list; the log outlives them.
-        self.note(visitor, "receiver.add", "").await?;
-        let sources = (&*self.core.clock, &*self.core.random);
-        match register(&*self.receivers, sources, visitor.team, contact).await {
-            Ok(receiver) => Ok(receiver.id),
+        user.require(Permission::Work)?;
+        // The event names no one: the log outlives the contact, whose data must be erasable.
+        self.audit.record(user, "receiver.add", "").await?;
+        let sources = (&*self.clock, &*self.random);
+        match register(&*self.contacts, sources, user.team, contact).await {
+            Ok(stored) => Ok(stored.id),
             Err(error @ RegisterContactError::Full) => Err(PortalError::Invalid(error.to_string())),
             Err(RegisterContactError::Store(error)) => Err(error.into()),
         }
@@ -46,24 +58,20 @@ impl ContactService for People {
 
     async fn change_receiver(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: ContactId,
         contact: Contact,
     ) -> Result<(), PortalError> {
-        visitor.require(Permission::Work)?;
-        self.note(visitor, "receiver.change", &id.to_string()).await?;
-        let changed = self.receivers.change_receiver(visitor.team, id, &contact).await?;
-        if changed { Ok(()) } else { Err(NOBODY) }
+        user.require(Permission::Work)?;
+        self.audit.record(user, "receiver.change", &id.to_string()).await?;
+        let changed = self.contacts.change_receiver(user.team, id, &contact).await?;
+        if changed { Ok(()) } else { Err(NOT_FOUND) }
     }
 
-    async fn remove_receiver(
-        &self,
-        visitor: &SignedInUser,
-        id: ContactId,
-    ) -> Result<(), PortalError> {
-        visitor.require(Permission::Work)?;
-        self.note(visitor, "receiver.remove", &id.to_string()).await?;
-        let removed = self.receivers.remove_contact(visitor.team, id).await?;
-        if removed { Ok(()) } else { Err(NOBODY) }
+    async fn remove_receiver(&self, user: &SignedInUser, id: ContactId) -> Result<(), PortalError> {
+        user.require(Permission::Work)?;
+        self.audit.record(user, "receiver.remove", &id.to_string()).await?;
+        let removed = self.contacts.remove_contact(user.team, id).await?;
+        if removed { Ok(()) } else { Err(NOT_FOUND) }
     }
 }

@@ -1,38 +1,46 @@
-//! Whose pages may show a team's sessions.
+//! The origins whose pages may embed a team's sessions.
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::{
     account::Permission,
     frame_ancestors::{FrameAncestor, MAX_FRAME_ANCESTORS},
 };
-use ports::driving::{EmbeddingService, PortalError, SignedInUser};
+use ports::{
+    driving::{EmbeddingService, PortalError, SignedInUser},
+    key_store::KeyStore,
+};
 
-use super::People;
+use super::AuditTrail;
+
+/// Implements [`EmbeddingService`].
+pub struct Embedding {
+    pub keys: Arc<dyn KeyStore>,
+    pub audit: AuditTrail,
+}
 
 #[async_trait]
-impl EmbeddingService for People {
-    async fn embed_origins(
-        &self,
-        visitor: &SignedInUser,
-    ) -> Result<Vec<FrameAncestor>, PortalError> {
-        visitor.require(Permission::Look)?;
-        Ok(self.keys.frame_ancestors(visitor.team).await?)
+impl EmbeddingService for Embedding {
+    async fn embed_origins(&self, user: &SignedInUser) -> Result<Vec<FrameAncestor>, PortalError> {
+        user.require(Permission::Look)?;
+        Ok(self.keys.frame_ancestors(user.team).await?)
     }
 
     async fn set_embed_origins(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         origins: Vec<FrameAncestor>,
     ) -> Result<(), PortalError> {
-        visitor.require(Permission::Govern)?;
+        user.require(Permission::Govern)?;
         if origins.len() > MAX_FRAME_ANCESTORS {
             return Err(PortalError::Invalid(format!(
                 "a team has up to {MAX_FRAME_ANCESTORS} origins"
             )));
         }
         let text: Vec<_> = origins.iter().map(ToString::to_string).collect();
-        self.note(visitor, "embedding.set", &text.join(" ")).await?;
-        self.keys.set_frame_ancestors(visitor.team, &origins).await?;
+        self.audit.record(user, "embedding.set", &text.join(" ")).await?;
+        self.keys.set_frame_ancestors(user.team, &origins).await?;
         Ok(())
     }
 }

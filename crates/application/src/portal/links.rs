@@ -4,45 +4,78 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::{
-    account::{Email, LinkPurpose, PasswordRejected, check_password},
-    audit::AuditEvent,
-    id::{AccountLinkId, UserId},
+    account::{Email, LinkPurpose},
     notice::AccountEvent,
-    rate::RateLimit,
     secret::Secret,
 };
-use ports::account_store::RequestOrigin;
 use ports::{
     StoreError,
     account_links::{AccountLink, AccountLinkStore},
-    account_store::{PasswordHash, StoredUser, UserStore},
-    audit_log::AuditLog,
+    account_store::{RequestOrigin, StoredUser, UserStore},
+    clock::Clock,
     driving::{LinkService, MailedLink, PortalError},
-    rate_limiter::{Charge, Subject},
+    tokens::TokenIssuer,
 };
-use uuid::Uuid;
+use tokio::runtime::Handle;
 
-use super::{People, accounts::LIMIT_PER_ADDRESS};
-use crate::{advance::Core, workers::log_error};
+use super::{AccountLinkIssuer, AccountNotices, AuditTrail, PasswordRules, RequestLimits};
+use crate::workers::log_error;
 
-/// Mails with links to one address, whoever asks for them.
-const MAIL_LIMIT: RateLimit = RateLimit { count: 5, seconds: 3600 };
+/// Implements [`LinkService`].
+pub struct Links {
+    pub links: Arc<dyn AccountLinkStore>,
+    pub resets: PasswordResets,
+    pub tokens: Arc<dyn TokenIssuer>,
+    pub passwords: PasswordRules,
+    pub limits: RequestLimits,
+    pub audit: AuditTrail,
+    pub notices: AccountNotices,
+    pub clock: Arc<dyn Clock>,
+    pub runtime: Handle,
+}
+
+/// Enqueues links to members who do not know their password, apart from the requests for them.
+#[derive(Clone)]
+pub struct PasswordResets {
+    pub users: Arc<dyn UserStore>,
+    pub issuer: AccountLinkIssuer,
+    pub audit: AuditTrail,
+}
+
+impl PasswordResets {
+    /// Enqueues a link to the member with this address, if there is one.
+    async fn enqueue(&self, email: &Email, origin: &RequestOrigin) -> Result<(), StoreError> {
+        let Some(account) = self.users.user_by_email(email).await? else { return Ok(()) };
+        self.audit.record_for_account(&account, origin, ("password.forget", "")).await?;
+        self.issuer.enqueue(account.user.id, LinkPurpose::Reset).await
+    }
+}
+
+impl Links {
+    /// Returns the link that a token opens, and the account that it belongs to.
+    async fn open(&self, token: &Secret) -> Result<(AccountLink, StoredUser), PortalError> {
+        let absent = PortalError::NotFound("link, or it was used, or has run out");
+        let Some(id) = self.tokens.verify_account_link_token(token.expose()) else {
+            return Err(absent);
+        };
+        self.links.link(id, self.clock.now()).await?.ok_or(absent)
+    }
+}
 
 #[async_trait]
-impl LinkService for People {
-    async fn forgot_password(&self, email: String, from: RequestOrigin) -> Result<(), PortalError> {
-        self.charge_one(Subject::SignIns(from.address), LIMIT_PER_ADDRESS).await?;
-        self.charge_mail(&email).await?;
+impl LinkService for Links {
+    async fn forgot_password(
+        &self,
+        email: String,
+        origin: RequestOrigin,
+    ) -> Result<(), PortalError> {
+        self.limits.count_request(origin.address).await?;
+        self.limits.count_mail(&email).await?;
         let Ok(email) = email.parse::<Email>() else { return Ok(()) };
-        let reset = PasswordReset {
-            core: self.core.clone(),
-            users: self.users.clone(),
-            links: self.links.clone(),
-            audit: self.audit.clone(),
-        };
-        // Nobody can tell from how long it takes whether somebody has the address.
-        self.core.runtime.spawn(async move {
-            if let Err(error) = reset.owe(&email, &from).await {
+        let resets = self.resets.clone();
+        // The answer does not wait: its time must not tell whether an account has the address.
+        self.runtime.spawn(async move {
+            if let Err(error) = resets.enqueue(&email, &origin).await {
                 log_error(&error, "failed to enqueue a link to choose a password");
             }
         });
@@ -50,112 +83,30 @@ impl LinkService for People {
     }
 
     async fn mailed_link(&self, token: &Secret) -> Result<MailedLink, PortalError> {
-        let (link, kept) = self.open_link(token).await?;
-        Ok(MailedLink { email: kept.user.email.to_string(), purpose: link.purpose })
+        let (link, account) = self.open(token).await?;
+        Ok(MailedLink { email: account.user.email.to_string(), purpose: link.purpose })
     }
 
     async fn choose_password(
         &self,
         token: &Secret,
         new: Secret,
-        from: RequestOrigin,
+        origin: RequestOrigin,
     ) -> Result<(), PortalError> {
-        self.charge_one(Subject::SignIns(from.address), LIMIT_PER_ADDRESS).await?;
-        let (link, kept) = self.open_link(token).await?;
-        let email = kept.user.email.as_str();
-        let hash = self.good_password(new, email).await?;
-        let now = self.core.clock.now();
-        let deed = AuditEvent::new(now, email, "password.choose", link.purpose.as_str());
-        self.audit.note(kept.user.team, &deed.from(from.address)).await?;
-        if !self.links.use_link(link.id, &hash, now).await? {
+        self.limits.count_request(origin.address).await?;
+        let (link, account) = self.open(token).await?;
+        let hash = self.passwords.hash_chosen(new, account.user.email.as_str()).await?;
+        let event = ("password.choose", link.purpose.as_str());
+        self.audit.record_for_account(&account, &origin, event).await?;
+        if !self.links.use_link(link.id, &hash, self.clock.now()).await? {
             return Err(PortalError::NotFound("link"));
         }
         match link.purpose {
             LinkPurpose::Invitation => Ok(()),
             LinkPurpose::Reset => {
-                Ok(self.tell(kept.user.id, AccountEvent::PasswordChanged, &from).await?)
+                let event = AccountEvent::PasswordChanged;
+                Ok(self.notices.notify(account.user.id, event, &origin).await?)
             }
         }
-    }
-}
-
-/// What it takes to mail somebody a link, apart from the request that asked for it.
-struct PasswordReset {
-    core: Arc<Core>,
-    users: Arc<dyn UserStore>,
-    links: Arc<dyn AccountLinkStore>,
-    audit: Arc<dyn AuditLog>,
-}
-
-impl PasswordReset {
-    async fn owe(&self, email: &Email, from: &RequestOrigin) -> Result<(), StoreError> {
-        let Some(kept) = self.users.user_by_email(email).await? else { return Ok(()) };
-        let deed = AuditEvent::new(self.core.clock.now(), email.as_str(), "password.forget", "");
-        self.audit.note(kept.user.team, &deed.from(from.address)).await?;
-        self.links.enqueue_link(&link(&self.core, kept.user.id, LinkPurpose::Reset)).await
-    }
-}
-
-fn link(core: &Core, user: UserId, purpose: LinkPurpose) -> AccountLink {
-    let now = core.clock.now();
-    AccountLink {
-        id: AccountLinkId::from_uuid(Uuid::from_u128(core.random.new_id())),
-        user,
-        purpose,
-        created_at: now,
-        expires_at: now + purpose.ttl(),
-    }
-}
-
-impl People {
-    pub(super) async fn owe_link(
-        &self,
-        user: UserId,
-        purpose: LinkPurpose,
-    ) -> Result<(), StoreError> {
-        self.links.enqueue_link(&link(&self.core, user, purpose)).await
-    }
-
-    /// Counts a mail to an address.
-    pub(super) async fn charge_mail(&self, email: &str) -> Result<(), PortalError> {
-        self.charge_one(Subject::Mails(super::accounts::account_key(email)), MAIL_LIMIT).await
-    }
-
-    pub(super) async fn charge_one(
-        &self,
-        subject: Subject,
-        limit: RateLimit,
-    ) -> Result<(), PortalError> {
-        let now = self.core.clock.now();
-        let windows = self.limiter.charge(&[Charge { subject, limit }], now).await;
-        match windows.iter().find(|window| !window.admits()) {
-            Some(full) => Err(PortalError::TooMany { retry_after: full.retry_after(now) }),
-            None => Ok(()),
-        }
-    }
-
-    /// What is kept of a password that somebody of this address may choose.
-    pub(super) async fn good_password(
-        &self,
-        new: Secret,
-        email: &str,
-    ) -> Result<PasswordHash, PortalError> {
-        check_password(&new)?;
-        if self.passwords.is_frequent(&new) {
-            return Err(PasswordRejected::Frequent.into());
-        }
-        let words = vec![email.to_owned(), "avouch".to_owned()];
-        if self.passwords.is_guessable(new.clone(), words).await {
-            return Err(PasswordRejected::Guessable.into());
-        }
-        Ok(self.passwords.hash(new).await?)
-    }
-
-    async fn open_link(&self, token: &Secret) -> Result<(AccountLink, StoredUser), PortalError> {
-        let absent = PortalError::NotFound("link, or it was used, or has run out");
-        let Some(id) = self.core.tokens.verify_account_link_token(token.expose()) else {
-            return Err(absent);
-        };
-        self.links.link(id, self.core.clock.now()).await?.ok_or(absent)
     }
 }

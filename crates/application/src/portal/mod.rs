@@ -1,101 +1,63 @@
-//! The use cases of the portal. Each asks for a right first, and writes down what is done before it
-//! is done: nothing happens that the log does not know.
+//! The use cases of the portal, one service for each of its driving ports.
+//!
+//! **Invariant:** a service checks the permission of the signed-in user first, and records an audit
+//! event before it changes anything, so that the log of a team has no gaps.
 
+mod account_link_issuer;
+mod account_notices;
 mod accounts;
-mod attempts;
-mod audit;
+mod api_keys;
+mod audit_logs;
+mod audit_trail;
 mod branding;
 mod contacts;
 mod embedding;
-mod identity;
-mod keys;
+mod identities;
 mod links;
+mod members;
 mod overview;
 mod passkeys;
 mod reauthentication;
-mod sessions;
-mod sign_in_log;
-mod team;
+mod request_limits;
+mod sign_in;
+mod team_session_lookup;
+mod team_sessions;
+mod team_webhooks;
 mod templates;
-mod totp;
-mod webhooks;
+#[cfg(test)]
+mod tests;
 
-use std::sync::Arc;
+use ports::driving::{PortalError, SignedInUser};
 
-use domain::{audit::AuditEvent, fairness::Quotas};
-use ports::{
-    StoreError,
-    account_links::AccountLinkStore,
-    account_store::{SignInStore, UserStore},
-    attempts::AttemptLimiter,
-    audit_log::AuditLog,
-    brand_store::BrandStore,
-    catalogue::Catalogue,
-    contact_store::ContactStore,
-    credentials::{PasswordHasher, TotpVerifier},
-    driving::{SessionService, SignedInUser},
-    encryption::Cipher,
-    identity::IdentityProvider,
-    invitations::InvitationStore,
-    key_store::KeyStore,
-    known_browsers::KnownBrowserStore,
-    notice_store::NoticeStore,
-    notifier::MailRenderer,
-    passkeys::{PasskeyStore, PasskeyVerifier},
-    rate_limiter::RateLimiter,
-    session_store::SessionStore,
-    template_store::TemplateStore,
+pub(crate) use self::sign_in::account_key;
+pub use self::{
+    account_link_issuer::AccountLinkIssuer,
+    account_notices::AccountNotices,
+    accounts::Accounts,
+    api_keys::ApiKeys,
+    audit_logs::AuditLogs,
+    audit_trail::AuditTrail,
+    branding::Branding,
+    contacts::Contacts,
+    embedding::Embedding,
+    identities::Identities,
+    links::{Links, PasswordResets},
+    members::Members,
+    passkeys::Passkeys,
+    reauthentication::Reauthentication,
+    request_limits::RequestLimits,
+    sign_in::{
+        AttemptGuard, KnownBrowsers, PasskeyChallenges, PasswordRules, ProviderProofs,
+        RefusedSignIns, SecondFactorCodes, SignInIssuer,
+    },
+    team_session_lookup::TeamSessionLookup,
+    team_sessions::TeamSessions,
+    team_webhooks::TeamWebhooks,
+    templates::Templates,
 };
 
-pub use self::accounts::account_key;
-use crate::{
-    advance::Core,
-    settings::{Limits, SignInPolicy},
-    webhooks::WebhookUseCases,
-};
-
-/// What people do in the portal.
-pub struct People {
-    pub core: Arc<Core>,
-    pub users: Arc<dyn UserStore>,
-    pub sign_ins: Arc<dyn SignInStore>,
-    pub links: Arc<dyn AccountLinkStore>,
-    pub notices: Arc<dyn NoticeStore>,
-    pub invitations: Arc<dyn InvitationStore>,
-    pub audit: Arc<dyn AuditLog>,
-    pub keys: Arc<dyn KeyStore>,
-    pub sessions: Arc<dyn SessionStore>,
-    pub catalogue: Arc<dyn Catalogue>,
-    pub partners: Arc<dyn SessionService>,
-    pub webhooks: WebhookUseCases,
-    pub receivers: Arc<dyn ContactStore>,
-    pub templates: Arc<dyn TemplateStore>,
-    pub brands: Arc<dyn BrandStore>,
-    pub stationery: Arc<dyn MailRenderer>,
-    pub passwords: Arc<dyn PasswordHasher>,
-    pub codes: Arc<dyn TotpVerifier>,
-    pub passkeys: Arc<dyn PasskeyStore>,
-    pub identities: Option<Arc<dyn IdentityProvider>>,
-    /// None where the deployment has no host name.
-    pub party: Option<Arc<dyn PasskeyVerifier>>,
-    pub browsers: Arc<dyn KnownBrowserStore>,
-    pub limiter: Arc<dyn RateLimiter>,
-    pub attempts: Arc<dyn AttemptLimiter>,
-    pub rules: SignInPolicy,
-    pub limits: Limits,
-    pub quotas: Quotas,
-    /// Closes what a form carries to the next one.
-    pub cipher: Arc<dyn Cipher>,
-}
-
-impl People {
-    async fn note(
-        &self,
-        who: &SignedInUser,
-        action: &str,
-        subject: &str,
-    ) -> Result<(), StoreError> {
-        let deed = AuditEvent::new(self.core.clock.now(), &who.email, action, subject);
-        self.audit.note(who.team, &deed.from(who.from.address)).await
-    }
+/// Refuses users who have not shown all factors. It is all that a change of one's own account
+/// requires, whatever the role.
+fn require_complete_sign_in(user: &SignedInUser) -> Result<(), PortalError> {
+    if user.passed { Ok(()) } else { Err(PortalError::Forbidden) }
 }

@@ -1,28 +1,41 @@
-//! A team's own wordings of its mails: written by the team, read by an operator before they are
+//! The e-mail templates of a team: written by its members, reviewed by an operator before they are
 //! used.
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::{
     account::Permission,
-    audit::AuditEvent,
     branding::BrandName,
     id::TemplateId,
     template::{Draft, MAX_TEMPLATES, ReviewStep},
 };
 use ports::{
+    brand_store::BrandStore,
+    clock::Clock,
     driving::{PortalError, Preview, SignedInUser, TemplateService},
-    template_store::{StoredTemplate, TemplateRevision},
+    notifier::MailRenderer,
+    template_store::{StoredTemplate, TemplateRevision, TemplateStore},
 };
 
-use super::People;
+use super::AuditTrail;
 use crate::template_review::{Actor, MAX_SUBMITTED_SHOWN, TemplateReview, TemplateReviewError};
 
-const NONE: PortalError = PortalError::NotFound("template");
+const NOT_FOUND: PortalError = PortalError::NotFound("template");
+
+/// Implements [`TemplateService`].
+pub struct Templates {
+    pub templates: Arc<dyn TemplateStore>,
+    pub brands: Arc<dyn BrandStore>,
+    pub renderer: Arc<dyn MailRenderer>,
+    pub audit: AuditTrail,
+    pub clock: Arc<dyn Clock>,
+}
 
 impl From<TemplateReviewError> for PortalError {
     fn from(error: TemplateReviewError) -> Self {
         match error {
-            TemplateReviewError::NotThere => NONE,
+            TemplateReviewError::NotThere => NOT_FOUND,
             TemplateReviewError::Store(error) => error.into(),
             TemplateReviewError::Unsendable(_)
             | TemplateReviewError::Reason
@@ -31,70 +44,70 @@ impl From<TemplateReviewError> for PortalError {
     }
 }
 
-impl People {
-    async fn own_template(
+impl Templates {
+    async fn team_template(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: TemplateId,
     ) -> Result<StoredTemplate, PortalError> {
-        self.templates.template(visitor.team, id).await?.ok_or(NONE)
+        self.templates.template(user.team, id).await?.ok_or(NOT_FOUND)
     }
 
-    fn desk(&self) -> TemplateReview<'_> {
+    fn review(&self) -> TemplateReview<'_> {
         TemplateReview {
-            templates: self.templates.as_ref(),
-            stationery: self.stationery.as_ref(),
-            audit: self.audit.as_ref(),
+            templates: &*self.templates,
+            stationery: &*self.renderer,
+            audit: &*self.audit.log,
         }
     }
 }
 
 #[async_trait]
-impl TemplateService for People {
-    async fn templates(&self, visitor: &SignedInUser) -> Result<Vec<StoredTemplate>, PortalError> {
-        visitor.require(Permission::Look)?;
-        Ok(self.templates.templates(visitor.team).await?)
+impl TemplateService for Templates {
+    async fn templates(&self, user: &SignedInUser) -> Result<Vec<StoredTemplate>, PortalError> {
+        user.require(Permission::Look)?;
+        Ok(self.templates.templates(user.team).await?)
     }
 
     async fn one_template(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: TemplateId,
     ) -> Result<StoredTemplate, PortalError> {
-        visitor.require(Permission::Look)?;
-        let own = self.own_template(visitor, id).await;
-        if own.is_err() && visitor.require(Permission::Operate).is_ok() {
-            return Ok(self.desk().waiting(id).await?);
+        user.require(Permission::Look)?;
+        let own = self.team_template(user, id).await;
+        if own.is_err() && user.require(Permission::Operate).is_ok() {
+            return Ok(self.review().waiting(id).await?);
         }
         own
     }
 
     async fn add_template(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         draft: Draft,
     ) -> Result<TemplateId, PortalError> {
-        visitor.require(Permission::Work)?;
-        if self.templates.templates(visitor.team).await?.len() >= MAX_TEMPLATES {
+        user.require(Permission::Work)?;
+        if self.templates.templates(user.team).await?.len() >= MAX_TEMPLATES {
             return Err(PortalError::Invalid(format!(
                 "a team has up to {MAX_TEMPLATES} templates"
             )));
         }
-        self.note(visitor, "template.add", &format!("{:?}", draft.name)).await?;
-        Ok(self.templates.add_template(visitor.team, &draft, self.core.clock.now()).await?)
+        self.audit.record(user, "template.add", &format!("{:?}", draft.name)).await?;
+        Ok(self.templates.add_template(user.team, &draft, self.clock.now()).await?)
     }
 
     async fn write_template(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: TemplateId,
         draft: Draft,
     ) -> Result<(), PortalError> {
-        visitor.require(Permission::Work)?;
-        let kept = self.own_template(visitor, id).await?;
-        self.note(visitor, "template.write", &kept.id.to_string()).await?;
-        let now = self.core.clock.now();
-        if self.templates.edit_template(visitor.team, id, &draft, now).await? {
+        user.require(Permission::Work)?;
+        let stored = self.team_template(user, id).await?;
+        self.audit.record(user, "template.write", &stored.id.to_string()).await?;
+        let now = self.clock.now();
+        if self.templates.edit_template(user.team, id, &draft, now).await? {
             return Ok(());
         }
         let why = "what was submitted or approved stays as it is: withdraw it, or make another";
@@ -103,41 +116,38 @@ impl TemplateService for People {
 
     async fn step_template(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         (id, revision): (TemplateId, TemplateRevision),
         step: ReviewStep,
         reason: String,
     ) -> Result<(), PortalError> {
-        let kept = match step {
+        let stored = match step {
             ReviewStep::Submit | ReviewStep::Withdraw => {
-                visitor.require(Permission::Work)?;
-                self.own_template(visitor, id).await?
+                user.require(Permission::Work)?;
+                self.team_template(user, id).await?
             }
             ReviewStep::Approve | ReviewStep::Reject => {
-                visitor.require(Permission::Operate)?;
-                self.desk().waiting(id).await?
+                user.require(Permission::Operate)?;
+                self.review().waiting(id).await?
             }
         };
-        let (now, address) = (self.core.clock.now(), visitor.from.address);
-        // In the log of the team whose it is.
-        let deed = |action: &str, subject: &str| {
-            AuditEvent::new(now, &visitor.email, action, subject).from(address)
-        };
-        let doer = Actor { now, deed: &deed };
-        Ok(self.desk().step(&kept, revision, (step, &reason), doer).await?)
+        // The event is for the log of the team that the template belongs to.
+        let event = |action: &str, subject: &str| self.audit.event(user, action, subject);
+        let actor = Actor { now: self.clock.now(), deed: &event };
+        Ok(self.review().step(&stored, revision, (step, &reason), actor).await?)
     }
 
     async fn prefer_template(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: TemplateId,
-        on: bool,
+        is_default: bool,
     ) -> Result<(), PortalError> {
-        visitor.require(Permission::Work)?;
-        self.own_template(visitor, id).await?;
-        let action = if on { "template.prefer" } else { "template.prefer-no-more" };
-        self.note(visitor, action, &id.to_string()).await?;
-        if self.templates.set_default_template(visitor.team, id, on).await? {
+        user.require(Permission::Work)?;
+        self.team_template(user, id).await?;
+        let action = if is_default { "template.prefer" } else { "template.prefer-no-more" };
+        self.audit.record(user, action, &id.to_string()).await?;
+        if self.templates.set_default_template(user.team, id, is_default).await? {
             return Ok(());
         }
         Err(PortalError::Invalid("an approved template can be the default".into()))
@@ -145,34 +155,34 @@ impl TemplateService for People {
 
     async fn remove_template(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: TemplateId,
     ) -> Result<(), PortalError> {
-        visitor.require(Permission::Work)?;
-        self.own_template(visitor, id).await?;
-        self.note(visitor, "template.remove", &id.to_string()).await?;
-        let removed = self.templates.remove_template(visitor.team, id).await?;
-        if removed { Ok(()) } else { Err(NONE) }
+        user.require(Permission::Work)?;
+        self.team_template(user, id).await?;
+        self.audit.record(user, "template.remove", &id.to_string()).await?;
+        let removed = self.templates.remove_template(user.team, id).await?;
+        if removed { Ok(()) } else { Err(NOT_FOUND) }
     }
 
     async fn submitted_templates(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
     ) -> Result<Vec<(StoredTemplate, String)>, PortalError> {
-        visitor.require(Permission::Operate)?;
+        user.require(Permission::Operate)?;
         Ok(self.templates.submitted_templates(MAX_SUBMITTED_SHOWN).await?)
     }
 
     async fn preview(
         &self,
-        visitor: &SignedInUser,
-        kept: StoredTemplate,
+        user: &SignedInUser,
+        stored: StoredTemplate,
     ) -> Result<Preview, PortalError> {
-        let own = kept.team == visitor.team;
-        visitor.require(if own { Permission::Look } else { Permission::Operate })?;
-        let brand = self.brands.brand(kept.team).await?;
+        let is_own = stored.team == user.team;
+        user.require(if is_own { Permission::Look } else { Permission::Operate })?;
+        let brand = self.brands.brand(stored.team).await?;
         let name = brand.name.as_ref().map(BrandName::as_str);
-        let sender = name.unwrap_or(if own { &visitor.team_name } else { "The team" });
-        Ok(self.stationery.preview(&kept.draft.wording, sender, &brand))
+        let sender = name.unwrap_or(if is_own { &user.team_name } else { "The team" });
+        Ok(self.renderer.preview(&stored.draft.wording, sender, &brand))
     }
 }

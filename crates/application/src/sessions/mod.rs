@@ -11,10 +11,10 @@ use std::sync::Arc;
 use domain::{notification::Channel, rate::RateLimit};
 use ports::{
     catalogue::Catalogue,
-    clock::RandomSource,
     contact_store::ContactStore,
     notifier::NotificationQueue,
     places::Places,
+    random::RandomSource,
     rate_limiter::RateLimiter,
     recording::{RecordingQueue, RecordingVault},
     template_store::TemplateStore,

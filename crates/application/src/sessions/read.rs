@@ -15,8 +15,7 @@ use ports::{
     StoreError,
     driving::{
         Caller, Comparison, CreateError, CreatedSession, IdempotentRequest, LookupService,
-        NotifyError, PortableAttestation, RecordingStatus, SessionError, SessionService,
-        SessionView,
+        NotifyError, PortableAttestation, RecordingView, SessionError, SessionService, SessionView,
     },
     notifier::ResendOutcome,
     places::Country,
@@ -51,18 +50,18 @@ impl SessionService for SessionUseCases {
         &self,
         caller: &Caller,
         id: SessionId,
-    ) -> Result<RecordingStatus, SessionError> {
+    ) -> Result<RecordingView, SessionError> {
         let found = self.engine.sessions.find(caller.id, id).await?;
         found.ok_or(SessionError::NotFound)?;
         let state = self.recordings.recording(id).await?;
         Ok(match state.ok_or(SessionError::NotFound)? {
-            RecordingState::Pending => RecordingStatus::Pending,
-            RecordingState::InProgress => RecordingStatus::InProgress,
+            RecordingState::Pending => RecordingView::Pending,
+            RecordingState::InProgress => RecordingView::InProgress,
             RecordingState::Kept => {
-                RecordingStatus::Completed(self.vault.link(id, RECORDING_LINK_TTL).await?)
+                RecordingView::Completed(self.vault.link(id, RECORDING_LINK_TTL).await?)
             }
-            RecordingState::Failed(why) => RecordingStatus::Failed(why),
-            RecordingState::Erased => RecordingStatus::Failed("The recording was erased.".into()),
+            RecordingState::Failed(why) => RecordingView::Failed(why),
+            RecordingState::Erased => RecordingView::Failed("The recording was erased.".into()),
         })
     }
 

@@ -8,8 +8,8 @@ use std::{
 use async_trait::async_trait;
 use domain::{id::BrowserId, secret::Secret, workflow::Observation};
 use ports::browser::{
-    Browser, BrowserError, BrowserPool, BrowserSpec, Credentials, Fetched, Frame, Input, PageState,
-    StartError, Viewport,
+    Browser, BrowserCredentials, BrowserError, BrowserPool, BrowserSpec, Fetched, Frame, Input,
+    PageState, StartError, Viewport,
 };
 use tokio::sync::watch;
 
@@ -103,8 +103,8 @@ impl Browser for FakeBrowser {
         self.bodies.next().unwrap_or(Err(BrowserError::TimedOut))
     }
 
-    async fn credentials(&self, _: &str) -> Result<Credentials, BrowserError> {
-        Ok(Credentials { cookies: Secret::new("a=b".into()), user_agent: "test".into() })
+    async fn credentials(&self, _: &str) -> Result<BrowserCredentials, BrowserError> {
+        Ok(BrowserCredentials { cookies: Secret::new("a=b".into()), user_agent: "test".into() })
     }
 
     async fn response(&self, _: &str) -> Result<Option<String>, BrowserError> {

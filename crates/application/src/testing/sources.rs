@@ -12,7 +12,7 @@ use domain::{
     notification::Mailbox,
     secret::Secret,
 };
-use ports::clock::{Clock, RandomSource, TokenIssuer};
+use ports::{clock::Clock, random::RandomSource, tokens::TokenIssuer};
 use testkit::sample::noon;
 use tokio::time::Instant;
 

@@ -8,8 +8,8 @@ use domain::secret::Secret;
 use ports::{
     StoreError,
     account_links::{AccountLinkStore, MailClaim},
-    clock::TokenIssuer,
     notifier::{AccountMail, Mailer, NotificationOutcome, SendError},
+    tokens::TokenIssuer,
 };
 
 use super::{

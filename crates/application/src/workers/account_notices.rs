@@ -18,7 +18,7 @@ use super::{
 };
 
 /// Sends notices.
-pub struct AccountNotices {
+pub struct AccountNoticeMails {
     pub notices: Arc<dyn NoticeStore>,
     pub mailer: Arc<dyn Mailer>,
     pub retries: RetryPolicy,
@@ -27,7 +27,7 @@ pub struct AccountNotices {
 }
 
 #[async_trait]
-impl Worker for AccountNotices {
+impl Worker for AccountNoticeMails {
     fn name(&self) -> &'static str {
         "notification mails"
     }
@@ -38,7 +38,7 @@ impl Worker for AccountNotices {
 }
 
 #[async_trait]
-impl MailQueue for AccountNotices {
+impl MailQueue for AccountNoticeMails {
     type Claim = NoticeClaim;
 
     const CLAIM_FAILED: &'static str = "failed to claim notification mails, retrying";

@@ -18,7 +18,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use self::{
     account_link_mails::AccountLinkMails,
-    account_notices::AccountNotices,
+    account_notices::AccountNoticeMails,
     browser_starter::BrowserStarter,
     effects::{EffectExecutor, Effects},
     key_uses::KeyUseRecorder,

@@ -8,8 +8,9 @@ use domain::{
     webhook::Backoff,
 };
 use ports::{
-    clock::{Clock, RandomSource},
+    clock::Clock,
     notifier::{NotificationOutcome, SendError},
+    random::RandomSource,
 };
 
 /// Decides when a message is sent again, and when it is given up.

@@ -1,4 +1,4 @@
-//! Turns under many teams, quotas, and random comings and goings.
+//! The fairness queue with many teams, with quotas, and with random requests.
 
 use proptest::prelude::*;
 use uuid::Uuid;
@@ -39,7 +39,7 @@ fn a_team_with_fifty_sessions_delays_another_by_one_turn() {
     let mine = browser(100);
     assert_eq!(queue.ask(mine, tenant(2, true), now(1)), wait(1, 1));
     queue.ended(browser(0));
-    // Whoever of the first team asks first does not get the browser that is free.
+    // No entry of the first team gets the free browser, even if it asks earlier.
     for number in 2..50 {
         assert_ne!(queue.ask(browser(number), tenant(1, true), now(2)), Turn::Now);
     }
@@ -65,7 +65,7 @@ fn development_neither_crowds_out_production_nor_starves() {
 }
 
 #[test]
-fn quotas_hold_while_there_is_room() {
+fn quotas_hold_while_turns_are_free() {
     let mut queue = BrowserQueue::new(quotas(8, 3, 4));
     let turns = |queue: &mut BrowserQueue, from: u128, tenant: Tenant| {
         let ids = from..from + 5;
@@ -75,12 +75,12 @@ fn quotas_hold_while_there_is_room() {
     assert_eq!(turns(&mut queue, 10, tenant(2, false)), 1);
     assert_eq!(turns(&mut queue, 20, tenant(1, true)), 0);
     assert_eq!(turns(&mut queue, 30, tenant(3, true)), 3);
-    // Those who are over a quota hold nobody up.
+    // Entries over a quota do not delay the others.
     assert_eq!(turns(&mut queue, 40, tenant(4, true)), 1);
 }
 
 #[test]
-fn whoever_asks_no_longer_loses_the_place() {
+fn an_entry_that_stops_asking_loses_its_place() {
     let mut queue = queue(1);
     assert_eq!(queue.ask(browser(1), tenant(1, true), now(0)), Turn::Now);
     assert_eq!(queue.ask(browser(1), tenant(1, true), now(0)), Turn::Now, "asked twice");
@@ -92,12 +92,12 @@ fn whoever_asks_no_longer_loses_the_place() {
     assert_eq!(
         queue.refused(browser(3), tenant(3, true), now(11)),
         wait(1, 9),
-        "there was no room"
+        "no capacity was left"
     );
 }
 
 #[test]
-fn a_team_has_so_many_who_wait_and_others_have_theirs() {
+fn the_limit_of_waiting_entries_is_per_team() {
     let quotas = Quotas { waiting_per_team: 3, ..quotas(1, 1, 1) };
     let mut queue = BrowserQueue::new(quotas);
     assert_eq!(queue.ask(browser(0), tenant(1, true), now(0)), Turn::Now);
@@ -106,9 +106,9 @@ fn a_team_has_so_many_who_wait_and_others_have_theirs() {
         assert_eq!(queue.ask(browser(number), tenant(1, true), now(0)), wait(place, 0));
     }
     assert_eq!(queue.ask(browser(4), tenant(1, true), now(1)), Turn::Full);
-    assert_eq!(queue.ask(browser(4), tenant(1, false), now(1)), Turn::Full, "the team's, in all");
+    assert_eq!(queue.ask(browser(4), tenant(1, false), now(1)), Turn::Full, "both environments");
     assert_eq!(queue.of_team(tenant(1, true).team), (1, 3));
-    // Who waits already goes on to.
+    // An entry that already waits keeps its place.
     assert_eq!(queue.ask(browser(2), tenant(1, true), now(2)), wait(2, 0));
     assert_eq!(queue.ask(browser(5), tenant(2, true), now(2)), wait(1, 2));
     queue.ended(browser(3));
@@ -116,7 +116,7 @@ fn a_team_has_so_many_who_wait_and_others_have_theirs() {
 }
 
 #[test]
-fn a_queue_that_others_have_filled_takes_one_of_each_team() {
+fn a_queue_that_one_team_has_filled_takes_one_entry_of_each_other_team() {
     let quotas = Quotas { waiting_per_team: MAX_WAITING, ..quotas(1, 1, 1) };
     let mut queue = TurnQueue::new(quotas);
     assert_eq!(queue.ask(0, tenant(1, true), now(0)), Turn::Now);
@@ -128,18 +128,19 @@ fn a_queue_that_others_have_filled_takes_one_of_each_team() {
     assert_eq!(queue.ask(MAX_WAITING + 3, tenant(2, true), now(1)), Turn::Full);
 }
 
-/// Gives all turns out one by one, each to the first by the rule among all who wait.
-fn by_the_rule(queue: &BrowserQueue) -> Vec<BrowserId> {
+/// The reference implementation: assigns the turns one by one, each to the waiting entry of the
+/// lowest rank.
+fn reference_order(queue: &BrowserQueue) -> Vec<BrowserId> {
     let (mut shares, mut order) = (queue.shares(), vec![]);
-    let mut left = queue.waiting.clone();
-    while !left.is_empty() {
+    let mut remaining = queue.waiting.clone();
+    while !remaining.is_empty() {
         let full = shares.total >= queue.quotas.total;
-        let next = left.iter().min_by_key(|(id, waiting)| {
-            let held = !full && !shares.may_have_more(waiting.tenant, queue.quotas);
-            (held, shares.rank(waiting.tenant), waiting.since, **id)
+        let next = remaining.iter().min_by_key(|(id, waiting)| {
+            let over_quota = !full && !shares.allows(waiting.tenant, queue.quotas);
+            (over_quota, shares.rank(waiting.tenant), waiting.since, **id)
         });
         let (id, tenant) = next.map(|(id, waiting)| (*id, waiting.tenant)).unwrap();
-        left.remove(&id);
+        remaining.remove(&id);
         shares.add(tenant);
         order.push(id);
     }
@@ -147,9 +148,9 @@ fn by_the_rule(queue: &BrowserQueue) -> Vec<BrowserId> {
 }
 
 proptest! {
-    /// The order by tenants is that of the rule for each who waits.
+    /// The queues per tenant give the same order as ranking each waiting entry.
     #[test]
-    fn turns_come_in_the_order_of_the_rule(
+    fn turns_have_the_order_of_the_reference_implementation(
         asks in prop::collection::vec((0_u128..60, 1_u128..5, any::<bool>(), 0_i64..9), 1..80),
     ) {
         let mut queue = BrowserQueue::new(quotas(4, 2, 3));
@@ -157,11 +158,11 @@ proptest! {
             queue.ask(browser(id), tenant(team, production), now(at));
         }
         let order: Vec<_> = queue.turns(queue.shares()).map(|turn| turn.id).collect();
-        prop_assert_eq!(order, by_the_rule(&queue));
+        prop_assert_eq!(order, reference_order(&queue));
     }
 
-    /// Whatever comes and goes: no quota is exceeded, and a browser that is free is given out
-    /// to one of those who ask.
+    /// For any sequence of requests and ends: no quota is exceeded, and a free browser goes to one
+    /// of the waiting entries.
     #[test]
     fn quotas_are_kept_and_no_browser_idles(
         steps in prop::collection::vec((0_u128..40, 1_u128..5, any::<bool>(), any::<bool>()), 1..200),
@@ -186,7 +187,7 @@ proptest! {
                 prop_assert!(count(&|tenant| tenant.team == team) <= quotas.per_team);
             }
         }
-        // All who wait ask once more, in some order: whoever fits gets one.
+        // All waiting entries ask once more: each one that the quotas allow gets a browser.
         let waiting: Vec<_> = queue.waiting.iter().map(|(id, w)| (*id, w.tenant)).collect();
         for _ in 0..waiting.len() {
             for (id, tenant) in &waiting {
@@ -195,7 +196,7 @@ proptest! {
         }
         let shares = queue.shares();
         for waiting in queue.waiting.values() {
-            prop_assert!(!shares.may_have_more(waiting.tenant, quotas));
+            prop_assert!(!shares.allows(waiting.tenant, quotas));
         }
     }
 }

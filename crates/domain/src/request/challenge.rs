@@ -1,20 +1,20 @@
-//! A number of the partner's that an attestation repeats, so that it cannot be an older one.
+//! The partner's challenge, which an attestation repeats to prove that it is not an older one.
 
 use serde::{Deserialize, Serialize};
 
-/// The longest challenge, in bytes.
+/// The maximum length of a challenge.
 const MAX_BYTES: usize = 64;
-/// Its length in base64url without padding: six bits to a character.
-pub(super) const MAX_CHARACTERS: usize = 86;
+/// The length of [`MAX_BYTES`] in base64url without padding: six bits to a character.
+pub(super) const MAX_CHARS: usize = 86;
 
-/// What the partner wants repeated in the signed attestation: 1 to 64 bytes in base64url without
-/// padding (RFC 4648, section 5), in the one form that these bytes have.
+/// The value that the signed attestation repeats for the partner: 1 to 64 bytes in base64url
+/// without padding (RFC 4648, section 5), in the one encoding that these bytes have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Challenge(String);
 
 impl Challenge {
-    /// Reads its text. `None` where it is not base64url without padding, has bits that belong to no
+    /// Parses the text. `None` if it is not base64url without padding, has bits that belong to no
     /// byte, or is not 1 to 64 bytes long.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
@@ -29,7 +29,7 @@ impl Challenge {
 
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        // It was decoded when it was made.
+        // Cannot fail: `new` has decoded the text.
         decode(&self.0).unwrap_or_default()
     }
 }
@@ -48,12 +48,12 @@ impl From<Challenge> for String {
     }
 }
 
-/// The bytes of base64url without padding. Two texts never stand for the same bytes.
+/// Decodes base64url without padding. No two texts decode to the same bytes.
 fn decode(text: &str) -> Option<Vec<u8>> {
-    if text.len() > MAX_CHARACTERS {
+    if text.len() > MAX_CHARS {
         return None;
     }
-    let (mut bytes, mut rest, mut bits) = (vec![], 0_u32, 0_u32);
+    let (mut bytes, mut buffer, mut bits) = (vec![], 0_u32, 0_u32);
     for character in text.bytes() {
         let value = match character {
             b'A'..=b'Z' => character - b'A',
@@ -63,15 +63,15 @@ fn decode(text: &str) -> Option<Vec<u8>> {
             b'_' => 63,
             _ => return None,
         };
-        rest = (rest << 6) | u32::from(value);
+        buffer = (buffer << 6) | u32::from(value);
         bits += 6;
         if bits >= 8 {
             bits -= 8;
-            bytes.push(u8::try_from(rest >> bits).ok()?);
-            rest &= (1 << bits) - 1;
+            bytes.push(u8::try_from(buffer >> bits).ok()?);
+            buffer &= (1 << bits) - 1;
         }
     }
-    (bits < 6 && rest == 0).then_some(bytes)
+    (bits < 6 && buffer == 0).then_some(bytes)
 }
 
 #[cfg(test)]
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_challenge_is_read_by_the_vectors_of_rfc_4648() {
+    fn a_challenge_decodes_the_test_vectors_of_rfc_4648() {
         for (text, bytes) in [
             ("Zg", "f"),
             ("Zm8", "fo"),
@@ -91,12 +91,12 @@ mod tests {
             assert_eq!(Challenge::new(text).unwrap().bytes(), bytes.as_bytes(), "{text}");
         }
         assert_eq!(Challenge::new("-_-_").unwrap().bytes(), [0xfb, 0xff, 0xbf]);
-        let longest = "_".repeat(85) + "w";
-        assert_eq!(Challenge::new(&longest).unwrap().bytes(), [0xff; 64]);
+        let longest_text = "_".repeat(85) + "w";
+        assert_eq!(Challenge::new(&longest_text).unwrap().bytes(), [0xff; 64]);
     }
 
     #[test]
-    fn a_challenge_has_one_form_and_a_bound() {
+    fn a_challenge_has_one_encoding_and_a_maximum_length() {
         let long = "A".repeat(87);
         for text in ["", "Z", "Zg==", "Zh", "Zm9", "+/+/", "Zm 9", "Zm9v\n", "é", "Zm9vY", &long] {
             assert_eq!(Challenge::new(text), None, "{text:?}");

@@ -1,4 +1,4 @@
-//! Data to be held against an attestation.
+//! Parses data to be compared with an attestation.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use serde_json::{Value, value::RawValue};
 use super::{InvalidRequest, read::Reader};
 use crate::session::ProofHash;
 
-const MOST_FIELDS: usize = 100;
+const MAX_FIELDS: usize = 100;
 
-/// Values that are to be held against attested ones, by field, each as its JSON text: a type of a
-/// fixed size would round numbers of many digits.
+/// The values to compare with the attested ones, by field, each as its JSON text: a number type of
+/// a fixed size would round numbers of many digits.
 pub type GivenData = BTreeMap<String, String>;
 
-/// Reads `{proofHash, extractedData}`.
+/// Parses `{proofHash, extractedData}`.
 ///
 /// # Errors
-/// Every finding at once.
+/// All findings at once.
 pub fn read_comparison(text: &[u8]) -> Result<(ProofHash, GivenData), InvalidRequest> {
-    let broken = |_| InvalidRequest::one("the body must be valid JSON");
-    let body: Value = serde_json::from_slice(text).map_err(broken)?;
+    let invalid_json = |_| InvalidRequest::one("the body must be valid JSON");
+    let body: Value = serde_json::from_slice(text).map_err(invalid_json)?;
     let object =
         body.as_object().ok_or_else(|| InvalidRequest::one("the body must be an object"))?;
     let mut reader = Reader::new(object, "");
@@ -33,13 +33,13 @@ pub fn read_comparison(text: &[u8]) -> Result<(ProofHash, GivenData), InvalidReq
     let data = reader.object("extractedData");
     if !reader.has("extractedData") {
         reader.finding("extractedData", "is required");
-    } else if data.is_some_and(|data| data.len() > MOST_FIELDS) {
-        reader.finding("extractedData", &format!("must have at most {MOST_FIELDS} fields"));
+    } else if data.is_some_and(|data| data.len() > MAX_FIELDS) {
+        reader.finding("extractedData", &format!("must have at most {MAX_FIELDS} fields"));
     }
     let findings = reader.into_findings();
     match proof.flatten() {
         Some(proof) if findings.is_empty() => {
-            let Written { extracted_data } = serde_json::from_slice(text).map_err(broken)?;
+            let RawData { extracted_data } = serde_json::from_slice(text).map_err(invalid_json)?;
             let given = extracted_data.into_iter();
             Ok((proof, given.map(|(field, value)| (field, value.get().to_owned())).collect()))
         }
@@ -47,10 +47,10 @@ pub fn read_comparison(text: &[u8]) -> Result<(ProofHash, GivenData), InvalidReq
     }
 }
 
-/// The values as they are written.
+/// The body with its values as unparsed JSON.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Written {
+struct RawData {
     extracted_data: BTreeMap<String, Box<RawValue>>,
 }
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_comparison_has_a_hash_and_data() {
+    fn a_comparison_requires_a_hash_and_data() {
         let hash = "0a".repeat(32);
         let read = |body: &Value| read_comparison(body.to_string().as_bytes());
         let given = read(&json!({ "proofHash": hash, "extractedData": { "a": 1 } }));
@@ -85,17 +85,17 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_as_they_are_written() {
+    fn values_keep_their_json_text() {
         let hash = "0a".repeat(32);
         for value in ["18446744073709551617", "0.10000000000000000001", "1.0", "\"a\"", "[1 ,2]"] {
             let body =
                 format!("{{\"proofHash\":\"{hash}\",\"extractedData\":{{\"a\": {value} }}}}");
             assert_eq!(read_comparison(body.as_bytes()).unwrap().1["a"], value);
         }
-        let twice =
+        let duplicate =
             format!("{{\"proofHash\":\"{hash}\",\"extractedData\":{{}},\"extractedData\":{{}}}}");
-        for broken in ["", "{", "{}x", &twice] {
-            let findings = read_comparison(broken.as_bytes()).unwrap_err().0;
+        for invalid in ["", "{", "{}x", &duplicate] {
+            let findings = read_comparison(invalid.as_bytes()).unwrap_err().0;
             assert_eq!(findings, ["the body must be valid JSON"]);
         }
     }

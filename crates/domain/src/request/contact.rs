@@ -1,4 +1,4 @@
-//! The person who verifies: contact and the partner's own metadata.
+//! The applicant's contact data, with the partner's own metadata.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use super::{InvalidRequest, read::Reader};
 
-const METADATA_MEMBERS: usize = 20;
-const METADATA_NAME: usize = 64;
-const METADATA_VALUE: usize = 512;
+const MAX_METADATA_MEMBERS: usize = 20;
+const MAX_METADATA_NAME_CHARS: usize = 64;
+const MAX_METADATA_VALUE_CHARS: usize = 512;
 
-/// Contact data; no part of it but `metadata` ever leaves in a response or delivery.
+/// Contact data of an applicant. Responses and deliveries contain no part of it but `metadata`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contact {
     pub name: Option<String>,
@@ -24,11 +24,11 @@ pub struct Contact {
 }
 
 impl Contact {
-    /// A contact to be registered; what is empty is not there.
+    /// Parses a contact to be registered; empty texts count as absent.
     ///
     /// # Errors
-    /// Every finding: a member that is none, or neither an e-mail address nor a phone number.
-    pub fn contact(
+    /// All findings: invalid members, or neither an e-mail address nor a phone number given.
+    pub fn parse(
         name: &str,
         email: &str,
         phone: &str,
@@ -37,17 +37,17 @@ impl Contact {
         let members = [("name", name), ("email", email), ("phone", phone), ("locale", locale)];
         let given = members.into_iter().filter(|(_, text)| !text.is_empty());
         let object = given.map(|(name, text)| (name.to_owned(), text.into())).collect();
-        let (receiver, mut reader) = Self::read(&object, "");
-        if receiver.email.is_none() && receiver.phone.is_none() {
+        let (contact, mut reader) = Self::read(&object, "");
+        if contact.email.is_none() && contact.phone.is_none() {
             reader.finding("email", "or phone must be given");
         }
         match reader.into_findings() {
-            findings if findings.is_empty() => Ok(receiver),
+            findings if findings.is_empty() => Ok(contact),
             findings => Err(InvalidRequest(findings)),
         }
     }
 
-    /// What is given here, and of somebody registered what is not.
+    /// Fills absent members from a registered contact. The metadata stays as it is.
     #[must_use]
     pub fn or(self, registered: &Self) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Contact {
         }
     }
 
-    /// Unknown members are left out.
+    /// Reads the members of an object; unknown ones are ignored.
     pub(super) fn read<'a>(
         object: &'a Map<String, Value>,
         prefix: &'static str,
@@ -87,7 +87,7 @@ fn metadata(reader: &mut Reader<'_>) -> BTreeMap<String, String> {
     let Some(object) = reader.object("metadata") else {
         return BTreeMap::new();
     };
-    if object.len() > METADATA_MEMBERS {
+    if object.len() > MAX_METADATA_MEMBERS {
         reader.finding("metadata", "must have at most 20 members");
         return BTreeMap::new();
     }
@@ -96,8 +96,8 @@ fn metadata(reader: &mut Reader<'_>) -> BTreeMap<String, String> {
         match value.as_str() {
             None => reader.finding("metadata", "must hold strings only"),
             Some(text)
-                if name.chars().count() > METADATA_NAME
-                    || text.chars().count() > METADATA_VALUE
+                if name.chars().count() > MAX_METADATA_NAME_CHARS
+                    || text.chars().count() > MAX_METADATA_VALUE_CHARS
                     || name.contains('\0')
                     || text.contains('\0') =>
             {
@@ -114,7 +114,7 @@ fn metadata(reader: &mut Reader<'_>) -> BTreeMap<String, String> {
     metadata
 }
 
-/// Deliberately loose: an address is proved by a mail that arrives, not by its form.
+/// Checks the form of an address loosely on purpose: only a mail that arrives proves an address.
 fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else {
         return false;

@@ -1,4 +1,4 @@
-//! What a partner asks for, parsed at the door: nothing behind it checks again.
+//! Requests of partners, parsed and validated once: the code behind does not check them again.
 
 mod challenge;
 mod comparison;
@@ -15,7 +15,7 @@ pub use self::{
     comparison::{GivenData, read_comparison},
     contact::Contact,
     new_session::{NewSession, RequestedLocation},
-    page::{ListQuery, Page},
+    page::{ListQuery, PageRequest},
 };
 use crate::{
     api_key::Environment,
@@ -24,7 +24,7 @@ use crate::{
     worker_region::WorkerRegion,
 };
 
-/// What is wrong with a request, as one message; several findings are joined with `; `.
+/// The findings of an invalid request. Its message joins them with `; `.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("; "))]
 pub struct InvalidRequest(pub Vec<String>);
@@ -36,15 +36,15 @@ impl InvalidRequest {
     }
 }
 
-/// Whether the session is to prove its data.
+/// Whether the session attests its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Attestation {
+pub enum AttestationRequest {
     Wanted,
     NotWanted,
 }
 
-/// A place an applicant's connection is to come from, in the words of the places lookup.
+/// The place that the applicant's connection comes from, as the places lookup spells it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// ISO 3166-1 alpha-2, upper case.
@@ -53,28 +53,28 @@ pub struct Location {
     pub city: Option<String>,
 }
 
-/// What was agreed at creation and does not change any more.
+/// The terms that a session was created with; they never change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionTerms {
     pub platform: PlatformId,
     pub environment: Environment,
     pub location: Location,
     pub worker_region: WorkerRegion,
-    pub attestation: Attestation,
-    /// Repeated in the signed attestation, where there is one.
+    pub attestation: AttestationRequest,
+    /// The challenge that the signed attestation repeats.
     #[serde(default)]
     pub attestation_challenge: Option<Challenge>,
     pub receiver: Option<Contact>,
-    /// Whom of those that the team has registered it is for.
+    /// The team's registered contact that the session is for.
     #[serde(default)]
     pub receiver_id: Option<ContactId>,
-    /// None: the partner brings the link to the applicant.
+    /// `None` if the partner brings the link to the applicant.
     #[serde(default)]
     pub invitation: Option<Invitation>,
     pub external_reference: Option<String>,
 }
 
-/// How long a session may stay open: 1 to 168 hours, 168 unless asked otherwise.
+/// How long a session may stay open: 1 to 168 hours, 168 by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpiresIn(i64);
 

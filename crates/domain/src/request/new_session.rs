@@ -1,12 +1,14 @@
-//! The body of a create request, read field by field.
+//! Parses the body of a create request field by field.
 
 use serde_json::{Map, Value};
 
-use super::{Attestation, Challenge, Contact, ExpiresIn, InvalidRequest, challenge, read::Reader};
+use super::{
+    AttestationRequest, Challenge, Contact, ExpiresIn, InvalidRequest, challenge, read::Reader,
+};
 use crate::{id::PlatformId, worker_region::WorkerRegion};
 
-/// A create request whose fields are each in order. Whether the platform, channel, template and
-/// places it names exist is for the lookups to say.
+/// A create request whose fields are each valid. The lookups decide whether the platform,
+/// channel, template and places that it names exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSession {
     pub platform: PlatformId,
@@ -14,7 +16,7 @@ pub struct NewSession {
     pub receiver: Option<Contact>,
     pub expires_in: ExpiresIn,
     pub preferred_region: Option<WorkerRegion>,
-    pub attestation: Attestation,
+    pub attestation: AttestationRequest,
     pub attestation_challenge: Option<Challenge>,
     pub channel: Option<i64>,
     pub sender_name: Option<String>,
@@ -24,7 +26,7 @@ pub struct NewSession {
     pub custom_url: Option<String>,
 }
 
-/// A location in the partner's words: names or codes, in any case.
+/// A location as the partner wrote it: names or codes, in upper or lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestedLocation {
     pub country: String,
@@ -33,10 +35,10 @@ pub struct RequestedLocation {
 }
 
 impl NewSession {
-    /// Reads a body; unknown members are ignored.
+    /// Parses a body; unknown members are ignored.
     ///
     /// # Errors
-    /// Every finding at once, each naming its field.
+    /// All findings at once, each naming its field.
     pub fn read(body: &Value) -> Result<Self, InvalidRequest> {
         let object = body
             .as_object()
@@ -48,8 +50,8 @@ impl NewSession {
         let expires_in = expires_in(&mut reader);
         let preferred_region = preferred_region(&mut reader);
         let attestation = match reader.flag("generateAttestation") {
-            Some(true) => Attestation::Wanted,
-            Some(false) | None => Attestation::NotWanted,
+            Some(true) => AttestationRequest::Wanted,
+            Some(false) | None => AttestationRequest::NotWanted,
         };
         let attestation_challenge = attestation_challenge(&mut reader);
         let channel = reader.integer("notificationPlatformId");
@@ -80,8 +82,9 @@ impl NewSession {
     }
 }
 
-/// The name that a mail or message begins with. It is free text to a stranger, so it must not be an
-/// address that programs turn into a link, nor turn the direction of what follows.
+/// Reads the sender name that a mail or message begins with. It is free text that a stranger
+/// receives, so it must not contain an address that mail programs turn into a link, nor change the
+/// direction of the text after it.
 fn sender_name(reader: &mut Reader<'_>) -> Option<String> {
     let name = reader.text("senderName", 100)?;
     let lower = name.to_lowercase();
@@ -97,8 +100,8 @@ fn sender_name(reader: &mut Reader<'_>) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// Whether a character embeds, overrides or isolates text of another direction (Unicode Standard
-/// Annex #9, section 2).
+/// Returns whether a character embeds, overrides or isolates text of another direction (Unicode
+/// Standard Annex #9, section 2).
 const fn is_bidi_control(character: char) -> bool {
     matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -109,7 +112,7 @@ fn platform(reader: &mut Reader<'_>) -> Option<PlatformId> {
         return None;
     }
     let number = reader.integer("platformId")?;
-    // A number no platform can have is an unknown platform, not a broken request.
+    // A number out of the identifiers' range is an unknown platform, not an invalid request.
     Some(PlatformId(i32::try_from(number).unwrap_or(0)))
 }
 
@@ -132,19 +135,19 @@ fn location(reader: &mut Reader<'_>) -> Option<RequestedLocation> {
         inner.finding("state", "and location.region must be the same");
     }
     let city = inner.text("city", 120);
-    let asked = RequestedLocation {
+    let location = RequestedLocation {
         country,
         region: state.or(region).map(str::to_owned),
         city: city.map(str::to_owned),
     };
     reader.absorb(inner);
-    Some(asked)
+    Some(location)
 }
 
 fn receiver(reader: &mut Reader<'_>) -> Option<Contact> {
-    let (receiver, inner) = Contact::read(reader.object("receiverData")?, "receiverData.");
+    let (contact, inner) = Contact::read(reader.object("receiverData")?, "receiverData.");
     reader.absorb(inner);
-    Some(receiver)
+    Some(contact)
 }
 
 fn expires_in(reader: &mut Reader<'_>) -> ExpiresIn {
@@ -158,7 +161,7 @@ fn expires_in(reader: &mut Reader<'_>) -> ExpiresIn {
 }
 
 fn attestation_challenge(reader: &mut Reader<'_>) -> Option<Challenge> {
-    let text = reader.text("attestationChallenge", challenge::MAX_CHARACTERS)?;
+    let text = reader.text("attestationChallenge", challenge::MAX_CHARS)?;
     let challenge = Challenge::new(text);
     if challenge.is_none() {
         let rule = "must be 1 to 64 bytes in base64url without padding";

@@ -1,27 +1,27 @@
-//! Which part of a list a partner asks for.
+//! The query of a list request: filter and pagination.
 
 use super::InvalidRequest;
 use crate::session::Status;
 
-/// 1 to 100 items from an offset on.
+/// A range of a list: 1 to 100 items, starting at an offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Page {
+pub struct PageRequest {
     pub limit: i64,
     pub offset: i64,
 }
 
-/// The list's query, read.
+/// A list query, parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListQuery {
     pub status: Option<Status>,
-    pub page: Page,
+    pub page: PageRequest,
 }
 
 impl ListQuery {
-    /// Reads the query as it came; 20 items from the start unless it says otherwise.
+    /// Parses the query parameters; by default, 20 items from the start.
     ///
     /// # Errors
-    /// Every finding at once, each naming its parameter.
+    /// All findings at once, each naming its parameter.
     pub fn read(
         status: Option<&str>,
         limit: Option<&str>,
@@ -36,28 +36,28 @@ impl ListQuery {
             Some(Ok(status)) => Some(status),
             None => None,
         };
-        let mut number = |name: &str, text: Option<&str>, least: i64, most: i64, or: i64| {
-            let Some(text) = text else { return or };
+        let mut number = |name: &str, text: Option<&str>, min: i64, max: i64, default: i64| {
+            let Some(text) = text else { return default };
             match text.parse::<i64>() {
-                Ok(number) if (least..=most).contains(&number) => number,
-                Ok(_) if most == i64::MAX => {
-                    findings.push(format!("{name} must be at least {least}"));
-                    or
+                Ok(number) if (min..=max).contains(&number) => number,
+                Ok(_) if max == i64::MAX => {
+                    findings.push(format!("{name} must be at least {min}"));
+                    default
                 }
                 Ok(_) => {
-                    findings.push(format!("{name} must be between {least} and {most}"));
-                    or
+                    findings.push(format!("{name} must be between {min} and {max}"));
+                    default
                 }
                 Err(_) => {
                     findings.push(format!("{name} must be an integer"));
-                    or
+                    default
                 }
             }
         };
         let limit = number("limit", limit, 1, 100, 20);
         let offset = number("offset", offset, 0, i64::MAX, 0);
         if findings.is_empty() {
-            Ok(Self { status, page: Page { limit, offset } })
+            Ok(Self { status, page: PageRequest { limit, offset } })
         } else {
             Err(InvalidRequest(findings))
         }

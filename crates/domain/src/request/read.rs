@@ -1,11 +1,11 @@
-//! Reads the members of a JSON object one by one and gathers every finding.
+//! Reads the members of a JSON object one by one and collects all findings.
 
 use serde_json::{Map, Value};
 
 /// A JSON object being read. `null` counts as absent.
 pub(super) struct Reader<'a> {
     object: &'a Map<String, Value>,
-    /// What stands before a field's name in a finding: empty, or `location.` and the like.
+    /// The prefix of a field's name in a finding: empty, or the parent object, as `location.`.
     prefix: &'static str,
     findings: Vec<String>,
 }
@@ -35,18 +35,18 @@ impl<'a> Reader<'a> {
         self.member(field).is_some()
     }
 
-    /// A whole number; `1.0` is one, as in JSON there is one kind of number.
+    /// Reads an integer. `1.0` is one, since JSON has a single number type.
     pub(super) fn integer(&mut self, field: &str) -> Option<i64> {
         let value = self.member(field)?;
         let Some(number) = value.as_number() else {
             self.finding(field, "must be a number");
             return None;
         };
-        let whole = number.as_i64().or_else(|| whole_of(number.as_f64()?));
-        if whole.is_none() {
+        let integer = number.as_i64().or_else(|| integer_of(number.as_f64()?));
+        if integer.is_none() {
             self.finding(field, "must be an integer");
         }
-        whole
+        integer
     }
 
     pub(super) fn flag(&mut self, field: &str) -> Option<bool> {
@@ -65,8 +65,8 @@ impl<'a> Reader<'a> {
         object
     }
 
-    /// A text of 1 to `longest` characters, none of them a control character.
-    pub(super) fn text(&mut self, field: &str, longest: usize) -> Option<&'a str> {
+    /// Reads a string of 1 to `max_chars` characters without control characters.
+    pub(super) fn text(&mut self, field: &str, max_chars: usize) -> Option<&'a str> {
         let value = self.member(field)?;
         let Some(text) = value.as_str() else {
             self.finding(field, "must be a string");
@@ -74,8 +74,8 @@ impl<'a> Reader<'a> {
         };
         if text.trim().is_empty() {
             self.finding(field, "must not be empty");
-        } else if text.chars().count() > longest {
-            self.finding(field, &format!("must be at most {longest} characters long"));
+        } else if text.chars().count() > max_chars {
+            self.finding(field, &format!("must be at most {max_chars} characters long"));
         } else if text.chars().any(char::is_control) {
             self.finding(field, "must not contain control characters");
         } else {
@@ -85,8 +85,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The integer a float stands for, within the range where floats are exact.
-fn whole_of(float: f64) -> Option<i64> {
+/// Converts a float to the integer that it equals, within the range where floats are exact.
+fn integer_of(float: f64) -> Option<i64> {
     let exact = float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0;
     exact.then(|| format!("{float:.0}").parse().ok()).flatten()
 }

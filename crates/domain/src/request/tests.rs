@@ -1,4 +1,4 @@
-//! What the door lets in, and what it says when it does not.
+//! Which requests are accepted, and the findings of those that are refused.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -10,13 +10,13 @@ fn refusal(body: &Value) -> String {
 }
 
 #[test]
-fn a_small_request_is_filled_up_with_defaults() {
+fn absent_fields_have_defaults() {
     let request =
         NewSession::read(&json!({"platformId": 1, "location": {"country": "us"}, "new": 1}));
     let request = request.unwrap();
     assert_eq!(request.location.country, "US");
     assert_eq!(request.expires_in, ExpiresIn::MAX_HOURS);
-    assert_eq!(request.attestation, Attestation::NotWanted);
+    assert_eq!(request.attestation, AttestationRequest::NotWanted);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn refusals_name_the_field() {
 }
 
 #[test]
-fn a_senders_name_is_no_link_and_turns_no_text_around() {
+fn a_sender_name_has_no_links_and_no_bidirectional_controls() {
     let body =
         |name: &str| json!({"platformId": 1, "location": {"country": "US"}, "senderName": name});
     for name in ["Your bank https://evil.example/x", "WWW.evil.example", "pay@evil.example"] {
@@ -98,7 +98,7 @@ fn a_senders_name_is_no_link_and_turns_no_text_around() {
 }
 
 #[test]
-fn findings_are_told_all_at_once() {
+fn all_findings_are_reported_at_once() {
     assert_eq!(
         refusal(&json!({"platformId": "x", "location": 1, "generateAttestation": 1})),
         "platformId must be a number; location must be an object; generateAttestation must be a boolean"
@@ -106,9 +106,9 @@ fn findings_are_told_all_at_once() {
 }
 
 #[test]
-fn the_list_query_clamps_nothing() {
+fn a_list_query_out_of_bounds_is_refused_not_clamped() {
     let read = |limit, offset| ListQuery::read(None, limit, offset);
-    assert_eq!(read(None, None).unwrap().page, Page { limit: 20, offset: 0 });
+    assert_eq!(read(None, None).unwrap().page, PageRequest { limit: 20, offset: 0 });
     assert_eq!(read(Some("101"), None).unwrap_err().to_string(), "limit must be between 1 and 100");
     assert_eq!(read(Some("x"), None).unwrap_err().to_string(), "limit must be an integer");
     assert_eq!(read(None, Some("-1")).unwrap_err().to_string(), "offset must be at least 0");
@@ -119,9 +119,9 @@ fn the_list_query_clamps_nothing() {
 }
 
 proptest! {
-    /// Whatever number stands there, the door neither panics nor lets a wrong one in.
+    /// For any number, parsing neither panics nor accepts an expiry out of bounds.
     #[test]
-    fn expiry_is_kept_in_bounds(hours: f64) {
+    fn expiry_stays_in_bounds(hours: f64) {
         let body = json!({"platformId": 1, "location": {"country": "DE"}, "expiresInHours": hours});
         if let Ok(request) = NewSession::read(&body) {
             prop_assert!(request.expires_in.span() <= ExpiresIn::MAX_HOURS.span());

@@ -1,12 +1,14 @@
-//! What the world owes after a move. Saved with the move, carried out after.
+//! The effects of a transition. They are saved together with the transition and carried out
+//! afterwards.
 
 use serde::{Deserialize, Serialize};
 
 use super::Lease;
 use crate::id::InstanceId;
 
-/// An order to the outside. Carried out at least once and in no fixed order, so
-/// each names what it acts on, and releasing a browser beats starting it.
+/// An effect on the outside world. It is carried out at least once, and in no fixed order relative
+/// to others. Therefore each effect names its object, and releasing a browser takes precedence over
+/// starting it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
 pub enum Effect {
@@ -16,17 +18,18 @@ pub enum Effect {
     ReleaseBrowser {
         lease: Lease,
     },
-    /// One delivery for each active webhook of the team, written in the very transaction that
-    /// ends the session.
+    /// Creates one delivery for each active webhook of the team, in the same transaction that ends
+    /// the session.
     NotifyPartner,
-    /// The applicant is to be sent the link; noted in the very transaction that opens the session.
+    /// Sends the applicant the link; stored in the same transaction that opens the session.
     SendLink,
-    /// The bodies of the session's deliveries lose what was erased, in the very transaction that
-    /// erases it.
+    /// Removes the erased data from the bodies of the session's deliveries, in the same transaction
+    /// that erases it.
     EraseCopies,
-    /// What was recorded is to become a film; noted in the very transaction that ends the session.
+    /// Assembles the recording from its segments; stored in the same transaction that ends the
+    /// session.
     KeepRecording,
-    /// Whatever was recorded is to be deleted.
+    /// Deletes everything that was recorded.
     ForgetRecording,
 }
 
@@ -44,7 +47,7 @@ impl Effect {
         }
     }
 
-    /// The one process that can carry this out; `None`: any can.
+    /// Returns the instance that has to carry this effect out; `None` if any instance can.
     #[must_use]
     pub const fn node(&self) -> Option<InstanceId> {
         match self {

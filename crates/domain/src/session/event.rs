@@ -1,4 +1,4 @@
-//! What can happen to a session.
+//! The events of a session.
 
 use super::{
     AttestationStep, Collected, DefinitionVersion, IssuedAttestation, Lease, PendingPrompt,
@@ -11,7 +11,7 @@ macro_rules! events {
         pub enum Event { $($(#[$doc])* $name $({ $($field: $type),+ })?,)+ }
 
         impl Event {
-            /// The names of all events, in the order of a session's life.
+            /// The names of all events, in the order of a session's life cycle.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name),)+];
 
             #[must_use]
@@ -23,25 +23,25 @@ macro_rules! events {
 }
 
 events! {
-    /// A browser is to be started under this name, ours, chosen beforehand.
+    /// A browser is to be started, with an identifier that the service has already chosen.
     BrowserRequested { lease: Lease },
     BrowserStarted,
-    /// The browser is gone, or its process stopped renewing its lease.
+    /// The browser ended, or its instance stopped renewing its lease.
     BrowserLost,
     ApplicantConnected,
     WorkflowOpened,
-    /// The definition was found and holds for the rest of the session.
+    /// The definition was found; it applies to the rest of the session.
     WorkflowLoaded { workflow: DefinitionVersion },
     InputNeeded { ask: PendingPrompt },
     InputGiven,
     CollectionStarted,
-    /// The workflow is through, and the applicant agreed where that was asked.
+    /// The workflow is complete, and the applicant has consented if the workflow asked.
     DataCollected { collected: Collected },
-    /// The attestation has come further; each step is told once, and none after a later one.
+    /// The attestation has reached a step. Each step is reported once, and none after a later one.
     AttestationAdvanced { to: AttestationStep },
     AttestationIssued { attestation: IssuedAttestation },
     AttestationRefused,
-    /// At this node of the workflow, if it had come to one.
+    /// The session failed, at this node of the workflow if it had entered one.
     Failed { why: ErrorCode, node: Option<String> },
     ConsentDeclined,
     ApplicantCancelled,

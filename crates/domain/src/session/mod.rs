@@ -1,4 +1,4 @@
-//! A verification session: its state, what moves it, what each move asks for.
+//! The verification session: its state machine, its events, and the effects of each transition.
 
 mod effect;
 mod event;
@@ -25,7 +25,7 @@ use crate::{
     request::SessionTerms,
 };
 
-/// How many times a session has been saved; the guard against lost updates.
+/// The number of times that a session has been saved. It prevents lost updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub i32);
 
@@ -41,13 +41,14 @@ impl Version {
 /// The version of a platform's definition that a session runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DefinitionVersion {
-    /// Semantic version, as its author wrote it.
+    /// The semantic version, as the author wrote it.
     pub version: String,
-    /// SHA-256 of the definition as compact JSON with sorted members, in hexadecimal digits.
+    /// The SHA-256 hash of the definition as compact JSON with sorted members, in hexadecimal
+    /// digits.
     pub sha256: String,
 }
 
-/// The aggregate: one applicant proving one account to one partner.
+/// The aggregate: the verification of one applicant on one platform for one partner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     pub id: SessionId,
@@ -64,16 +65,16 @@ pub struct Session {
     pub erased_at: Option<DateTime<Utc>>,
 }
 
-/// A session moved on, and what the world owes for it. Saved as one piece.
+/// The result of a transition: the new session and the effects. Both are saved in one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     pub session: Session,
     pub effects: Vec<Effect>,
-    /// What happened, for the session's timeline.
+    /// The name of the event, for the session's timeline.
     pub event: &'static str,
-    /// The workflow's node at which it failed.
+    /// The workflow node at which the session failed.
     pub node: Option<String>,
-    /// When it moved; from then on the effects are due.
+    /// The time of the transition; the effects are due from then on.
     pub at: DateTime<Utc>,
 }
 
@@ -83,7 +84,7 @@ impl Session {
         self.state.status()
     }
 
-    /// The first change of a session, which brings it into being.
+    /// Returns the first change of a session, which creates it.
     #[must_use]
     pub fn opening(self) -> Change {
         let at = self.created_at;
@@ -91,22 +92,22 @@ impl Session {
         Change { session: self, effects, event: "SessionCreated", node: None, at }
     }
 
-    /// Whether what its browsers showed is to be kept, as far as is known.
+    /// Returns whether the recorded segments are kept, as far as is known yet.
     #[must_use]
     pub fn is_worth_recording(&self) -> bool {
         let failed = |outcome| matches!(outcome, &Outcome::Error { .. });
         self.erased_at.is_none() && self.state.outcome().is_none_or(failed)
     }
 
-    /// What the applicant agreed to share, until it is erased.
+    /// Returns the data that the applicant agreed to share; `None` once it is erased.
     #[must_use]
     pub fn data(&self) -> Option<&ExtractedData> {
-        let kept = self.state.outcome().filter(|_| self.erased_at.is_none());
-        kept.and_then(Outcome::data)
+        let outcome = self.state.outcome().filter(|_| self.erased_at.is_none());
+        outcome.and_then(Outcome::data)
     }
 
-    /// Erases what is known about the applicant, and leaves how the session went. `None` while the
-    /// session is open, and where it is done already.
+    /// Erases all data of the applicant and keeps the outcome of the session. `None` while the
+    /// session is open, and if it is already erased.
     #[must_use]
     pub fn erase(&self, now: DateTime<Utc>) -> Option<Change> {
         let State::Closed { outcome, ran } = &self.state else { return None };
@@ -125,15 +126,15 @@ impl Session {
         Some(Change { session, effects, event: "DataErased", node: None, at: now })
     }
 
-    /// Moves the session by one event; `None` when there is nothing to save. Once its time is
-    /// over, an open session has expired, whatever the news and whoever brings them first.
+    /// Applies one event; `None` if there is nothing to save. From its expiry on, an open session
+    /// expires, whatever the event and its origin.
     pub fn apply(
         &self,
         event: Event,
         now: DateTime<Utc>,
     ) -> Result<Option<Change>, InvalidTransition> {
-        let over = now >= self.expires_at && !self.state.is_closed();
-        let event = if over { Event::Expired } else { event };
+        let expired = now >= self.expires_at && !self.state.is_closed();
+        let event = if expired { Event::Expired } else { event };
         let name = event.name();
         let node = if let Event::Failed { node, .. } = &event { node.clone() } else { None };
         let workflow = if let Event::WorkflowLoaded { workflow } = &event {
@@ -156,8 +157,8 @@ impl Session {
         Ok(Some(Change { session, effects, event: name, node, at: now }))
     }
 
-    /// As [`Session::apply`], for news that comes from a browser: refused when the session has
-    /// moved on to another one.
+    /// Applies an event of a browser, as [`Session::apply`] does. The event is refused if the
+    /// session now has another browser.
     pub fn apply_from(
         &self,
         browser: BrowserId,

@@ -1,4 +1,4 @@
-//! How a session ended, with what it is to tell of that.
+//! The outcomes of a session, each with its data.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use super::Status;
 use crate::{error_code::ErrorCode, workflow::AttestMode};
 
-/// The data read from the applicant's account, as the platform's definition names it.
+/// The data read from the applicant's account, by the field names of the platform definition.
 pub type ExtractedData = Map<String, Value>;
 
-/// What was read from the account, and which of the optional fields could not be.
+/// The data read from the account, and the optional fields that could not be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Collected {
     pub data: ExtractedData,
@@ -40,15 +40,15 @@ pub enum Outcome {
     Terminated,
 }
 
-/// What a session keeps of its attestation: which it is, and what it covers.
+/// The attestation of a session: its hash and its scope.
 ///
-/// Stored beside the other members of an [`Outcome`]. Sessions that ended before the scope was
-/// stored have `proof` alone: no field and no mode is claimed for them.
+/// It is stored beside the other members of an [`Outcome`]. Sessions that ended before the scope
+/// was stored have only `proof`: no field and no mode is claimed for them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssuedAttestation {
     pub proof: ProofHash,
-    /// The fields of the data whose values the attestation proves, in ascending order. Values of
-    /// other fields are what the browser showed, without a proof.
+    /// The fields whose values the attestation proves, in ascending order. The values of the other
+    /// fields come from the browser, without a proof.
     #[serde(default, rename = "attested_fields")]
     pub fields: Vec<String>,
     /// How much of the exchange the attestor saw.
@@ -56,7 +56,7 @@ pub struct IssuedAttestation {
     pub mode: Option<AttestMode>,
 }
 
-/// The SHA-256 hash that stands for an attestation: 64 lower-case hexadecimal digits.
+/// The SHA-256 hash that identifies an attestation: 64 lower-case hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ProofHash(String);
@@ -74,7 +74,7 @@ impl ProofHash {
     }
 }
 
-/// The applicant's will not to go on.
+/// How the applicant cancelled the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CancelReason {
@@ -93,7 +93,7 @@ impl Outcome {
         }
     }
 
-    /// The catalogue's code for this ending, where it has one.
+    /// Returns the error code of this outcome, if it has one.
     #[must_use]
     pub const fn error_code(&self) -> Option<ErrorCode> {
         match self {
@@ -106,7 +106,8 @@ impl Outcome {
         }
     }
 
-    /// What the applicant agreed to share; only a session that reached its goal has it.
+    /// Returns the data that the applicant agreed to share; only a session that reached its goal
+    /// has it.
     #[must_use]
     pub const fn data(&self) -> Option<&ExtractedData> {
         match self {
@@ -129,7 +130,7 @@ impl Outcome {
         }
     }
 
-    /// The names of the fields that were asked for and could not be read.
+    /// Returns the names of the requested fields that could not be read.
     #[must_use]
     pub fn missing(&self) -> &[String] {
         match self {
@@ -141,7 +142,7 @@ impl Outcome {
         }
     }
 
-    /// The attestation that the session ended with.
+    /// Returns the attestation that the session ended with.
     #[must_use]
     pub const fn attestation(&self) -> Option<&IssuedAttestation> {
         match self {
@@ -152,7 +153,7 @@ impl Outcome {
         }
     }
 
-    /// The hash of that attestation.
+    /// Returns the hash of that attestation.
     #[must_use]
     pub fn proof(&self) -> Option<&ProofHash> {
         self.attestation().map(|attestation| &attestation.proof)

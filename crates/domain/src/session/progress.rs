@@ -1,16 +1,16 @@
-//! How far a session has come, as partners see it.
+//! The progress of a session, as partners see it.
 
 use serde::{Deserialize, Serialize};
 
 use super::{AttestationStep, Outcome, Phase, Resume, State};
 
-/// A whole number from 0 to 100 that never falls; 100 only where the goal was reached.
+/// An integer from 0 to 100 that never decreases; 100 only if the session reached its goal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Progress(u8);
 
 impl Progress {
-    /// `None` where the number is out of range.
+    /// Returns `None` if the number is out of range.
     #[must_use]
     pub fn new(percent: u8) -> Option<Self> {
         (percent <= 100).then_some(Self(percent))
@@ -22,11 +22,11 @@ impl Progress {
     }
 
     pub(super) fn after(self, state: &State) -> Self {
-        self.max(Self(reached(state)))
+        self.max(Self(percent_of(state)))
     }
 }
 
-const fn reached(state: &State) -> u8 {
+const fn percent_of(state: &State) -> u8 {
     match state {
         State::Created { .. } => 0,
         State::Initializing { .. } => 5,

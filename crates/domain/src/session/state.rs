@@ -1,4 +1,4 @@
-//! What a session is right now, with exactly the data that state can have.
+//! The states of a session, each with exactly the data that it has.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -9,21 +9,21 @@ use crate::{
     workflow::PromptKind,
 };
 
-/// How many browsers a session may lose before it fails: the third loss ends it.
+/// The number of browsers that a session may lose: the third loss ends it with an error.
 pub const LOSSES_ALLOWED: u8 = 2;
 
-/// A browser under the name we gave it, and the process that runs it.
+/// A browser, by the identifier that the service chose, and the instance that runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     pub browser: BrowserId,
     pub node: InstanceId,
 }
 
-/// Where a session stands.
+/// The state of a session.
 ///
-/// A browser is named before it is started and lives from [`State::Live`] on, so "ready without
-/// a browser" cannot be written down. Closed is for good. `losses` counts the browsers that were
-/// lost on the way.
+/// The identifier of a browser is chosen before it is started, and the browser runs from
+/// [`State::Live`] on, so that "ready without a browser" cannot be represented. [`State::Closed`]
+/// is terminal. `losses` counts the browsers that the session has lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum State {
@@ -39,14 +39,14 @@ pub enum State {
         losses: u8,
         phase: Phase,
     },
-    /// `ran` is the browser that was up when the session ended, if one was.
+    /// `ran` is the browser that ran when the session ended, if any.
     Closed {
         outcome: Outcome,
         ran: Option<BrowserId>,
     },
 }
 
-/// What is going on inside a leased browser.
+/// The phase of a session whose browser runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum Phase {
@@ -66,28 +66,28 @@ pub enum Phase {
     },
 }
 
-/// How far what was collected is on its way to being attested.
+/// The progress of the attestation of the collected data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttestationStep {
     #[default]
     Asked,
-    /// The witness has recorded what the platform's server answered.
+    /// The attestor has recorded the answer of the platform's server.
     Recorded,
-    /// What proves the recording to the witness is made; it examines it.
+    /// The proof of the recording is made, and the attestor verifies it.
     Proved,
 }
 
-/// What the applicant is waited for, and until when.
+/// The action that the session waits for the applicant to take, and its deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingPrompt {
     pub kind: PromptKind,
-    /// The name of the text that tells the applicant what to do.
+    /// The key of the text that tells the applicant what to do.
     pub text_key: String,
     pub deadline: DateTime<Utc>,
 }
 
-/// Where a session goes on once the applicant has acted.
+/// The phase in which a session continues once the applicant has acted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resume {
@@ -113,7 +113,7 @@ impl State {
         matches!(self, Self::Closed { .. })
     }
 
-    /// The browser that is starting or running.
+    /// Returns the browser that is starting or running.
     #[must_use]
     pub const fn lease(&self) -> Option<Lease> {
         match self {
@@ -122,7 +122,7 @@ impl State {
         }
     }
 
-    /// Whether a browser is up, or was and has been lost.
+    /// Returns whether a browser runs, or ran and was lost.
     #[must_use]
     pub const fn has_run(&self) -> bool {
         match self {
@@ -140,7 +140,7 @@ impl State {
         }
     }
 
-    /// What the applicant is being waited for, while that is so.
+    /// Returns the action that the session waits for the applicant to take.
     #[must_use]
     pub const fn ask(&self) -> Option<&PendingPrompt> {
         match self {

@@ -1,4 +1,4 @@
-//! The fourteen statuses partners see.
+//! The fourteen statuses of a session that partners see.
 
 use std::{fmt, str::FromStr};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! statuses {
     ($($variant:ident => $wire:literal,)+) => {
-        /// A session's status, as it stands on the wire and in the database.
+        /// The status of a session, as it is named on the wire and in the database.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum Status { $(#[serde(rename = $wire)] $variant,)+ }
 

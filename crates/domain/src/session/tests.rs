@@ -1,4 +1,4 @@
-//! The whole table of moves, pinned; and what must hold along any road.
+//! The complete transition table as a snapshot, and properties of any sequence of events.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::{
     api_key::Environment,
     error_code::ErrorCode,
     id::{BrowserId, InstanceId, PlatformId},
-    request::{Attestation, Location},
+    request::{AttestationRequest, Location},
     worker_region::WorkerRegion,
     workflow::{AttestMode, PromptKind},
 };
@@ -22,7 +22,7 @@ const LEASE: Lease = Lease {
     node: InstanceId::from_uuid(Uuid::from_u128(8)),
 };
 
-fn ask() -> PendingPrompt {
+fn prompt() -> PendingPrompt {
     PendingPrompt {
         kind: PromptKind::Login,
         text_key: "sign_in".into(),
@@ -36,7 +36,7 @@ fn live(phase: Phase) -> State {
 
 fn states() -> Vec<(&'static str, State)> {
     let verifying = |step| live(Phase::Verifying { collected: Collected::default(), step });
-    let awaiting = |then| live(Phase::AwaitingUser { ask: ask(), then });
+    let awaiting = |then| live(Phase::AwaitingUser { ask: prompt(), then });
     vec![
         ("CREATED", State::START),
         ("INITIALIZING", State::Initializing { lease: LEASE, losses: 0 }),
@@ -58,7 +58,7 @@ fn states() -> Vec<(&'static str, State)> {
 }
 
 fn events() -> Vec<Event> {
-    let partly = Collected { data: ExtractedData::new(), missing: vec!["tier".into()] };
+    let incomplete = Collected { data: ExtractedData::new(), missing: vec!["tier".into()] };
     let attestation = attestation(&["accountId"], Some(AttestMode::ZktlsRequest));
     vec![
         Event::BrowserRequested { lease: LEASE },
@@ -69,11 +69,11 @@ fn events() -> Vec<Event> {
         Event::WorkflowLoaded {
             workflow: DefinitionVersion { version: "1.0.0".into(), sha256: String::new() },
         },
-        Event::InputNeeded { ask: ask() },
+        Event::InputNeeded { ask: prompt() },
         Event::InputGiven,
         Event::CollectionStarted,
         Event::DataCollected { collected: Collected::default() },
-        Event::DataCollected { collected: partly },
+        Event::DataCollected { collected: incomplete },
         Event::AttestationAdvanced { to: AttestationStep::Recorded },
         Event::AttestationIssued { attestation },
         Event::AttestationRefused,
@@ -86,7 +86,7 @@ fn events() -> Vec<Event> {
 }
 
 #[test]
-fn every_event_is_in_the_table() {
+fn every_event_is_in_the_transition_table() {
     let listed: Vec<_> = events().iter().map(Event::name).collect();
     for name in Event::NAMES {
         assert!(listed.contains(name), "{name}");
@@ -94,14 +94,15 @@ fn every_event_is_in_the_table() {
 }
 
 #[test]
-fn the_table_of_moves() {
+fn the_transition_table() {
     let mut table = String::new();
     for (name, state) in states() {
         for event in events() {
-            let partly = matches!(&event, Event::DataCollected { collected } if !collected.missing.is_empty());
-            let event_name = format!("{}{}", event.name(), if partly { " (partly)" } else { "" });
-            let plain = outcome_of(Attestation::NotWanted, &state, &event);
-            let attested = outcome_of(Attestation::Wanted, &state, &event);
+            let incomplete = matches!(&event, Event::DataCollected { collected } if !collected.missing.is_empty());
+            let suffix = if incomplete { " (partly)" } else { "" };
+            let event_name = format!("{}{suffix}", event.name());
+            let plain = table_entry(AttestationRequest::NotWanted, &state, &event);
+            let attested = table_entry(AttestationRequest::Wanted, &state, &event);
             if let Some(line) = &plain {
                 writeln!(table, "{name:<27} {event_name:<23} {line}").unwrap();
             }
@@ -114,7 +115,7 @@ fn the_table_of_moves() {
     insta::assert_snapshot!(table);
 }
 
-fn outcome_of(attestation: Attestation, state: &State, event: &Event) -> Option<String> {
+fn table_entry(attestation: AttestationRequest, state: &State, event: &Event) -> Option<String> {
     let next = step(attestation, state, event.clone()).ok().flatten()?;
     let effects: Vec<_> = next.effects.iter().map(Effect::name).collect();
     let code = next.state.outcome().and_then(Outcome::error_code).map_or("", ErrorCode::as_str);
@@ -122,22 +123,22 @@ fn outcome_of(attestation: Attestation, state: &State, event: &Event) -> Option<
     Some(format!("{:<38} {}", to.trim_end(), effects.join(" ")).trim_end().to_owned())
 }
 
-fn road() -> impl Strategy<Value = Vec<Event>> {
+fn event_sequence() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(prop::sample::select(events()), 0..80)
 }
 
 proptest! {
-    /// One notice for a closed session, none for an open one; each browser started is released
-    /// once; progress never falls; a session loses at most three browsers.
+    /// A closed session notifies the partner once, an open one not at all; each started browser is
+    /// released once; progress never decreases; a session loses at most three browsers.
     #[test]
-    fn debts_are_paid_once(wanted: bool, road in road()) {
-        let attestation = if wanted { Attestation::Wanted } else { Attestation::NotWanted };
+    fn effects_are_emitted_once(wanted: bool, events in event_sequence()) {
+        let attestation = if wanted { AttestationRequest::Wanted } else { AttestationRequest::NotWanted };
         let mut state = State::START;
         let mut progress = Progress::default();
         let mut effects = Vec::new();
-        for event in road {
+        for event in events {
             if let Ok(Some(next)) = step(attestation, &state, event) {
-                prop_assert!(!state.is_closed(), "a closed session moved");
+                prop_assert!(!state.is_closed(), "a closed session changed");
                 state = next.state;
                 let after = progress.after(&state);
                 prop_assert!(after >= progress);
@@ -152,12 +153,12 @@ proptest! {
         prop_assert!(count("start_browser") <= usize::from(LOSSES_ALLOWED) + 1);
     }
 
-    /// A state that was saved is read back as it was.
+    /// A stored state deserializes to an equal one.
     #[test]
-    fn states_survive_the_store(wanted: bool, road in road()) {
-        let attestation = if wanted { Attestation::Wanted } else { Attestation::NotWanted };
+    fn states_survive_serialization(wanted: bool, events in event_sequence()) {
+        let attestation = if wanted { AttestationRequest::Wanted } else { AttestationRequest::NotWanted };
         let mut state = State::START;
-        for event in road {
+        for event in events {
             if let Ok(Some(next)) = step(attestation, &state, event) {
                 state = next.state;
             }
@@ -170,11 +171,11 @@ proptest! {
 #[test]
 fn terminating_a_closed_session_changes_nothing() {
     let closed = State::Closed { outcome: Outcome::Terminated, ran: None };
-    assert_eq!(step(Attestation::NotWanted, &closed, Event::TerminatedByPartner), Ok(None));
+    assert_eq!(step(AttestationRequest::NotWanted, &closed, Event::TerminatedByPartner), Ok(None));
 }
 
 #[test]
-fn whatever_comes_too_late_finds_the_session_expired() {
+fn any_event_after_the_expiry_expires_the_session() {
     let session = session();
     for event in events() {
         let change = session.apply(event, session.expires_at).unwrap().unwrap();
@@ -184,7 +185,7 @@ fn whatever_comes_too_late_finds_the_session_expired() {
 }
 
 #[test]
-fn erasing_leaves_how_the_session_went_and_nothing_of_the_applicant() {
+fn erasing_keeps_the_outcome_and_removes_all_data_of_the_applicant() {
     let open = session();
     assert_eq!(open.erase(open.created_at), None, "only a closed session is erased");
     let data = ExtractedData::from_iter([("accountId".to_owned(), json!("4711"))]);
@@ -215,7 +216,7 @@ fn the_scope_of_an_attestation_is_stored_beside_its_hash() {
     });
     assert_eq!(json!(outcome), stored);
     assert_eq!(serde_json::from_value::<Outcome>(stored).unwrap(), outcome);
-    // As it was stored before: nothing is claimed of what is not known.
+    // The form that was stored before the scope was: no field and no mode is claimed.
     let before = json!({ "outcome": "completed", "data": {}, "proof": "0a".repeat(32) });
     let attestation = Some(attestation(&[], None));
     let read: Outcome = serde_json::from_value(before).unwrap();
@@ -231,7 +232,7 @@ fn the_scope_of_an_attestation_is_stored_beside_its_hash() {
 }
 
 #[test]
-fn every_status_survives_the_wire() {
+fn every_status_survives_serialization() {
     for status in Status::ALL {
         assert_eq!(status.as_str().parse(), Ok(*status));
         assert_eq!(json!(status), json!(status.as_str()));
@@ -253,7 +254,7 @@ fn session() -> Session {
             environment: Environment::Development,
             location: Location { country: "US".into(), region: None, city: None },
             worker_region: WorkerRegion::closest_to("US"),
-            attestation: Attestation::NotWanted,
+            attestation: AttestationRequest::NotWanted,
             attestation_challenge: None,
             receiver: None,
             receiver_id: None,

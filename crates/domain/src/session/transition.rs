@@ -1,34 +1,35 @@
-//! The transition function: the whole life of a session in one match.
+//! The transition function: the life cycle of a session in one match.
 
 use super::{
     AttestationStep, CancelReason, Collected, Effect, Event, IssuedAttestation, LOSSES_ALLOWED,
     Lease, Outcome, Phase, Resume, State, Status,
 };
-use crate::{error_code::ErrorCode, request::Attestation};
+use crate::{error_code::ErrorCode, request::AttestationRequest};
 
-/// The new state and what it asks of the world.
+/// The new state and the effects of a transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     pub state: State,
     pub effects: Vec<Effect>,
 }
 
-/// An event that this state has no place for.
+/// An event that is not allowed in the current state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTransition {
     #[error("the session is already {0}")]
     AlreadyClosed(Status),
     #[error("{event} cannot happen while {status}")]
     OutOfPlace { status: Status, event: &'static str },
-    #[error("the news is of a browser that the session no longer has")]
+    #[error("the event is of a browser that the session no longer has")]
     NotItsBrowser,
 }
 
-/// Moves a session by one event. Pure: same arguments, same answer.
+/// Computes the transition for one event. The function is pure: the same arguments give the same
+/// result.
 ///
-/// `Ok(None)` is the one idempotent no-op: terminating what is closed.
+/// `Ok(None)` is returned only for the idempotent no-op of terminating a closed session.
 pub fn step(
-    attestation: Attestation,
+    attestation: AttestationRequest,
     state: &State,
     event: Event,
 ) -> Result<Option<Step>, InvalidTransition> {
@@ -36,7 +37,7 @@ pub fn step(
         (State::Closed { .. }, Event::TerminatedByPartner) => return Ok(None),
         (State::Closed { .. }, _) => return Err(InvalidTransition::AlreadyClosed(state.status())),
 
-        // Endings that any open session can come to.
+        // Any open session can end in these ways.
         (open, Event::TerminatedByPartner) => close(open, Outcome::Terminated),
         (open, Event::ApplicantCancelled) => {
             close(open, Outcome::Cancelled { why: CancelReason::Applicant })
@@ -44,7 +45,7 @@ pub fn step(
         (open, Event::Expired) => close(open, Outcome::Error { why: ErrorCode::SessionExpired }),
         (open, Event::Failed { why, .. }) => close(open, Outcome::Error { why }),
 
-        // The way to a browser, and back when it is lost.
+        // A browser is requested and started, or lost.
         (&State::Created { losses }, Event::BrowserRequested { lease }) => Step {
             state: State::Initializing { lease, losses },
             effects: vec![Effect::StartBrowser { lease }],
@@ -59,11 +60,11 @@ pub fn step(
 
         (&State::Live { lease, losses, ref phase }, event) => {
             let (status, name) = (state.status(), event.name());
-            match inside(attestation, state, phase, event) {
-                Some(Inside::Phase(phase)) => {
+            match live_transition(attestation, state, phase, event) {
+                Some(LiveTransition::Phase(phase)) => {
                     Step { state: State::Live { lease, losses, phase }, effects: vec![] }
                 }
-                Some(Inside::End(step)) => step,
+                Some(LiveTransition::End(step)) => step,
                 None => return Err(InvalidTransition::OutOfPlace { status, event: name }),
             }
         }
@@ -78,15 +79,20 @@ pub fn step(
     Ok(Some(next))
 }
 
-/// A move while the browser is up: to another phase, or to the end.
-enum Inside {
+/// A transition of a live session: to another phase, or to the end.
+enum LiveTransition {
     Phase(Phase),
     End(Step),
 }
 
-fn inside(attestation: Attestation, state: &State, phase: &Phase, event: Event) -> Option<Inside> {
-    let to = |phase| Some(Inside::Phase(phase));
-    let end = |outcome| Some(Inside::End(close(state, outcome)));
+fn live_transition(
+    attestation: AttestationRequest,
+    state: &State,
+    phase: &Phase,
+    event: Event,
+) -> Option<LiveTransition> {
+    let to = |phase| Some(LiveTransition::Phase(phase));
+    let end = |outcome| Some(LiveTransition::End(close(state, outcome)));
     match (phase, event) {
         (Phase::Ready, Event::ApplicantConnected) => to(Phase::Connected),
         (Phase::Connected, Event::WorkflowOpened) => to(Phase::LoadingTree),
@@ -108,10 +114,10 @@ fn inside(attestation: Attestation, state: &State, phase: &Phase, event: Event) 
         }
         (Phase::Running, Event::CollectionStarted) => to(Phase::CollectingData),
         (Phase::CollectingData, Event::DataCollected { collected }) => match attestation {
-            Attestation::Wanted => {
+            AttestationRequest::Wanted => {
                 to(Phase::Verifying { collected, step: AttestationStep::default() })
             }
-            Attestation::NotWanted => end(reached(collected, None)),
+            AttestationRequest::NotWanted => end(completed(collected, None)),
         },
         (Phase::Verifying { collected, step }, Event::AttestationAdvanced { to: later })
             if later > *step =>
@@ -119,7 +125,7 @@ fn inside(attestation: Attestation, state: &State, phase: &Phase, event: Event) 
             to(Phase::Verifying { collected: collected.clone(), step: later })
         }
         (Phase::Verifying { collected, .. }, Event::AttestationIssued { attestation }) => {
-            end(reached(collected.clone(), Some(attestation)))
+            end(completed(collected.clone(), Some(attestation)))
         }
         (Phase::Verifying { collected, .. }, Event::AttestationRefused) => {
             end(Outcome::PartialComplete {
@@ -132,8 +138,8 @@ fn inside(attestation: Attestation, state: &State, phase: &Phase, event: Event) 
     }
 }
 
-/// The goal, wholly or but for optional data.
-fn reached(collected: Collected, attestation: Option<IssuedAttestation>) -> Outcome {
+/// Returns the outcome of a session that reached its goal, with or without all optional data.
+fn completed(collected: Collected, attestation: Option<IssuedAttestation>) -> Outcome {
     if collected.missing.is_empty() {
         Outcome::Completed { data: collected.data, attestation }
     } else {
@@ -151,8 +157,8 @@ fn lost(state: &State, lease: Lease, losses: u8) -> Step {
     }
 }
 
-/// The only place that closes a session: one notice to the partner, no browser left behind, and no
-/// recording but of an error.
+/// Closes a session. No other function does: here it is ensured that the partner is notified once,
+/// that the browser is released, and that only the recording of an error is kept.
 fn close(open: &State, outcome: Outcome) -> Step {
     let mut effects: Vec<_> =
         open.lease().map(|lease| Effect::ReleaseBrowser { lease }).into_iter().collect();

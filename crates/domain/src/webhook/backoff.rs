@@ -1,11 +1,11 @@
-//! How long to wait between two attempts.
+//! The exponential backoff between two attempts of a delivery.
 
 use std::{str::FromStr, time::Duration};
 
-/// No wait between two attempts is longer than this.
-const LONGEST: Duration = Duration::from_secs(6 * 3600);
+/// The upper bound of the delay between two attempts.
+const MAX_DELAY: Duration = Duration::from_secs(6 * 3600);
 
-/// A wait that grows by a factor with each attempt.
+/// A delay that grows by a factor with each attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
     base: Duration,
@@ -19,27 +19,28 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// The wait after the `attempt`-th attempt (counted from 1), shifted by up to a fifth of it:
-    /// `chance` 0 gives 80 %, 65,535 gives 120 %.
+    /// Returns the delay after the `attempt`-th attempt (counted from 1), with a jitter of up to
+    /// a fifth: `jitter` 0 gives 80 % of the delay, 65,535 gives 120 %.
     #[must_use]
-    pub fn after(self, attempt: u32, chance: u16) -> Duration {
+    pub fn after(self, attempt: u32, jitter: u16) -> Duration {
         let growth = self.factor.checked_pow(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
-        let wait = self.base.saturating_mul(growth).min(LONGEST);
-        let shift = f64::from(chance) / f64::from(u16::MAX);
-        wait.mul_f64(0.8 + 0.4 * shift).min(LONGEST)
+        let delay = self.base.saturating_mul(growth).min(MAX_DELAY);
+        let jitter = f64::from(jitter) / f64::from(u16::MAX);
+        delay.mul_f64(0.8 + 0.4 * jitter).min(MAX_DELAY)
     }
 }
 
 impl FromStr for Backoff {
     type Err = InvalidBackoff;
 
-    /// `5x6`: five seconds before the first retry, then six times as long each.
+    /// Reads `SECONDSxFACTOR`: `5x6` is a delay of five seconds before the first retry, and six
+    /// times the previous delay before each further one.
     fn from_str(text: &str) -> Result<Self, InvalidBackoff> {
         let (base, factor) = text.split_once('x').ok_or(InvalidBackoff)?;
         let base: u64 = base.parse().map_err(|_| InvalidBackoff)?;
         let factor: u32 = factor.parse().map_err(|_| InvalidBackoff)?;
-        let sane = (1..=3600).contains(&base) && (1..=100).contains(&factor);
-        sane.then_some(Self { base: Duration::from_secs(base), factor }).ok_or(InvalidBackoff)
+        let in_range = (1..=3600).contains(&base) && (1..=100).contains(&factor);
+        in_range.then_some(Self { base: Duration::from_secs(base), factor }).ok_or(InvalidBackoff)
     }
 }
 
@@ -52,20 +53,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_up_to_six_hours() {
+    fn delays_grow_up_to_six_hours() {
         let middle = |attempt| Backoff::default().after(attempt, 32_768).as_secs_f64().round();
         assert_eq!((1..=5).map(middle).collect::<Vec<_>>(), [5.0, 30.0, 180.0, 1080.0, 6480.0]);
-        assert!(Backoff::default().after(40, u16::MAX) <= LONGEST);
+        assert!(Backoff::default().after(40, u16::MAX) <= MAX_DELAY);
     }
 
     #[test]
-    fn chance_shifts_by_a_fifth() {
-        let at = |chance| Backoff::default().after(2, chance).as_secs_f64();
+    fn jitter_changes_the_delay_by_at_most_a_fifth() {
+        let at = |jitter| Backoff::default().after(2, jitter).as_secs_f64();
         assert!((at(0) - 24.0).abs() < 0.001 && (at(u16::MAX) - 36.0).abs() < 0.001);
     }
 
     #[test]
-    fn the_form_is_read_back() {
+    fn the_text_form_is_parsed_within_its_bounds() {
         assert_eq!("5x6".parse(), Ok(Backoff::default()));
         for bad in ["", "5", "0x6", "5x0", "x", "-1x2", "5x6x7"] {
             assert_eq!(bad.parse::<Backoff>(), Err(InvalidBackoff), "{bad}");

@@ -1,63 +1,65 @@
-//! Slows down what is sent to a receiver that does not answer, and says when its owner has to know.
+//! The circuit breaker of a webhook endpoint: pauses deliveries to an endpoint that does not
+//! answer, and decides when its team has to be told.
 
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// Failures in a row after which a receiver is given pauses. More than one delivery has attempts in
-/// its own schedule, with the default of retries, so that a single one is never held up.
-const PATIENCE: u32 = 10;
-const SHORTEST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(60);
+/// Consecutive failures after which the circuit opens. One delivery with the default number of
+/// retries makes fewer attempts, so that the pauses never delay a single delivery.
+const FAILURE_THRESHOLD: u32 = 10;
+const MIN_OPEN_DURATION: Duration = Duration::from_secs(1);
+const MAX_OPEN_DURATION: Duration = Duration::from_secs(60);
 
-/// A receiver that has failed for so long is shown as failing.
+/// The time of continuous failure after which an endpoint is shown as failing.
 pub const FAILING_AFTER: TimeDelta = TimeDelta::hours(24);
 
-/// How a receiver has answered lately.
+/// The recent failures of a webhook endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EndpointHealth {
-    /// Attempts in a row that failed.
+    /// Consecutive failed attempts.
     pub failures: u32,
-    /// The first of them.
+    /// The time of the first of them.
     pub failing_since: Option<DateTime<Utc>>,
-    /// Nothing is sent before this.
+    /// The time before which no delivery is sent to the endpoint.
     pub paused_until: Option<DateTime<Utc>>,
 }
 
 impl EndpointHealth {
-    /// Whether something may be sent now.
+    /// Returns whether a delivery may be sent now.
     #[must_use]
     pub fn open(&self, now: DateTime<Utc>) -> bool {
         self.paused_until.is_none_or(|until| until <= now)
     }
 
-    /// Whether it is being tried out after a pause, with one delivery at a time.
+    /// Returns whether the endpoint is probed with one delivery at a time after a pause.
     #[must_use]
     pub const fn is_half_open(&self) -> bool {
-        self.failures >= PATIENCE
+        self.failures >= FAILURE_THRESHOLD
     }
 
-    /// Whether the owner has to be told.
+    /// Returns whether the team has to be told that the endpoint fails.
     #[must_use]
     pub fn failing(&self, now: DateTime<Utc>) -> bool {
         self.failing_since.is_some_and(|since| now - since >= FAILING_AFTER)
     }
 }
 
-/// Failures in a row with some more that came together. Calls that hang end last, one after the
-/// other, whatever was answered meanwhile: however many there are, they lead to the first pause, and
-/// from then on one step further.
+/// Adds failures that arrived together to the consecutive ones. Requests that time out end one
+/// after the other, after all that were answered meanwhile: their number is capped so that they
+/// lead to the first pause at most, and from then on count as one failure.
 #[must_use]
 pub fn count_failure(failures: u32, more: u32) -> u32 {
-    failures.saturating_add(more).min(failures.saturating_add(1).max(PATIENCE))
+    failures.saturating_add(more).min(failures.saturating_add(1).max(FAILURE_THRESHOLD))
 }
 
-/// The pause after so many failures in a row: none for the first few, then twice as long each time,
-/// up to a minute. What is owed waits meanwhile; no attempt of it is used up.
+/// Returns the pause after a number of consecutive failures: none below the threshold, then one
+/// second, doubled with each further failure up to a minute. Deliveries wait during a pause, and
+/// it uses up none of their attempts.
 #[must_use]
 pub fn open_duration(failures: u32) -> Option<Duration> {
-    let steps = failures.checked_sub(PATIENCE)?.min(16);
-    Some(SHORTEST.saturating_mul(1 << steps).min(LONGEST))
+    let doublings = failures.checked_sub(FAILURE_THRESHOLD)?.min(16);
+    Some(MIN_OPEN_DURATION.saturating_mul(1 << doublings).min(MAX_OPEN_DURATION))
 }
 
 #[cfg(test)]
@@ -74,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn many_failures_at_once_are_one_step() {
+    fn failures_that_arrive_together_advance_the_pause_by_one_step() {
         let counts = [(0, 3), (3, 7), (3, 500), (10, 500), (11, 1), (11, 0)];
         assert_eq!(
             counts.map(|(before, more)| count_failure(before, more)),
@@ -83,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_is_failing_after_a_day() {
+    fn an_endpoint_is_failing_after_a_day() {
         let since = DateTime::from_timestamp(1_767_268_800, 0).unwrap();
         let health = EndpointHealth { failures: 3, failing_since: Some(since), paused_until: None };
         assert!(!health.failing(since + FAILING_AFTER - TimeDelta::milliseconds(1)));

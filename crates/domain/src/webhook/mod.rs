@@ -1,4 +1,4 @@
-//! What partners are told about a closed session, and how often it is tried.
+//! Webhooks: their configuration, the body of a delivery, and the rules of retries.
 
 mod backoff;
 mod circuit;
@@ -20,31 +20,32 @@ use crate::{
     secret::Secret,
 };
 
-/// A webhook as its team configured it. The URL has been checked when it was configured.
+/// A webhook as its team configured it. The URL was checked when it was configured.
 #[derive(Clone)]
 pub struct Webhook {
     pub id: WebhookId,
     pub team: TeamId,
     pub url: String,
     pub header: Option<WebhookHeader>,
-    /// The key of the signature, in the `whsec_…` form of Standard Webhooks.
+    /// The signing key, in the `whsec_…` form of Standard Webhooks.
     pub secret: Secret,
-    /// The key before the last rotation, which signs too while it is valid.
+    /// The key before the last rotation, which also signs while it is valid.
     pub retiring: Option<RetiringSecret>,
     pub timeout: Duration,
     pub retries: u8,
-    /// While it is not, it is told nothing: new sessions owe it nothing, and what it is owed waits.
+    /// An inactive webhook gets no deliveries: new sessions create none for it, and its pending
+    /// deliveries wait.
     pub active: bool,
 }
 
-/// A secret on its way out.
+/// A rotated secret that is valid until a time.
 #[derive(Clone)]
 pub struct RetiringSecret {
     pub secret: Secret,
     pub until: DateTime<Utc>,
 }
 
-/// The header a receiver knows us by; its value is a secret.
+/// The header that authenticates the service to the webhook endpoint; its value is a secret.
 #[derive(Clone)]
 pub struct WebhookHeader {
     pub name: String,
@@ -52,7 +53,7 @@ pub struct WebhookHeader {
 }
 
 impl Webhook {
-    /// The secrets that sign at a moment, the newest first.
+    /// Returns the secrets that sign at `now`, the newest first.
     pub fn secrets(&self, now: DateTime<Utc>) -> impl Iterator<Item = &Secret> {
         let retiring = self.retiring.iter().filter(move |old| now < old.until);
         std::iter::once(&self.secret).chain(retiring.map(|old| &old.secret))
@@ -61,6 +62,6 @@ impl Webhook {
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
     pub const DEFAULT_RETRIES: u8 = 3;
     pub const MAX_RETRIES: u8 = 10;
-    /// Named keys of one webhook.
+    /// The maximum number of named keys of one webhook.
     pub const MAX_KEYS: usize = 100;
 }

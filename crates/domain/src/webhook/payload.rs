@@ -1,4 +1,4 @@
-//! The public form of a closed session: the body of a delivery.
+//! The body of a delivery: a closed session in its public form.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
@@ -9,9 +9,9 @@ use crate::{
     session::{Outcome, Session, Status},
 };
 
-/// The body for a session that has ended; `None` while it is open.
+/// Returns the body for a closed session; `None` while it is open.
 ///
-/// Absent fields are left out. Contact data of the applicant never goes in.
+/// Absent fields are omitted. The body never contains contact data of the applicant.
 #[must_use]
 pub fn payload(session: &Session) -> Option<Value> {
     let outcome = session.state.outcome()?;
@@ -39,7 +39,8 @@ pub fn payload(session: &Session) -> Option<Value> {
     Some(Value::Object(body))
 }
 
-/// The body of a test delivery: the shape of a real one, about a session that there is none of.
+/// Returns the body of a test delivery. It has the form of a real one; its session does not
+/// exist.
 #[must_use]
 pub fn test_payload(session: SessionId, now: DateTime<Utc>) -> Value {
     json!({
@@ -56,8 +57,8 @@ pub fn test_payload(session: SessionId, now: DateTime<Utc>) -> Value {
 fn metadata(session: &Session, outcome: &Outcome) -> Value {
     let mut metadata = Map::new();
     if let Some(receiver) = &session.terms.receiver {
-        let own = receiver.metadata.iter();
-        metadata.extend(own.map(|(name, value)| (name.clone(), json!(value))));
+        let given = receiver.metadata.iter();
+        metadata.extend(given.map(|(name, value)| (name.clone(), json!(value))));
     }
     if let Some(code) = outcome.error_code() {
         metadata.insert("errorCode".into(), json!(code));
@@ -73,7 +74,7 @@ fn metadata(session: &Session, outcome: &Outcome) -> Value {
     Value::Object(metadata)
 }
 
-/// RFC 3339 in UTC with milliseconds.
+/// Formats a time as RFC 3339 in UTC with milliseconds.
 #[must_use]
 pub fn wire_time(moment: DateTime<Utc>) -> String {
     moment.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
@@ -85,7 +86,7 @@ mod tests {
     use crate::{
         api_key::Environment,
         id::{ApiKeyId, PlatformId, SessionId},
-        request::{Attestation, Contact, Location, SessionTerms},
+        request::{AttestationRequest, Contact, Location, SessionTerms},
         session::{DefinitionVersion, IssuedAttestation, Progress, ProofHash, State, Version},
         worker_region::WorkerRegion,
         workflow::AttestMode,
@@ -103,7 +104,7 @@ mod tests {
                 environment: Environment::Development,
                 location: Location { country: "US".into(), region: None, city: None },
                 worker_region: WorkerRegion::closest_to("US"),
-                attestation: Attestation::Wanted,
+                attestation: AttestationRequest::Wanted,
                 attestation_challenge: None,
                 receiver: Some(Contact {
                     name: Some("Ada Contact".into()),
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_there_is_goes_in_and_no_contact() {
+    fn the_body_has_all_known_fields_but_no_contact_data() {
         let data = json!({ "accountId": "acme-1" }).as_object().unwrap().clone();
         let attestation = Some(IssuedAttestation {
             proof: ProofHash::new(&"0a".repeat(32)).unwrap(),
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_none_of_is_left_out() {
+    fn absent_fields_are_omitted() {
         let mut session = ended(Outcome::Terminated);
         session.terms.external_reference = None;
         session.terms.receiver = None;
@@ -166,6 +167,6 @@ mod tests {
         assert_eq!(keys, ["completedAt", "metadata", "platformId", "sessionId", "status"]);
         assert_eq!(body["metadata"], json!({ "environment": "development" }));
         session.state = State::START;
-        assert_eq!(payload(&session), None, "an open session has none");
+        assert_eq!(payload(&session), None, "an open session has no body");
     }
 }

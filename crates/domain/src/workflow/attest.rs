@@ -1,31 +1,34 @@
-//! What of a platform can be attested, as its author writes it.
+//! The attestation of a platform, as the author of its definition declares it.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// A request that is made once more through a witness, who attests what was answered.
+/// A request that is repeated through the attestor, which attests its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Attest {
-    /// A named request, over https, of one of the hosts.
+    /// The name of a request, over https and to one of the hosts.
     pub request: String,
-    /// What the attestor knows the platform by, and which version of this plan it is.
+    /// The number by which the attestor identifies the platform.
     pub platform: u32,
+    /// The version of this declaration.
     pub version: u32,
-    /// Headers beside `Cookie` and `User-Agent`, with their values: at most 20.
+    /// Headers in addition to `Cookie` and `User-Agent`, with their values: at most 20.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Exactly one, which [`Self::mode`] answers. It is a list because definitions had two once.
+    /// Exactly one mode, which [`Self::mode`] returns. It is a list because earlier definitions
+    /// had two.
     pub modes: Vec<AttestMode>,
-    /// Field of the output, and where the response has it: a JSON pointer. At most 32.
+    /// The fields of the output, each with the JSON pointer to its value in the response: at
+    /// most 32.
     pub fields: BTreeMap<String, String>,
 }
 
 impl Attest {
-    /// The one mode: it is chosen here, before any connection, and nothing that happens later
-    /// changes it. Of a definition that was stored with two it is the one that reveals less. None
-    /// where the list is empty, which no definition that was checked has.
+    /// Returns the mode. It is fixed before any connection is made, and nothing later changes it.
+    /// For a definition that was stored with two modes it is the one that reveals less. `None` if
+    /// the list is empty, which no validated definition has.
     #[must_use]
     pub fn mode(&self) -> Option<AttestMode> {
         self.modes.iter().copied().min_by_key(|mode| match mode {
@@ -36,16 +39,16 @@ impl Attest {
     }
 }
 
-/// How much the witness sees.
+/// How much of the exchange the attestor sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AttestMode {
-    /// What is declared: of the response its structure and the attested fields. For the rest, and
-    /// for the cookies, there is a proof in zero knowledge.
+    /// The attestor sees what is declared: the structure of the response and the attested fields.
+    /// A zero-knowledge proof covers the rest and the cookies.
     ZktlsFull,
-    /// Everything but the cookies, for which there is a proof in zero knowledge.
+    /// The attestor sees everything except the cookies, which a zero-knowledge proof covers.
     ZktlsRequest,
-    /// Everything, the cookies too.
+    /// The attestor sees everything, including the cookies.
     FullReveal,
 }
 

@@ -1,17 +1,17 @@
-//! Takes the output's fields out of what was read.
+//! Converts the values that were read from a page to fields of the output.
 
 use serde_json::Value;
 
 use super::{Field, FieldType};
 
-const LONGEST_STRING: usize = 4096;
+const MAX_STRING_CHARS: usize = 4096;
 
-/// The value of a field, where it is there and of its type.
+/// Returns the value of a field if it is present and of the field's type.
 pub(super) fn take(field: &Field, value: Option<&Value>) -> Option<Value> {
     let value = value?;
     let fits = match field.kind {
         FieldType::String => {
-            value.as_str().is_some_and(|text| text.chars().count() <= LONGEST_STRING)
+            value.as_str().is_some_and(|text| text.chars().count() <= MAX_STRING_CHARS)
         }
         FieldType::Integer => value.is_i64() || value.is_u64(),
         FieldType::Number => value.is_number(),
@@ -20,7 +20,7 @@ pub(super) fn take(field: &Field, value: Option<&Value>) -> Option<Value> {
     if fits {
         return Some(value.clone());
     }
-    // The DOM holds text alone.
+    // The DOM contains only text.
     let text = value.as_str()?.trim();
     match field.kind {
         FieldType::String => None,

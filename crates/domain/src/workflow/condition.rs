@@ -1,11 +1,12 @@
-//! What can be seen of a page, and conditions over it.
+//! Observations of a page, and conditions over them.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A condition over one [`Observation`]. Language-neutral on purpose: no text of a page counts.
+/// A condition over one [`Observation`]. It is independent of the page's language on purpose: no
+/// condition looks at text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Condition {
@@ -14,34 +15,34 @@ pub enum Condition {
     Not(Box<Condition>),
     /// A CSS selector that matches a visible element of the main frame.
     Selector(String),
-    /// The path of the main frame's URL; `*` stands for any run of characters.
+    /// A pattern for the path of the main frame's URL; `*` matches any sequence of characters.
     Url(String),
     /// The name of a cookie that would be sent to the main frame's URL.
     Cookie(String),
-    /// A response the page was given since it was opened.
+    /// A response that the page has received since it was opened.
     #[serde(rename_all = "camelCase")]
     Response {
         url: String,
         status: u16,
-        /// A JSON pointer (RFC 6901) that must lead to something in the body.
+        /// A JSON pointer (RFC 6901) that must point to a value in the body.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         has: Option<String>,
     },
-    /// The status of the main frame's document.
+    /// The HTTP status of the main frame's document is one of these.
     HttpStatus(Vec<u16>),
 }
 
-/// What is to be seen of a page at one moment.
+/// The state of a page at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Observation {
     pub url: String,
-    /// Another one for each document; a page that is loaded anew is another document.
+    /// The number of the document, different for each one; a reload gives a new document.
     pub document: u64,
-    /// The document is loaded and nothing is on its way that would replace it.
+    /// Whether the document is loaded and no navigation is under way.
     pub settled: bool,
     pub http_status: Option<u16>,
     pub cookies: BTreeSet<String>,
-    /// Those of the definition's selectors that match.
+    /// The selectors of the definition that match.
     pub present: BTreeSet<String>,
     pub responses: Vec<SeenResponse>,
 }
@@ -50,21 +51,21 @@ pub struct Observation {
 pub struct SeenResponse {
     pub url: String,
     pub status: u16,
-    /// The body, where it is JSON and of modest size.
+    /// The body, if it is JSON and within the size limit.
     pub body: Option<Value>,
 }
 
 impl Condition {
     #[must_use]
-    pub fn holds(&self, seen: &Observation) -> bool {
+    pub fn holds(&self, page: &Observation) -> bool {
         match self {
-            Self::All(all) => all.iter().all(|condition| condition.holds(seen)),
-            Self::Any(any) => any.iter().any(|condition| condition.holds(seen)),
-            Self::Not(condition) => !condition.holds(seen),
-            Self::Selector(selector) => seen.present.contains(selector),
-            Self::Url(pattern) => matches_url(pattern, &seen.url),
-            Self::Cookie(name) => seen.cookies.contains(name),
-            Self::Response { url, status, has } => seen.responses.iter().any(|response| {
+            Self::All(all) => all.iter().all(|condition| condition.holds(page)),
+            Self::Any(any) => any.iter().any(|condition| condition.holds(page)),
+            Self::Not(condition) => !condition.holds(page),
+            Self::Selector(selector) => page.present.contains(selector),
+            Self::Url(pattern) => matches_url(pattern, &page.url),
+            Self::Cookie(name) => page.cookies.contains(name),
+            Self::Response { url, status, has } => page.responses.iter().any(|response| {
                 response.status == *status
                     && matches_url(url, &response.url)
                     && has.as_deref().is_none_or(|pointer| {
@@ -72,12 +73,12 @@ impl Condition {
                     })
             }),
             Self::HttpStatus(statuses) => {
-                seen.http_status.is_some_and(|status| statuses.contains(&status))
+                page.http_status.is_some_and(|status| statuses.contains(&status))
             }
         }
     }
 
-    /// Calls `visit` with this condition and all within it.
+    /// Calls `visit` with this condition and all conditions nested in it.
     pub(super) fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
         visit(self);
         match self {
@@ -96,7 +97,8 @@ impl Condition {
     }
 }
 
-/// Whether the path of `url` fits `pattern`, in which `*` stands for any run of characters.
+/// Returns whether the path of `url` matches `pattern`, in which `*` matches any sequence of
+/// characters.
 #[must_use]
 pub fn matches_url(pattern: &str, url: &str) -> bool {
     glob(pattern, path_of(url))
@@ -134,8 +136,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_fit_paths() {
-        let fits = [
+    fn patterns_match_paths() {
+        let matching = [
             ("/login*", "https://a.test/login?x=1"),
             ("/login*", "https://a.test/login/2"),
             ("/api/me", "http://a.test:81/api/me#x"),
@@ -143,12 +145,12 @@ mod tests {
             ("/", "https://a.test"),
             ("*", "https://a.test/whatever"),
         ];
-        for (pattern, url) in fits {
+        for (pattern, url) in matching {
             assert!(matches_url(pattern, url), "{pattern} {url}");
         }
-        let misfits =
+        let different =
             [("/login", "https://a.test/login2"), ("/a/*/c", "https://a.test/a/c"), ("/x*", "/y")];
-        for (pattern, url) in misfits {
+        for (pattern, url) in different {
             assert!(!matches_url(pattern, url), "{pattern} {url}");
         }
     }

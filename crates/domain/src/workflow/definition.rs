@@ -1,4 +1,4 @@
-//! The document an author writes for a platform.
+//! The platform definition: the document that describes how to verify accounts on a platform.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,29 +7,29 @@ use serde::{Deserialize, Serialize};
 use super::{Attest, AttestMode, Condition};
 use crate::{api_key::Environment, error_code::ErrorCode};
 
-/// The format this engine reads.
+/// The schema version that this interpreter supports.
 pub(super) const SCHEMA: &str = "avouch-workflow/1";
 
-/// A platform's definition. Nodes carry the road, signals what tells one page from another.
+/// A platform definition. Its nodes form the workflow; its signals distinguish pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Definition {
-    /// `avouch-workflow/1`.
+    /// The schema, `avouch-workflow/1`.
     pub schema: String,
     /// The platform's name: lower-case letters, digits and hyphens.
     pub platform: String,
-    /// Semantic version. A version once published never changes.
+    /// The semantic version. A published version never changes.
     pub version: String,
     pub environment: Environment,
     pub display_name: String,
     #[serde(default)]
     pub description: String,
-    /// URL of a picture.
+    /// The URL of an image.
     pub icon: String,
     pub login_url: String,
-    /// The hosts the applicant's browser may visit.
+    /// The hosts that the applicant's browser may visit.
     pub hosts: Vec<String>,
-    /// Hosts of single sign-on providers that it may visit on the way.
+    /// The hosts of single sign-on providers, which it may visit as well.
     #[serde(default)]
     pub sso_hosts: Vec<String>,
     pub budgets: Budgets,
@@ -41,34 +41,34 @@ pub struct Definition {
     #[serde(default)]
     pub requests: BTreeMap<String, Request>,
     pub output: BTreeMap<String, Field>,
-    /// What can be attested; none where nothing can. Left out where it is none, so that documents
-    /// that were published before it came still have their hash.
+    /// The attestation; `None` if nothing can be attested. `None` is not serialized, so that
+    /// documents published before this member existed keep their hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attest: Option<Attest>,
-    /// Language tag, then text key, then text.
+    /// The texts, by language tag and then by text key.
     pub texts: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// What a run may spend before it fails.
+/// The limits that a run fails beyond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Budgets {
-    /// 10 to 7,200.
+    /// The duration of a run: 10 to 7,200.
     pub total_seconds: u32,
-    /// Nodes entered: 1 to 500.
+    /// The number of nodes entered: 1 to 500.
     pub steps: u16,
 }
 
-/// A condition that can arise anywhere while a page is watched.
+/// A signal that ends any node that observes a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Interrupt {
-    /// A signal.
+    /// The name of a signal.
     pub when: String,
     pub then: WorkflowExit,
 }
 
-/// One station of the road.
+/// A node of the workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[serde(deny_unknown_fields)]
@@ -78,18 +78,18 @@ pub enum Node {
         next: String,
         on_fail: WorkflowExit,
     },
-    /// Goes to the first case whose signal holds on a settled page.
+    /// Continues with the first case whose signal holds on a settled page.
     Branch {
         cases: Vec<Case>,
-        /// 1 to 120.
+        /// How long to wait for a case: 1 to 120.
         settle_seconds: u32,
         default: WorkflowExit,
     },
-    /// Waits until the applicant has brought one of the signals about.
+    /// Waits until the applicant has caused one of the signals to hold.
     AwaitUser {
         kind: PromptKind,
         text_key: String,
-        /// 5 to 3,600.
+        /// How long to wait: 5 to 3,600.
         timeout_seconds: u32,
         until: Vec<String>,
         #[serde(default)]
@@ -99,16 +99,17 @@ pub enum Node {
     },
     Collect {
         via: Source,
-        /// Field of the output, and where it is: a JSON pointer, or a selector for the DOM.
+        /// The fields of the output, each with the place of its value: a JSON pointer, or a
+        /// selector for the DOM.
         fields: BTreeMap<String, String>,
-        /// 0 to 5 more attempts.
+        /// The number of further attempts: 0 to 5.
         #[serde(default)]
         retries: u8,
-        /// Where a required field is not to be had.
+        /// The exit if a required field cannot be read.
         on_missing: WorkflowExit,
         next: String,
     },
-    /// Shows the applicant what was collected and asks to share it.
+    /// Shows the applicant the collected data and asks for consent to share it.
     Review {
         text_key: String,
         timeout_seconds: u32,
@@ -123,24 +124,25 @@ pub enum Node {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// A signal.
+    /// The name of a signal.
     pub when: String,
     pub next: String,
 }
 
-/// Something to tell the applicant while waiting, and what follows when it happens too often.
+/// A text shown to the applicant when a signal appears during a wait, and the exit if it appears
+/// too often.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Hint {
-    /// A signal.
+    /// The name of a signal.
     pub when: String,
     pub text_key: String,
-    /// How many times it may come up: 1 to 20.
+    /// The number of appearances that leads to the exit: 1 to 20.
     pub count: u8,
     pub then: WorkflowExit,
 }
 
-/// A way out of a node.
+/// An exit of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WorkflowExit {
@@ -148,7 +150,7 @@ pub enum WorkflowExit {
     Fail(ErrorCode),
 }
 
-/// What the applicant is asked to do; partners see it as the kind of the next action.
+/// The action that the applicant is asked for; partners see it as the kind of the next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptKind {
@@ -186,29 +188,29 @@ impl PromptKind {
     }
 }
 
-/// Where data is read from.
+/// The source that data is read from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Source {
-    /// A named request, made in the page.
+    /// The name of a request, which is made in the page.
     Fetch(String),
-    /// A response the page was given; a pattern over its path.
+    /// A pattern for the path of a response that the page has received.
     Response(String),
-    /// The page itself; the fields' places are CSS selectors.
+    /// The page itself; the places of the fields are CSS selectors.
     Dom {},
 }
 
-/// A named request of the definition: a GET with the page's own cookies.
+/// A named request of the definition: a GET with the cookies of the page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Request {
     pub url: String,
     pub expect_status: u16,
-    /// 1 to 1,048,576.
+    /// The maximum size of the response: 1 to 1,048,576.
     pub max_bytes: u32,
 }
 
-/// One field of the output.
+/// A field of the output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Field {
@@ -216,7 +218,7 @@ pub struct Field {
     pub kind: FieldType,
     #[serde(default)]
     pub required: bool,
-    /// What the applicant reads beside the value before sharing it.
+    /// The key of the label that the applicant reads beside the value before sharing it.
     pub label_key: String,
 }
 
@@ -231,25 +233,26 @@ pub enum FieldType {
 }
 
 impl Definition {
-    /// Whether an attestation of it shows the witness the whole exchange, credentials too.
+    /// Returns whether the attestor sees the whole exchange of an attestation, including the
+    /// credentials.
     #[must_use]
     pub fn opens_all(&self) -> bool {
         self.attest.as_ref().and_then(Attest::mode) == Some(AttestMode::FullReveal)
     }
 
-    /// Every selector that a condition names: what is to be looked for in a page.
+    /// Returns all selectors that conditions name, which have to be looked up in a page.
     #[must_use]
     pub fn selectors(&self) -> BTreeSet<&str> {
-        self.named(|condition| {
+        self.condition_names(|condition| {
             let Condition::Selector(selector) = condition else { return None };
             Some(selector.as_str())
         })
     }
 
-    /// Every pattern of a response that a condition or a collection names.
+    /// Returns all response patterns that conditions or collect nodes name.
     #[must_use]
     pub fn responses(&self) -> BTreeSet<&str> {
-        let mut patterns = self.named(|condition| {
+        let mut patterns = self.condition_names(|condition| {
             let Condition::Response { url, .. } = condition else { return None };
             Some(url.as_str())
         });
@@ -260,7 +263,8 @@ impl Definition {
         patterns
     }
 
-    /// The text of a key in the first of the languages that has it, English last.
+    /// Returns the text of a key in the given language, else in its primary language, else in
+    /// English; the key itself if there is none.
     #[must_use]
     pub fn text<'a>(&'a self, language: Option<&str>, key: &'a str) -> &'a str {
         let primary = language.and_then(|tag| tag.split('-').next());
@@ -271,10 +275,13 @@ impl Definition {
             .map_or(key, String::as_str)
     }
 
-    fn named<'a>(&'a self, pick: impl Fn(&'a Condition) -> Option<&'a str>) -> BTreeSet<&'a str> {
+    fn condition_names<'a>(
+        &'a self,
+        name: impl Fn(&'a Condition) -> Option<&'a str>,
+    ) -> BTreeSet<&'a str> {
         let mut names = BTreeSet::new();
         for condition in self.signals.values() {
-            condition.walk(&mut |condition| names.extend(pick(condition)));
+            condition.walk(&mut |condition| names.extend(name(condition)));
         }
         names
     }

@@ -1,5 +1,5 @@
-//! The workflow of a platform, as data: its definition, the checks a definition must pass, and
-//! the interpreter that says what to do next. No platform is code.
+//! Workflows of platforms, as data: the definition, its validation, and the interpreter that
+//! decides the next command. No platform needs code of its own.
 
 mod attest;
 mod check;

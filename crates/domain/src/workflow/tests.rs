@@ -1,4 +1,4 @@
-//! The engine over the sandbox's definition, and the checks over broken ones.
+//! The interpreter with the sandbox's definition, and the validation of invalid definitions.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::{error_code::ErrorCode, session::Collected};
 
-type Spoil = fn(&mut serde_json::Value);
+type Mutation = fn(&mut serde_json::Value);
 
 fn sandbox() -> Definition {
     serde_json::from_str(include_str!("../../platforms/sandbox.json")).unwrap()
@@ -23,7 +23,7 @@ fn run() -> Run {
     Run::new(Arc::new(sandbox()), noon())
 }
 
-fn seeing(selectors: &[&str]) -> StepResult {
+fn page_with(selectors: &[&str]) -> StepResult {
     StepResult::Seen(Observation {
         settled: true,
         cookies: ["acme_sid".to_owned()].into(),
@@ -32,24 +32,25 @@ fn seeing(selectors: &[&str]) -> StepResult {
     })
 }
 
-/// Plays the news in order and answers the last turn.
-fn play(run: &mut Run, news: impl IntoIterator<Item = StepResult>) -> RunStep {
-    news.into_iter().map(|news| run.next(news, noon())).last().unwrap()
+/// Feeds the results to the run in order and returns the last step.
+fn play(run: &mut Run, results: impl IntoIterator<Item = StepResult>) -> RunStep {
+    results.into_iter().map(|result| run.next(result, noon())).last().unwrap()
 }
 
 fn signed_in() -> [StepResult; 3] {
-    [StepResult::Begin, StepResult::Arrived, seeing(&["main#account"])]
+    [StepResult::Begin, StepResult::Arrived, page_with(&["main#account"])]
 }
 
 #[test]
-fn the_happy_road_asks_before_it_shares() {
+fn a_successful_run_asks_for_consent_before_it_shares() {
     let mut run = run();
-    let turn = play(&mut run, [StepResult::Begin, StepResult::Arrived, seeing(&["form#sign-in"])]);
-    assert!(matches!(&turn.shown, PublicPhase::Awaiting(ask) if ask.kind == PromptKind::Login));
-    let turn = play(&mut run, [seeing(&["main#account"]), seeing(&["main#account"])]);
-    assert!(matches!(turn.command, Command::Fetch { .. }), "{turn:?}");
+    let step =
+        play(&mut run, [StepResult::Begin, StepResult::Arrived, page_with(&["form#sign-in"])]);
+    assert!(matches!(&step.shown, PublicPhase::Awaiting(ask) if ask.kind == PromptKind::Login));
+    let step = play(&mut run, [page_with(&["main#account"]), page_with(&["main#account"])]);
+    assert!(matches!(step.command, Command::Fetch { .. }), "{step:?}");
     let me = json!({"id": "42", "name": "Ada", "memberSince": "2019"});
-    let turn = play(
+    let step = play(
         &mut run,
         [
             StepResult::Read(me),
@@ -57,9 +58,9 @@ fn the_happy_road_asks_before_it_shares() {
             StepResult::Read(json!({"followers": 7})),
         ],
     );
-    assert!(matches!(&turn.command, Command::Consent { fields } if fields.len() == 5), "{turn:?}");
-    let turn = play(&mut run, [StepResult::Answered { share: true }]);
-    let Command::End(End::Done(collected)) = turn.command else { panic!("{turn:?}") };
+    assert!(matches!(&step.command, Command::Consent { fields } if fields.len() == 5), "{step:?}");
+    let step = play(&mut run, [StepResult::Answered { share: true }]);
+    let Command::End(End::Done(collected)) = step.command else { panic!("{step:?}") };
     assert_eq!(collected.missing, Vec::<String>::new());
     assert_eq!(collected.data.get("followers"), Some(&json!(7)));
     let path = ["open", "route", "login", "route", "profile", "badge", "stats", "review", "end"];
@@ -71,20 +72,20 @@ fn declining_ends_without_data() {
     let mut run = run();
     play(&mut run, signed_in());
     let me = json!({"id": "42", "name": "Ada", "memberSince": "2019"});
-    let news = [
+    let results = [
         StepResult::Read(me),
         StepResult::Read(json!({})),
         StepResult::Unreadable,
         StepResult::Unreadable,
     ];
-    let turn = play(&mut run, news);
-    assert!(matches!(turn.command, Command::Consent { .. }), "{turn:?}");
-    let turn = play(&mut run, [StepResult::Answered { share: false }]);
-    assert_eq!(turn.command, Command::End(End::Declined));
+    let step = play(&mut run, results);
+    assert!(matches!(step.command, Command::Consent { .. }), "{step:?}");
+    let step = play(&mut run, [StepResult::Answered { share: false }]);
+    assert_eq!(step.command, Command::End(End::Declined));
 }
 
 #[test]
-fn what_is_optional_may_be_missing_and_is_named() {
+fn missing_optional_fields_are_reported_by_name() {
     let mut run = run();
     play(&mut run, signed_in());
     let me = json!({"id": "42", "name": "Ada", "memberSince": 5});
@@ -99,82 +100,85 @@ fn what_is_optional_may_be_missing_and_is_named() {
 }
 
 #[test]
-fn what_is_required_is_tried_again_and_then_fails() {
+fn a_missing_required_field_is_retried_and_then_fails() {
     let mut run = run();
     play(&mut run, signed_in());
-    let turn = play(&mut run, [StepResult::Unreadable]);
-    assert!(matches!(turn.command, Command::Fetch { .. }));
-    let turn = play(&mut run, [StepResult::Unreadable]);
-    assert_eq!(turn.command, Command::End(End::Failed(ErrorCode::NoData)));
+    let step = play(&mut run, [StepResult::Unreadable]);
+    assert!(matches!(step.command, Command::Fetch { .. }));
+    let step = play(&mut run, [StepResult::Unreadable]);
+    assert_eq!(step.command, Command::End(End::Failed(ErrorCode::NoData)));
 }
 
 #[test]
-fn a_third_wrong_password_ends_it() {
+fn a_third_wrong_password_ends_the_run() {
     let mut run = run();
-    play(&mut run, [StepResult::Begin, StepResult::Arrived, seeing(&["form#sign-in"])]);
-    let wrong = || seeing(&["form#sign-in", ".error[data-code=bad_credentials]"]);
-    let turn = play(&mut run, [wrong(), wrong(), wrong()]);
-    let PublicPhase::Awaiting(ask) = &turn.shown else { panic!("{turn:?}") };
-    assert_eq!(ask.text_key, "wrong_password", "the same page seen thrice is one mistake");
-    let blank = || seeing(&["form#sign-in"]);
-    let turn = play(&mut run, [blank(), wrong(), blank(), wrong()]);
-    assert_eq!(turn.command, Command::End(End::Failed(ErrorCode::CredentialsInvalid)));
+    play(&mut run, [StepResult::Begin, StepResult::Arrived, page_with(&["form#sign-in"])]);
+    let wrong = || page_with(&["form#sign-in", ".error[data-code=bad_credentials]"]);
+    let step = play(&mut run, [wrong(), wrong(), wrong()]);
+    let PublicPhase::Awaiting(ask) = &step.shown else { panic!("{step:?}") };
+    assert_eq!(ask.text_key, "wrong_password", "three observations of one page are one mistake");
+    let blank = || page_with(&["form#sign-in"]);
+    let step = play(&mut run, [blank(), wrong(), blank(), wrong()]);
+    assert_eq!(step.command, Command::End(End::Failed(ErrorCode::CredentialsInvalid)));
 }
 
 #[test]
-fn the_same_mistake_on_a_page_that_was_loaded_anew_is_another_one() {
+fn the_same_mistake_after_a_reload_counts_again() {
     let mut run = run();
-    play(&mut run, [StepResult::Begin, StepResult::Arrived, seeing(&["form#sign-in"])]);
+    play(&mut run, [StepResult::Begin, StepResult::Arrived, page_with(&["form#sign-in"])]);
     let wrong = |document| {
-        let StepResult::Seen(seen) = seeing(&["form#sign-in", ".error[data-code=bad_credentials]"])
+        let StepResult::Seen(page) =
+            page_with(&["form#sign-in", ".error[data-code=bad_credentials]"])
         else {
-            panic!("it is seen")
+            panic!("not an observation")
         };
-        StepResult::Seen(Observation { document, ..seen })
+        StepResult::Seen(Observation { document, ..page })
     };
-    let turn = play(&mut run, [wrong(1), wrong(1), wrong(2), wrong(2)]);
-    assert!(matches!(turn.shown, PublicPhase::Awaiting(_)), "two mistakes: {turn:?}");
-    let turn = play(&mut run, [wrong(3)]);
-    assert_eq!(turn.command, Command::End(End::Failed(ErrorCode::CredentialsInvalid)));
+    let step = play(&mut run, [wrong(1), wrong(1), wrong(2), wrong(2)]);
+    assert!(matches!(step.shown, PublicPhase::Awaiting(_)), "two mistakes: {step:?}");
+    let step = play(&mut run, [wrong(3)]);
+    assert_eq!(step.command, Command::End(End::Failed(ErrorCode::CredentialsInvalid)));
 }
 
 #[test]
-fn interrupts_fire_wherever_a_page_is_watched() {
+fn interrupts_end_any_node_that_observes_a_page() {
     let mut run = run();
-    let locked = seeing(&["form#sign-in", ".error[data-code=locked]"]);
-    let turn =
-        play(&mut run, [StepResult::Begin, StepResult::Arrived, seeing(&["form#sign-in"]), locked]);
-    assert_eq!(turn.command, Command::End(End::Failed(ErrorCode::AccountLocked)));
+    let locked = page_with(&["form#sign-in", ".error[data-code=locked]"]);
+    let step = play(
+        &mut run,
+        [StepResult::Begin, StepResult::Arrived, page_with(&["form#sign-in"]), locked],
+    );
+    assert_eq!(step.command, Command::End(End::Failed(ErrorCode::AccountLocked)));
 }
 
 #[test]
-fn every_wait_has_an_end() {
+fn every_wait_has_a_timeout() {
     let mut run = run();
     play(&mut run, [StepResult::Begin, StepResult::Arrived]);
-    let turn = run.next(seeing(&[]), noon() + TimeDelta::seconds(20));
-    assert_eq!(turn.command, Command::End(End::Failed(ErrorCode::UnexpectedPage)));
+    let step = run.next(page_with(&[]), noon() + TimeDelta::seconds(20));
+    assert_eq!(step.command, Command::End(End::Failed(ErrorCode::UnexpectedPage)));
 
     let mut run = self::run();
-    play(&mut run, [StepResult::Begin, StepResult::Arrived, seeing(&["form#sign-in"])]);
-    let turn = run.next(seeing(&["form#sign-in"]), noon() + TimeDelta::seconds(600));
-    assert_eq!(turn.command, Command::End(End::Failed(ErrorCode::UserInputTimeout)));
+    play(&mut run, [StepResult::Begin, StepResult::Arrived, page_with(&["form#sign-in"])]);
+    let step = run.next(page_with(&["form#sign-in"]), noon() + TimeDelta::seconds(600));
+    assert_eq!(step.command, Command::End(End::Failed(ErrorCode::UserInputTimeout)));
 }
 
 #[test]
-fn the_sandbox_passes_the_checks() {
+fn the_sandbox_definition_is_valid() {
     assert_eq!(check(&sandbox()), []);
 }
 
 #[test]
-fn broken_definitions_are_told_what_is_wrong() {
-    let flaws = |spoil: fn(&mut serde_json::Value)| {
+fn invalid_definitions_are_reported_with_all_errors() {
+    let errors = |mutate: Mutation| {
         let mut document = serde_json::to_value(sandbox()).unwrap();
-        spoil(&mut document);
+        mutate(&mut document);
         let definition: Definition = serde_json::from_value(document).unwrap();
         check(&definition).iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     let mut report = String::new();
-    let spoils: [(&str, Spoil); 10] = [
+    let mutations: [(&str, Mutation); 10] = [
         ("unknown target", |d| d["nodes"]["open"]["next"] = json!("nowhere")),
         ("unknown start", |d| d["start"] = json!("nowhere")),
         ("unknown signal", |d| d["nodes"]["route"]["cases"][0]["when"] = json!("nope")),
@@ -195,8 +199,8 @@ fn broken_definitions_are_told_what_is_wrong() {
             d["attest"]["fields"] = json!({ "nothing": "id" });
         }),
     ];
-    for (name, spoil) in spoils {
-        writeln!(report, "# {name}\n{}", flaws(spoil)).unwrap();
+    for (name, mutate) in mutations {
+        writeln!(report, "# {name}\n{}", errors(mutate)).unwrap();
     }
     insta::assert_snapshot!(report);
 }
@@ -206,9 +210,9 @@ fn an_attestation_has_one_mode() {
     use AttestMode::{FullReveal, ZktlsRequest};
     let mut two = sandbox();
     two.attest.as_mut().unwrap().modes = vec![ZktlsRequest, FullReveal];
-    let flaws: Vec<_> = check(&two).iter().map(ToString::to_string).collect();
-    assert_eq!(flaws, ["attest.modes: an attestation has exactly one mode"]);
-    // What was stored with two still has one: that which reveals less, whatever their order.
+    let errors: Vec<_> = check(&two).iter().map(ToString::to_string).collect();
+    assert_eq!(errors, ["attest.modes: an attestation has exactly one mode"]);
+    // A definition stored with two modes uses the one that reveals less, in either order.
     let mut attest = sandbox().attest.clone().unwrap();
     for (modes, mode) in [
         (vec![FullReveal, ZktlsRequest], Some(ZktlsRequest)),
@@ -224,26 +228,26 @@ fn an_attestation_has_one_mode() {
 }
 
 proptest! {
-    /// Whatever the world reports, a run ends within its budget of steps and time.
+    /// For any results, a run ends within its budget of steps and time.
     #[test]
     fn every_run_ends(choices in prop::collection::vec(0_usize..9, 1..400)) {
         let mut run = run();
         let mut now = noon();
         let mut ended = false;
         for choice in choices.into_iter().cycle().take(2000) {
-            let news = match choice {
+            let result = match choice {
                 0 => StepResult::Arrived,
                 1 => StepResult::Unreachable,
-                2 => seeing(&["form#sign-in"]),
-                3 => seeing(&["main#account"]),
-                4 => seeing(&[]),
+                2 => page_with(&["form#sign-in"]),
+                3 => page_with(&["main#account"]),
+                4 => page_with(&[]),
                 5 => StepResult::Read(json!({"id": "1", "name": "n"})),
                 6 => StepResult::Unreadable,
                 7 => StepResult::Answered { share: true },
                 _ => StepResult::Waited,
             };
             now += TimeDelta::seconds(1);
-            if let Command::End(_) = run.next(news, now).command {
+            if let Command::End(_) = run.next(result, now).command {
                 ended = true;
                 break;
             }

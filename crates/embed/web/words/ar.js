@@ -1,4 +1,4 @@
-// What the page says, in Arabic.
+// The texts of the page in Arabic.
 
 /** @type {import('./en.js').Words} */
 const words = {

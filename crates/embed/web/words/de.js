@@ -1,4 +1,4 @@
-// What the page says, in German.
+// The texts of the page in German.
 
 /** @type {import('./en.js').Words} */
 const words = {

@@ -1,4 +1,4 @@
-// What the page says, in English.
+// The texts of the page in English.
 
 const words = {
   title: 'Verify your account',
@@ -64,7 +64,7 @@ const words = {
   screen: 'The platform\'s page. Press F6 to leave it.',
   site: 'The site you are on',
   back: 'Back',
-  /** @type {Record<string, string>} by error code; English comes with the outcome */
+  /** @type {Record<string, string>} by error code; the English text is part of the outcome */
   codes: {},
 };
 

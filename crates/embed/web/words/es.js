@@ -1,4 +1,4 @@
-// What the page says, in Spanish.
+// The texts of the page in Spanish.
 
 /** @type {import('./en.js').Words} */
 const words = {

@@ -1,4 +1,4 @@
-// What the page says, in French.
+// The texts of the page in French.
 
 /** @type {import('./en.js').Words} */
 const words = {

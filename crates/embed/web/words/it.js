@@ -1,4 +1,4 @@
-// What the page says, in Italian.
+// The texts of the page in Italian.
 
 /** @type {import('./en.js').Words} */
 const words = {

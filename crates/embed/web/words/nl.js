@@ -1,4 +1,4 @@
-// What the page says, in Dutch.
+// The texts of the page in Dutch.
 
 /** @type {import('./en.js').Words} */
 const words = {

@@ -1,4 +1,4 @@
-// What the page says, in Polish.
+// The texts of the page in Polish.
 
 /** @type {import('./en.js').Words} */
 const words = {

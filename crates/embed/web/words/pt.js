@@ -1,4 +1,4 @@
-// What the page says, in Portuguese.
+// The texts of the page in Portuguese.
 
 /** @type {import('./en.js').Words} */
 const words = {

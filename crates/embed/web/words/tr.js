@@ -1,4 +1,4 @@
-// What the page says, in Turkish.
+// The texts of the page in Turkish.
 
 /** @type {import('./en.js').Words} */
 const words = {

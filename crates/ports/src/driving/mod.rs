@@ -19,7 +19,7 @@ pub use self::{
     partner::{
         AccessDenied, AuthOutcome, Authenticator, Caller, Comparison, Coverage, CreateError,
         CreatedSession, FieldMatch, IdempotentRequest, LookupService, NotifyError, PolledSession,
-        PortableAttestation, RecordingStatus, RequestCredentials, RequestPurpose, SessionError,
+        PortableAttestation, RecordingView, RequestCredentials, RequestPurpose, SessionError,
         SessionService, SessionView,
     },
     portal::{

@@ -120,7 +120,7 @@ pub trait SessionService: Send + Sync {
         &self,
         caller: &Caller,
         id: SessionId,
-    ) -> Result<RecordingStatus, SessionError>;
+    ) -> Result<RecordingView, SessionError>;
 
     /// What happened to a session, oldest first.
     async fn timeline(
@@ -204,7 +204,7 @@ pub enum FieldMatch {
 
 /// How far a recording has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RecordingStatus {
+pub enum RecordingView {
     Pending,
     InProgress,
     /// A link to the film.

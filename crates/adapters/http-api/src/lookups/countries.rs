@@ -13,7 +13,7 @@ use crate::{
     caller::Caller,
     envelope::{Envelope, ok},
     error::{ApiError, Body},
-    lookups::kept::Kept,
+    lookups::cache::ResponseCache,
     query::Query,
 };
 
@@ -35,7 +35,7 @@ use crate::{
 pub(crate) async fn countries(
     request: HttpRequest,
     lookups: web::Data<dyn LookupService>,
-    kept: web::Data<Kept>,
+    kept: web::Data<ResponseCache>,
     _: Caller,
 ) -> Result<HttpResponse, ApiError> {
     let query = Query::read(request.query_string(), &["country", "region"])?;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    caller::Caller, envelope::Envelope, error::ApiError, lookups::kept::Kept,
+    caller::Caller, envelope::Envelope, error::ApiError, lookups::cache::ResponseCache,
     openapi::ErrorCodeName,
 };
 
@@ -22,7 +22,7 @@ use crate::{
     responses((status = 200, description = "The catalogue.", body = Envelope<Vec<WireCode>>)),
 )]
 pub(crate) async fn error_codes(
-    kept: web::Data<Kept>,
+    kept: web::Data<ResponseCache>,
     _: Caller,
 ) -> Result<HttpResponse, ApiError> {
     kept.error_codes

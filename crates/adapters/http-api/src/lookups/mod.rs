@@ -1,9 +1,9 @@
 //! What partners may choose from, one lookup a file.
 
+pub(super) mod cache;
 pub(super) mod channels;
 pub(super) mod countries;
 pub(super) mod error_codes;
-pub(super) mod kept;
 pub(super) mod platforms;
 pub(super) mod templates;
 
@@ -16,7 +16,7 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
         web::resource(path).route(route).default_service(wrong_method("GET, HEAD"))
     };
     config
-        .app_data(web::Data::new(kept::Kept::default()))
+        .app_data(web::Data::new(cache::ResponseCache::default()))
         .service(lookup("/v1/partner/browser-platforms", reading().to(platforms::platforms)))
         .service(lookup(
             "/v1/partner/notification-platforms",

@@ -6,7 +6,9 @@ use ports::driving::LookupService;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{caller::Reader, envelope::Envelope, error::ApiError, lookups::kept::Kept};
+use crate::{
+    caller::LookupCaller, envelope::Envelope, error::ApiError, lookups::cache::ResponseCache,
+};
 
 /// Platforms
 ///
@@ -21,8 +23,8 @@ use crate::{caller::Reader, envelope::Envelope, error::ApiError, lookups::kept::
 )]
 pub(crate) async fn platforms(
     lookups: web::Data<dyn LookupService>,
-    kept: web::Data<Kept>,
-    Reader(caller, revision): Reader,
+    kept: web::Data<ResponseCache>,
+    LookupCaller(caller, revision): LookupCaller,
 ) -> Result<HttpResponse, ApiError> {
     let environment = caller.environment;
     if let Some(answer) = kept.platforms(environment, revision) {

@@ -21,14 +21,14 @@ use utoipa::ToSchema;
 
 use super::wire::WireLocation;
 use crate::{
-    caller::Submission,
+    caller::CreateCaller,
     envelope::{Envelope, Success},
     error::{ApiError, Body},
     hash::sha256,
     openapi::{CreateSession, SessionStatus},
 };
 
-const LONGEST_KEY: usize = 255;
+const MAX_IDEMPOTENCY_KEY_CHARS: usize = 255;
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// Create a session
@@ -78,7 +78,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 pub(crate) async fn create(
     request: HttpRequest,
     sessions: web::Data<dyn SessionService>,
-    Submission(caller, body): Submission,
+    CreateCaller(caller, body): CreateCaller,
 ) -> Result<HttpResponse, ApiError> {
     let body: Value = serde_json::from_slice(&body)
         .map_err(|_| InvalidRequest::one("the body must be valid JSON"))?;
@@ -97,7 +97,7 @@ fn once(headers: &HeaderMap, body: &Value) -> Result<Option<IdempotentRequest>, 
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     let key = key.to_str().unwrap_or_default();
     let printable = key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    if key.is_empty() || key.len() > LONGEST_KEY || !printable {
+    if key.is_empty() || key.len() > MAX_IDEMPOTENCY_KEY_CHARS || !printable {
         let rule = "Idempotency-Key must be 1 to 255 printable ASCII characters";
         return Err(InvalidRequest::one(rule).into());
     }

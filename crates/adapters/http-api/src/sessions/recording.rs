@@ -1,7 +1,7 @@
 //! `GET /partner/browser-session/{id}/recording`
 
 use actix_web::web;
-use ports::driving::{RecordingStatus as Found, SessionService};
+use ports::driving::{RecordingView as Found, SessionService};
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -1,9 +1,9 @@
 //! The WebSocket of the embed page: pictures and state out, the applicant's input in. How it is
 //! written is in `docs/stream-protocol.md`.
 
-mod cast;
+mod frame_encoder;
+pub(super) mod observer;
 mod outgoing;
-pub(super) mod watch;
 mod wire;
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
@@ -23,16 +23,16 @@ use tokio::time::Instant;
 use tracing::field::display;
 
 use self::{
-    cast::Cast,
+    frame_encoder::FrameEncoder,
     outgoing::{code, guest, scene, state},
-    wire::{FromPage, Hello},
+    wire::{ClientMessage, Hello},
 };
-use super::{caller::host, refused::client};
+use super::{caller::host, refusals::client};
 
-const HELLO_PATIENCE: Duration = Duration::from_secs(10);
-const PING_EVERY: Duration = Duration::from_secs(15);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+const PING_INTERVAL: Duration = Duration::from_secs(15);
 /// No message of the page is longer; pasted text is the longest.
-const LONGEST_MESSAGE: usize = 64 * 1024;
+const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
 pub(super) async fn open(
     applicants: web::Data<dyn ApplicantService>,
@@ -44,7 +44,7 @@ pub(super) async fn open(
     if !same_origin(&request) {
         return Ok(HttpResponse::Forbidden().finish());
     }
-    let (response, session, messages) = split(&request, body, LONGEST_MESSAGE)?;
+    let (response, session, messages) = split(&request, body, MAX_MESSAGE_BYTES)?;
     let id = path.parse::<SessionId>().ok();
     let peer = Peer { network: client(&request), refusals: refusals.into_inner() };
     actix_web::rt::spawn(converse(applicants.into_inner(), id, peer, session, messages));
@@ -80,7 +80,7 @@ async fn converse(
     mut session: Session,
     mut messages: AggregatedMessageStream,
 ) {
-    let hello = tokio::time::timeout(HELLO_PATIENCE, next_text(&mut messages)).await;
+    let hello = tokio::time::timeout(HELLO_TIMEOUT, next_text(&mut messages)).await;
     let hello = hello.ok().flatten().and_then(|text| serde_json::from_str::<Hello>(&text).ok());
     let joined = match (id, hello) {
         (Some(id), Some(hello)) => applicants.join(id, hello.joining()).await,
@@ -140,8 +140,8 @@ async fn show(
     session: &mut Session,
     mut messages: AggregatedMessageStream,
 ) -> CloseCode {
-    let mut pings = tokio::time::interval(PING_EVERY);
-    let mut cast = Cast::default();
+    let mut pings = tokio::time::interval(PING_INTERVAL);
+    let mut cast = FrameEncoder::default();
     let mut answered = true;
     let mut last_scene = String::new();
     loop {
@@ -202,16 +202,16 @@ async fn show(
 }
 
 async fn take(
-    said: FromPage,
+    said: ClientMessage,
     viewing: &dyn ApplicantConnection,
-    cast: &mut Cast,
+    cast: &mut FrameEncoder,
     session: &mut Session,
 ) -> Result<(), Closed> {
-    if let FromPage::Ack { seq } = said {
+    if let ClientMessage::Ack { seq } = said {
         cast.drawn(seq, Instant::now());
-    } else if let FromPage::Refresh = said {
+    } else if let ClientMessage::Refresh = said {
         return send(session, cast.refresh(Instant::now())).await;
-    } else if let FromPage::Handover = said {
+    } else if let ClientMessage::Handover = said {
         if let Some(code) = viewing.handover().await.and_then(|handover| code(&handover)) {
             return session.text(code.to_string()).await;
         }

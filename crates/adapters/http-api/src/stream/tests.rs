@@ -6,7 +6,7 @@ use jpeg_encoder::{ColorType, Encoder};
 use ports::browser::{Frame, Viewport};
 use tokio::time::Instant;
 
-use super::cast::Cast;
+use super::frame_encoder::FrameEncoder;
 
 const HEAD: u8 = 1;
 const PICTURE: u8 = 2;
@@ -14,7 +14,7 @@ const A: &str = "https://a.test";
 
 #[test]
 fn what_did_not_change_is_not_sent_again() {
-    let (mut cast, now) = (Cast::default(), Instant::now());
+    let (mut cast, now) = (FrameEncoder::default(), Instant::now());
     assert_eq!(kinds(&cast.picture(frame(0, A), now)), [HEAD, PICTURE]);
     assert!(cast.picture(frame(0, A), now).is_empty());
     let elsewhere = cast.picture(frame(0, "https://b.test"), now);
@@ -23,7 +23,7 @@ fn what_did_not_change_is_not_sent_again() {
 
 #[test]
 fn two_pictures_are_on_their_way_at_most() {
-    let (mut cast, now) = (Cast::default(), Instant::now());
+    let (mut cast, now) = (FrameEncoder::default(), Instant::now());
     cast.picture(frame(0, A), now);
     assert!(cast.has_room());
     cast.picture(frame(1, A), now);
@@ -41,7 +41,7 @@ fn a_slow_viewer_gets_less_and_then_all_of_it() {
 
 #[test]
 fn a_movement_is_sent_coarse_and_settles() {
-    let (mut cast, mut now) = (Cast::default(), Instant::now());
+    let (mut cast, mut now) = (FrameEncoder::default(), Instant::now());
     cast.picture(frame(0, A), now);
     assert_eq!(cast.settles_at(), None);
     now += Duration::from_millis(100);
@@ -54,7 +54,7 @@ fn a_movement_is_sent_coarse_and_settles() {
 
 #[test]
 fn a_viewer_who_could_not_draw_gets_everything_once_a_second() {
-    let (mut cast, mut now) = (Cast::default(), Instant::now());
+    let (mut cast, mut now) = (FrameEncoder::default(), Instant::now());
     let first = cast.picture(frame(0, A), now);
     assert_eq!(size(&cast.refresh(now)), size(&first));
     assert!(cast.refresh(now).is_empty());
@@ -66,7 +66,7 @@ fn a_viewer_who_could_not_draw_gets_everything_once_a_second() {
 fn a_picture_of_another_kind_is_passed_on_whole() {
     let jpeg = b"not one of ours".to_vec();
     let frame = Arc::new(Frame { jpeg: jpeg.clone(), ..(*frame(0, A)).clone() });
-    let messages = Cast::default().picture(frame, Instant::now());
+    let messages = FrameEncoder::default().picture(frame, Instant::now());
     assert_eq!(messages.len(), 1);
     assert!(messages.iter().all(|message| message.starts_with(&[PICTURE, 3])));
     assert!(messages.iter().all(|message| message.ends_with(&jpeg)));
@@ -75,7 +75,7 @@ fn a_picture_of_another_kind_is_passed_on_whole() {
 /// Bytes of the last of some pictures, each drawn after so long, and of what follows when the
 /// page stands still.
 fn sent(drawn_after: Duration) -> (usize, usize) {
-    let (mut cast, mut now) = (Cast::default(), Instant::now());
+    let (mut cast, mut now) = (FrameEncoder::default(), Instant::now());
     let mut last = 0;
     for at in 0..12 {
         last = size(&cast.picture(frame(at * 20, A), now));

@@ -7,11 +7,11 @@ use ports::{
 use serde::Deserialize;
 
 /// Characters of one piece of text; what is pasted may be this long.
-const LONGEST_TEXT: usize = 10_000;
-const LONGEST_COMPOSING: usize = 500;
-const LONGEST_VALUE: usize = 64;
-const LONGEST_ANSWER: usize = 1000;
-const FINGERS: usize = 5;
+const MAX_TEXT_CHARS: usize = 10_000;
+const MAX_COMPOSITION_CHARS: usize = 500;
+const MAX_VALUE_CHARS: usize = 64;
+const MAX_ANSWER_CHARS: usize = 1000;
+const MAX_TOUCH_POINTS: usize = 5;
 
 /// The first message of the page.
 #[derive(Deserialize)]
@@ -51,7 +51,7 @@ impl Hello {
 /// What the page says. **Invariant:** no `Debug`: keys and text may be a password.
 #[derive(Deserialize)]
 #[serde(tag = "t", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub(super) enum FromPage {
+pub(super) enum ClientMessage {
     /// A picture was drawn.
     Ack {
         seq: u32,
@@ -154,7 +154,7 @@ pub(super) struct Finger {
     y: f64,
 }
 
-impl FromPage {
+impl ClientMessage {
     /// The act, where it is within bounds.
     pub(super) fn act(self) -> Option<ClientCommand> {
         let place = |x: f64, y: f64| {
@@ -169,7 +169,7 @@ impl FromPage {
             Self::Admit { number, allow } => {
                 return Some(ClientCommand::Admit { number, allowed: allow });
             }
-            Self::Code { code } => return within(code, LONGEST_VALUE).map(ClientCommand::Redeem),
+            Self::Code { code } => return within(code, MAX_VALUE_CHARS).map(ClientCommand::Redeem),
             Self::Ask => return Some(ClientCommand::Ask),
             Self::Send => return Some(ClientCommand::SendLink),
             Self::Mouse { k, x, y, button, buttons, clicks, modifiers } => {
@@ -200,18 +200,18 @@ impl FromPage {
                     Touch::End => TouchKind::Ended,
                     Touch::Cancel => TouchKind::Cancelled,
                 };
-                let points = points.into_iter().take(FINGERS).map(|finger| {
+                let points = points.into_iter().take(MAX_TOUCH_POINTS).map(|finger| {
                     let (x, y) = place(finger.x, finger.y)?;
                     Some(TouchPoint { id: finger.id, x, y })
                 });
                 let points = points.collect::<Option<_>>()?;
                 Input::Touch { kind, points, modifiers: modifiers & 15 }
             }
-            Self::Text { text } => Input::Text(within(text, LONGEST_TEXT)?),
-            Self::Compose { text } => Input::Composing(within(text, LONGEST_COMPOSING)?),
-            Self::Fill { value } => Input::Fill(within(value, LONGEST_VALUE)?),
+            Self::Text { text } => Input::Text(within(text, MAX_TEXT_CHARS)?),
+            Self::Compose { text } => Input::Composing(within(text, MAX_COMPOSITION_CHARS)?),
+            Self::Fill { value } => Input::Fill(within(value, MAX_VALUE_CHARS)?),
             Self::Answer { dialog, accept, text } => {
-                Input::Answer { dialog, accept, text: within(text, LONGEST_ANSWER)? }
+                Input::Answer { dialog, accept, text: within(text, MAX_ANSWER_CHARS)? }
             }
             Self::Close => Input::ClosePage,
             Self::Size { width, height } => Input::Resize(Viewport::within(width, height)),

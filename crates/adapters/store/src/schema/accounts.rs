@@ -9,11 +9,11 @@ tables! {
         password -> Nullable<Text>,
         totp -> Nullable<Binary>,
         totp_step -> BigInt,
-        created_at -> SqlMoment,
+        created_at -> SqlTimestamp,
         passkeys -> Integer,
         subject -> Nullable<Text>,
         invited_as -> Nullable<Text>,
-        password_until -> Nullable<SqlMoment>,
+        password_until -> Nullable<SqlTimestamp>,
     }
     passkeys (id) {
         id -> SqlId,
@@ -23,8 +23,8 @@ tables! {
         public_key -> Binary,
         state -> Binary,
         transports -> SmallInt,
-        created_at -> SqlMoment,
-        used_at -> Nullable<SqlMoment>,
+        created_at -> SqlTimestamp,
+        used_at -> Nullable<SqlTimestamp>,
     }
     recovery_codes (owner, hash) {
         owner -> SqlId,
@@ -36,29 +36,29 @@ tables! {
         token -> Binary,
         passed -> Bool,
         form_token -> Text,
-        created_at -> SqlMoment,
-        seen_at -> SqlMoment,
-        expires_at -> SqlMoment,
+        created_at -> SqlTimestamp,
+        seen_at -> SqlTimestamp,
+        expires_at -> SqlTimestamp,
         address -> Text,
         agent -> Text,
-        confirmed_at -> Nullable<SqlMoment>,
+        confirmed_at -> Nullable<SqlTimestamp>,
         by_provider -> Bool,
         held_form -> Nullable<Binary>,
     }
     known_browsers (person, token) {
         person -> SqlId,
         token -> Binary,
-        used_at -> SqlMoment,
-        expires_at -> SqlMoment,
+        used_at -> SqlTimestamp,
+        expires_at -> SqlTimestamp,
     }
     account_notices (id) {
         id -> SqlId,
         person -> SqlId,
         event -> Text,
-        at -> SqlMoment,
+        at -> SqlTimestamp,
         address -> Text,
         agent -> Text,
-        due -> SqlMoment,
+        due -> SqlTimestamp,
         attempt -> Integer,
     }
     account_links (id) {
@@ -67,9 +67,9 @@ tables! {
         purpose -> Text,
         state -> Text,
         reason -> Nullable<Text>,
-        due -> SqlMoment,
+        due -> SqlTimestamp,
         attempt -> Integer,
-        created_at -> SqlMoment,
-        expires_at -> SqlMoment,
+        created_at -> SqlTimestamp,
+        expires_at -> SqlTimestamp,
     }
 }

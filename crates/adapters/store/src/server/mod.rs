@@ -13,8 +13,8 @@ use tokio_postgres::{Config, config::Host, error::SqlState};
 
 use self::tls::Tls;
 pub use self::{
-    tls::{BadTls, SslMode},
-    url::{BadDatabaseUrl, DatabaseUrl},
+    tls::{InvalidTls, SslMode},
+    url::{DatabaseUrl, InvalidDatabaseUrl},
 };
 
 /// How long the service waits for its database.
@@ -55,7 +55,7 @@ pub(super) struct Server {
 
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum ConnectionPurpose {
     /// Statements of the service, each of which PostgreSQL ends after [`Timeouts::statement`].
     Work,
     /// Migrations, which take as long as the tables are large.
@@ -105,7 +105,7 @@ impl Server {
     /// In one line: the server, and what went wrong there.
     pub(super) async fn connect(
         &self,
-        purpose: Purpose,
+        purpose: ConnectionPurpose,
     ) -> Result<AsyncPgConnection, ConnectionError> {
         let hosts = self.config.get_hosts().len().max(self.config.get_hostaddrs().len()).max(1);
         let bound = self.timeouts.connect * u32::try_from(hosts).unwrap_or(1);
@@ -115,7 +115,7 @@ impl Server {
             .map_err(|error| ConnectionError::BadConnection(format!("{}: {error}", self.name())))
     }
 
-    async fn open(&self, purpose: Purpose) -> Result<AsyncPgConnection, String> {
+    async fn open(&self, purpose: ConnectionPurpose) -> Result<AsyncPgConnection, String> {
         // Files are read anew each time: a renewed certificate needs no restart.
         let tls = self.tls.connector().map_err(|error| chain(&error))?;
         let mut modes = self.tls.attempts().iter();
@@ -132,7 +132,7 @@ impl Server {
         let mut opened = AsyncPgConnection::try_from_client_and_connection(client, connection)
             .await
             .map_err(|error| chain(&error))?;
-        if purpose == Purpose::Work {
+        if purpose == ConnectionPurpose::Work {
             let limit = format!("SET statement_timeout = {}", self.timeouts.statement.as_millis());
             opened.batch_execute(&limit).await.map_err(|error| chain(&error))?;
         }

@@ -7,23 +7,23 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
 };
 
-use super::tls::BadTls;
+use super::tls::InvalidTls;
 
 /// The most bytes of a file that are read.
 const MAX_PEM_BYTES: u64 = 1 << 20;
 
 /// What the machine trusts, or `SSL_CERT_FILE`; read once.
-pub(super) fn system_roots() -> Result<RootCertStore, BadTls> {
+pub(super) fn system_roots() -> Result<RootCertStore, InvalidTls> {
     static ROOTS: OnceLock<RootCertStore> = OnceLock::new();
     let roots = ROOTS.get_or_init(|| {
         let mut store = RootCertStore::empty();
         store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         store
     });
-    if roots.is_empty() { Err(BadTls::NoSystemRoots) } else { Ok(roots.clone()) }
+    if roots.is_empty() { Err(InvalidTls::NoSystemRoots) } else { Ok(roots.clone()) }
 }
 
-pub(super) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, BadTls> {
+pub(super) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, InvalidTls> {
     let text = read(file)?;
     let found = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
     let found = found.map_err(|error| unreadable(file, &error))?;
@@ -31,22 +31,22 @@ pub(super) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, 
 }
 
 /// A key that only we read, or our group where root owns the file: what libpq asks for.
-pub(super) fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, BadTls> {
+pub(super) fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, InvalidTls> {
     let there = fs::metadata(file).map_err(|error| unreadable(file, &error))?;
     let others = if there.uid() == 0 { 0o037 } else { 0o077 };
     if there.mode() & others != 0 {
-        return Err(BadTls::Open(file.display().to_string()));
+        return Err(InvalidTls::Open(file.display().to_string()));
     }
     PrivateKeyDer::from_pem_slice(&read(file)?).map_err(|error| unreadable(file, &error))
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, BadTls> {
+fn read(file: &Path) -> Result<Vec<u8>, InvalidTls> {
     let mut text = vec![];
     let opened = fs::File::open(file).map_err(|error| unreadable(file, &error))?;
     opened.take(MAX_PEM_BYTES).read_to_end(&mut text).map_err(|error| unreadable(file, &error))?;
     Ok(text)
 }
 
-pub(super) fn unreadable(file: &Path, error: &dyn std::fmt::Display) -> BadTls {
-    BadTls::File(file.display().to_string(), error.to_string())
+pub(super) fn unreadable(file: &Path, error: &dyn std::fmt::Display) -> InvalidTls {
+    InvalidTls::File(file.display().to_string(), error.to_string())
 }

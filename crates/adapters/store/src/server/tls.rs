@@ -49,7 +49,7 @@ const ALPN: &[u8] = b"postgresql";
 
 /// Why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
-pub enum BadTls {
+pub enum InvalidTls {
     #[error("sslmode must be disable, allow, prefer, require, verify-ca or verify-full")]
     Mode,
     #[error("ssl must be true")]
@@ -83,21 +83,21 @@ pub(super) struct TlsParameters {
 
 impl TlsParameters {
     /// Whether the parameter was one of these.
-    pub(super) fn take(&mut self, name: &str, value: &str) -> Result<bool, BadTls> {
+    pub(super) fn take(&mut self, name: &str, value: &str) -> Result<bool, InvalidTls> {
         match name {
             "sslmode" => {
                 let known = MODES.iter().find(|(name, _)| *name == value);
-                self.mode = Some(known.ok_or(BadTls::Mode)?.1);
+                self.mode = Some(known.ok_or(InvalidTls::Mode)?.1);
             }
             // As JDBC has it, which libpq takes too.
             "ssl" if value == "true" => self.mode = Some(SslMode::Require),
-            "ssl" => return Err(BadTls::Flag),
+            "ssl" => return Err(InvalidTls::Flag),
             "sslrootcert" => self.roots = Some(value.to_owned()),
             "sslcert" => self.certificate = Some(value.to_owned()),
             "sslkey" => self.key = Some(value.to_owned()),
-            "sslpassword" => return Err(BadTls::Unsupported("sslpassword")),
-            "sslcrl" => return Err(BadTls::Unsupported("sslcrl")),
-            "sslcrldir" => return Err(BadTls::Unsupported("sslcrldir")),
+            "sslpassword" => return Err(InvalidTls::Unsupported("sslpassword")),
+            "sslcrl" => return Err(InvalidTls::Unsupported("sslcrl")),
+            "sslcrldir" => return Err(InvalidTls::Unsupported("sslcrldir")),
             _ => return Ok(false),
         }
         Ok(true)
@@ -129,7 +129,7 @@ pub(super) struct Tls {
 
 impl Tls {
     /// Checks the parameters, and that the files can be used.
-    pub(super) fn new(given: TlsParameters, config: &Config) -> Result<Self, BadTls> {
+    pub(super) fn new(given: TlsParameters, config: &Config) -> Result<Self, InvalidTls> {
         let roots = given.roots.filter(|roots| !roots.is_empty());
         let roots = roots.map(|roots| match roots.as_str() {
             "system" => Roots::System,
@@ -137,9 +137,9 @@ impl Tls {
         });
         let mode = match (given.mode, &roots) {
             (Some(mode), Some(Roots::System)) if mode != SslMode::VerifyFull => {
-                return Err(BadTls::WeakSystem);
+                return Err(InvalidTls::WeakSystem);
             }
-            (Some(SslMode::VerifyCa), None) => return Err(BadTls::NoRoots),
+            (Some(SslMode::VerifyCa), None) => return Err(InvalidTls::NoRoots),
             (Some(mode), _) => mode,
             // Who names roots wants the server verified.
             (None, Some(_)) => SslMode::VerifyFull,
@@ -148,7 +148,7 @@ impl Tls {
         let identity = match (given.certificate, given.key) {
             (Some(certificate), Some(key)) => Some((certificate.into(), key.into())),
             (None, None) => None,
-            (Some(_), None) | (None, Some(_)) => return Err(BadTls::HalfIdentity),
+            (Some(_), None) | (None, Some(_)) => return Err(InvalidTls::HalfIdentity),
         };
         // A Unix socket has no TLS, and libpq asks for none there.
         let sockets = config.get_hosts();
@@ -190,7 +190,7 @@ impl Tls {
     }
 
     /// Reads the files.
-    pub(super) fn connector(&self) -> Result<MakeRustlsConnect, BadTls> {
+    pub(super) fn connector(&self) -> Result<MakeRustlsConnect, InvalidTls> {
         let provider = Arc::new(ring::default_provider());
         let verifier = self.verifier(&provider)?;
         let builder = ClientConfig::builder_with_provider(provider)
@@ -207,7 +207,7 @@ impl Tls {
         Ok(MakeRustlsConnect::new(config))
     }
 
-    fn verifier(&self, provider: &Arc<CryptoProvider>) -> Result<Arc<Verifier>, BadTls> {
+    fn verifier(&self, provider: &Arc<CryptoProvider>) -> Result<Arc<Verifier>, InvalidTls> {
         let verification = self.verification();
         let unverified = self.mode == SslMode::Disable || verification == Verification::Nothing;
         let webpki = if unverified {
@@ -221,7 +221,7 @@ impl Tls {
         Ok(Arc::new(Verifier { webpki, host, provider: provider.clone() }))
     }
 
-    fn root_store(&self) -> Result<RootCertStore, BadTls> {
+    fn root_store(&self) -> Result<RootCertStore, InvalidTls> {
         let Some(Roots::File(file)) = &self.roots else { return system_roots() };
         let mut store = RootCertStore::empty();
         for root in certificates(file)? {

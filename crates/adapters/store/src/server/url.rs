@@ -8,7 +8,7 @@ use url::form_urlencoded;
 
 use super::{
     Server, Timeouts,
-    tls::{BadTls, Tls, TlsParameters},
+    tls::{InvalidTls, Tls, TlsParameters},
 };
 
 /// Where the database is.
@@ -28,11 +28,11 @@ pub struct PostgresUrl {
 
 /// Why a text is no address of a database; it does not repeat the text.
 #[derive(Debug, thiserror::Error)]
-pub enum BadDatabaseUrl {
+pub enum InvalidDatabaseUrl {
     #[error("must begin with sqlite:// or postgres://")]
     Scheme,
     #[error("{0}")]
-    Tls(#[from] BadTls),
+    Tls(#[from] InvalidTls),
     #[error("is not understood: {0}")]
     Postgres(String),
     #[error("must name a host")]
@@ -57,14 +57,14 @@ impl PostgresUrl {
 }
 
 impl FromStr for DatabaseUrl {
-    type Err = BadDatabaseUrl;
+    type Err = InvalidDatabaseUrl;
 
-    fn from_str(url: &str) -> Result<Self, BadDatabaseUrl> {
+    fn from_str(url: &str) -> Result<Self, InvalidDatabaseUrl> {
         if let Some(path) = url.strip_prefix("sqlite://") {
             return Ok(Self::Sqlite(path.to_owned()));
         }
         if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
-            return Err(BadDatabaseUrl::Scheme);
+            return Err(InvalidDatabaseUrl::Scheme);
         }
         let (server, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut ours, mut rest) = (TlsParameters::default(), vec![]);
@@ -78,9 +78,9 @@ impl FromStr for DatabaseUrl {
         }
         let rest = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
         let config = format!("{server}{rest}").parse::<Config>();
-        let config = config.map_err(|error| BadDatabaseUrl::Postgres(super::chain(&error)))?;
+        let config = config.map_err(|error| InvalidDatabaseUrl::Postgres(super::chain(&error)))?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            return Err(BadDatabaseUrl::NoHost);
+            return Err(InvalidDatabaseUrl::NoHost);
         }
         let tls = Tls::new(ours, &config)?;
         Ok(Self::Postgres(Box::new(PostgresUrl { config, tls })))

@@ -10,7 +10,7 @@ use diesel::{
 use domain::{
     api_key::KeyHash,
     id::{ApiKeyId, ContactId, PlatformId, SessionId, TeamId},
-    request::{Contact, ListQuery, Page},
+    request::{Contact, ListQuery, PageRequest},
     session::{Change, Outcome, State},
     webhook::DeliveryDecision,
 };
@@ -130,7 +130,7 @@ impl Home {
     }
 
     pub(crate) async fn found(&self, store: &Store) -> Vec<SessionId> {
-        let query = ListQuery { status: None, page: Page { limit: 10, offset: 0 } };
+        let query = ListQuery { status: None, page: PageRequest { limit: 10, offset: 0 } };
         let found = store.team_sessions(self.team, query, Some(REFERENCE)).await.unwrap();
         assert_eq!(store.team_sessions(self.team, query, Some("application-")).await.unwrap(), []);
         found.into_iter().map(|(_, summary)| summary.id).collect()

@@ -20,7 +20,7 @@ use ports::{
 };
 use store::{Encryption, Store, Table};
 use system::clock::SystemClock;
-use system::encryption::Seal;
+use system::encryption::XChaChaCipher;
 use testkit::sample::noon;
 
 use self::home::{CANARY, Home, Place, REFERENCE, claim, data, sqlite};
@@ -66,7 +66,7 @@ async fn a_value_that_was_moved_is_refused() {
         ] {
             place.execute(&format!("UPDATE sessions SET state = {set}")).await;
             assert!(store.find_unscoped(first).await.is_err(), "{case}");
-            let poll = store.with_lane().poll(&one.hash, first).await;
+            let poll = store.with_pipelined_connection().poll(&one.hash, first).await;
             assert!(poll.is_err(), "{case}, polled");
             place
                 .execute(&format!("UPDATE sessions SET state = '{}' WHERE id = '{first}'", keep[0]))
@@ -127,7 +127,7 @@ async fn the_deployments_key_is_rotated_while_polls_run() {
     on_both(async |place: Place| {
         let old = place.open(&seal(7)).await;
         let home = Home::make(&old).await;
-        let laned = old.with_lane();
+        let laned = old.with_pipelined_connection();
         let (stop, id, hash) = (Arc::new(AtomicBool::new(false)), home.session, home.hash.clone());
         let stops = stop.clone();
         let polls = tokio::spawn(async move {
@@ -278,11 +278,11 @@ const KEY_EIGHT: &str = "8=CAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAg=";
 
 /// The cipher that also has key eight.
 fn seal_with(byte: u8) -> Arc<dyn Cipher> {
-    Arc::new(Seal::with(&[byte; 32], &KEY_EIGHT.parse().unwrap()))
+    Arc::new(XChaChaCipher::with(&[byte; 32], &KEY_EIGHT.parse().unwrap()))
 }
 
 fn seal(byte: u8) -> Arc<dyn Cipher> {
-    Arc::new(Seal::new(&[byte; 32]))
+    Arc::new(XChaChaCipher::new(&[byte; 32]))
 }
 
 async fn encrypt(store: &Store) -> usize {

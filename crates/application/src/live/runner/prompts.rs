@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::{
-    request::Attestation,
+    request::AttestationRequest,
     session::{Event, PendingPrompt},
     workflow::{Command, Definition, PromptKind, PublicPhase, SharedField, StepResult},
 };
@@ -77,7 +77,7 @@ impl WorkflowRunner {
             let language = state.language.as_deref();
             let attestation = state.session.as_ref().map(|session| session.terms.attestation);
             let witnessed = matches!(command, Command::Consent { .. })
-                && attestation == Some(Attestation::Wanted)
+                && attestation == Some(AttestationRequest::Wanted)
                 && definition.opens_all();
             let share = if let Command::Consent { fields } = command {
                 fields.iter().map(|field| labelled(field, definition, language)).collect()

@@ -71,7 +71,7 @@ async fn a_damaged_attestation_is_a_failure_of_the_store() {
 
 /// A session that ended with an attestation, or had one stored while it ended in another way.
 async fn attested(world: &World, disclosure: &[u8], ends_with_it: bool) -> (SessionId, ProofHash) {
-    let wanted = domain::request::Attestation::Wanted;
+    let wanted = domain::request::AttestationRequest::Wanted;
     let id = world.insert(|session| session.terms.attestation = wanted).await;
     world.run(id).await;
     let collected = Collected::default();

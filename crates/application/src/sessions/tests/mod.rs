@@ -10,7 +10,7 @@ use std::sync::Arc;
 use domain::{
     notification::Channel,
     rate::RateLimit,
-    request::{Attestation, Contact, ExpiresIn, NewSession, RequestedLocation},
+    request::{AttestationRequest, Contact, ExpiresIn, NewSession, RequestedLocation},
 };
 
 use super::SessionUseCases;
@@ -46,7 +46,7 @@ fn request(world: &World) -> NewSession {
         receiver: None,
         expires_in: ExpiresIn::hours(72).unwrap(),
         preferred_region: None,
-        attestation: Attestation::NotWanted,
+        attestation: AttestationRequest::NotWanted,
         attestation_challenge: None,
         channel: None,
         sender_name: None,

@@ -7,13 +7,11 @@ use domain::{
     error_code::ErrorCode,
     id::SessionId,
     notification::{Channel, MAX_NOTIFICATIONS},
-    request::{ListQuery, Page},
+    request::{ListQuery, PageRequest},
     session::{Event, Status},
 };
 use ports::{
-    driving::{
-        LookupService as _, NotifyError, RecordingStatus, SessionError, SessionService as _,
-    },
+    driving::{LookupService as _, NotifyError, RecordingView, SessionError, SessionService as _},
     recording::{RecordingOutcome, RecordingQueue as _},
 };
 use testkit::sample;
@@ -68,7 +66,7 @@ async fn terminating_twice_is_like_terminating_once() {
     let timeline = partners.timeline(&world.key, id).await.unwrap();
     let events: Vec<_> = timeline.iter().map(|entry| entry.event.as_str()).collect();
     assert_eq!(events, ["SessionCreated", "TerminatedByPartner"]);
-    let query = ListQuery { status: None, page: Page { limit: 10, offset: 0 } };
+    let query = ListQuery { status: None, page: PageRequest { limit: 10, offset: 0 } };
     let (listed, total) = partners.list(&world.key, query).await.unwrap();
     assert_eq!((listed[0].id, total), (id, 1));
 }
@@ -123,15 +121,15 @@ async fn a_recording_goes_from_pending_to_a_link() {
     world.run(id).await;
     world.apply(id, [Event::Failed { why: ErrorCode::UnexpectedPage, node: None }]).await;
     let status = async || partners.recording(&world.key, id).await.unwrap();
-    assert_eq!(status().await, RecordingStatus::Pending);
+    assert_eq!(status().await, RecordingView::Pending);
     world.clock.forward(TimeDelta::seconds(10));
     let claim = claim(&world).await;
-    assert_eq!(status().await, RecordingStatus::InProgress);
+    assert_eq!(status().await, RecordingView::InProgress);
     let failed = RecordingOutcome::Failed("broken".into());
     assert!(world.store.complete_recording(&claim, failed).await.unwrap());
-    assert_eq!(status().await, RecordingStatus::Failed("broken".into()));
+    assert_eq!(status().await, RecordingView::Failed("broken".into()));
     partners.erase(&world.key, id).await.unwrap();
-    assert_eq!(status().await, RecordingStatus::Failed("The recording was erased.".into()));
+    assert_eq!(status().await, RecordingView::Failed("The recording was erased.".into()));
 
     let id = world.session().await;
     world.run(id).await;
@@ -140,7 +138,7 @@ async fn a_recording_goes_from_pending_to_a_link() {
     let claim = self::claim(&world).await;
     assert!(world.store.complete_recording(&claim, RecordingOutcome::Kept).await.unwrap());
     let link = format!("https://vault.test/{id}?days=7");
-    assert_eq!(partners.recording(&world.key, id).await.unwrap(), RecordingStatus::Completed(link));
+    assert_eq!(partners.recording(&world.key, id).await.unwrap(), RecordingView::Completed(link));
 }
 
 #[tokio::test]

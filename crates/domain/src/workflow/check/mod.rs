@@ -1,4 +1,4 @@
-//! What a definition must hold before it may be published.
+//! Validates a definition before it is published.
 
 mod attested;
 mod reachability;
@@ -11,7 +11,7 @@ use super::{
     definition::{Case, Hint, SCHEMA},
 };
 
-/// One thing that is wrong with a definition, with the place where it stands.
+/// A validation error of a definition, with its place in the document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {wrong}")]
 pub struct ValidationError {
@@ -19,63 +19,63 @@ pub struct ValidationError {
     pub wrong: String,
 }
 
-/// All that is wrong with a definition; empty where it may be published.
+/// Returns all validation errors of a definition; without one, it may be published.
 #[must_use]
 pub fn check(definition: &Definition) -> Vec<ValidationError> {
-    let mut checker = Checker { definition, flaws: vec![] };
-    checker.head();
+    let mut checker = Checker { definition, errors: vec![] };
+    checker.header();
     checker.names();
     checker.urls();
-    checker.roads();
-    checker.attested();
-    checker.flaws
+    checker.paths();
+    checker.attestation();
+    checker.errors
 }
 
 struct Checker<'a> {
     definition: &'a Definition,
-    flaws: Vec<ValidationError>,
+    errors: Vec<ValidationError>,
 }
 
 impl<'a> Checker<'a> {
-    fn flaw(&mut self, place: impl Into<String>, wrong: impl Into<String>) {
-        self.flaws.push(ValidationError { place: place.into(), wrong: wrong.into() });
+    fn error(&mut self, place: impl Into<String>, wrong: impl Into<String>) {
+        self.errors.push(ValidationError { place: place.into(), wrong: wrong.into() });
     }
 
-    fn head(&mut self) {
+    fn header(&mut self) {
         let definition = self.definition;
         if definition.schema != SCHEMA {
-            self.flaw("schema", format!("must be `{SCHEMA}`"));
+            self.error("schema", format!("must be `{SCHEMA}`"));
         }
-        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
         let name = &definition.platform;
-        if !(1..=64).contains(&name.len()) || !name.bytes().all(plain) {
-            self.flaw("platform", "must be 1 to 64 lower-case letters, digits and hyphens");
+        if !(1..=64).contains(&name.len()) || !name.bytes().all(allowed) {
+            self.error("platform", "must be 1 to 64 lower-case letters, digits and hyphens");
         }
         let numbers: Vec<_> = definition.version.split('.').collect();
         if numbers.len() != 3 || numbers.iter().any(|number| number.parse::<u32>().is_err()) {
-            self.flaw("version", "must be three numbers, as 1.4.0");
+            self.error("version", "must be three numbers, as 1.4.0");
         }
         if !(10..=7200).contains(&definition.budgets.total_seconds) {
-            self.flaw("budgets.totalSeconds", "must be 10 to 7200");
+            self.error("budgets.totalSeconds", "must be 10 to 7200");
         }
         if !(1..=500).contains(&definition.budgets.steps) {
-            self.flaw("budgets.steps", "must be 1 to 500");
+            self.error("budgets.steps", "must be 1 to 500");
         }
         if definition.hosts.is_empty() {
-            self.flaw("hosts", "must name at least one host");
+            self.error("hosts", "must name at least one host");
         }
         if definition.nodes.len() > 200 {
-            self.flaw("nodes", "must be at most 200");
+            self.error("nodes", "must be at most 200");
         }
     }
 
     fn names(&mut self) {
         let definition = self.definition;
         if !definition.nodes.contains_key(&definition.start) {
-            self.flaw("start", format!("there is no node `{}`", definition.start));
+            self.error("start", format!("there is no node `{}`", definition.start));
         }
-        for (at, interrupt) in definition.interrupts.iter().enumerate() {
-            let place = format!("interrupts[{at}]");
+        for (index, interrupt) in definition.interrupts.iter().enumerate() {
+            let place = format!("interrupts[{index}]");
             self.signal(&place, &interrupt.when);
             self.exit(&place, &interrupt.then);
         }
@@ -90,36 +90,36 @@ impl<'a> Checker<'a> {
     fn node(&mut self, place: &str, node: &'a Node) {
         for target in targets(node) {
             if !self.definition.nodes.contains_key(target) {
-                self.flaw(place, format!("there is no node `{target}`"));
+                self.error(place, format!("there is no node `{target}`"));
             }
         }
         match node {
             Node::Branch { cases, settle_seconds, .. } => {
-                self.within(place, "settleSeconds", *settle_seconds, 1, 120);
+                self.range(place, "settleSeconds", *settle_seconds, 1, 120);
                 for Case { when, .. } in cases {
                     self.signal(place, when);
                 }
             }
             Node::AwaitUser { text_key, timeout_seconds, until, hints, .. } => {
-                self.within(place, "timeoutSeconds", *timeout_seconds, 5, 3600);
+                self.range(place, "timeoutSeconds", *timeout_seconds, 5, 3600);
                 self.text(place, text_key);
-                self.awaited(place, until, hints);
+                self.wait(place, until, hints);
             }
             Node::Collect { via, fields, retries, .. } => {
-                self.within(place, "retries", (*retries).into(), 0, 5);
-                self.collected(place, via, fields);
+                self.range(place, "retries", (*retries).into(), 0, 5);
+                self.collection(place, via, fields);
             }
             Node::Review { text_key, timeout_seconds, .. } => {
-                self.within(place, "timeoutSeconds", *timeout_seconds, 5, 3600);
+                self.range(place, "timeoutSeconds", *timeout_seconds, 5, 3600);
                 self.text(place, text_key);
             }
             Node::Goto { .. } | Node::Done | Node::Fail { .. } => (),
         }
     }
 
-    fn awaited(&mut self, place: &str, until: &[String], hints: &[Hint]) {
+    fn wait(&mut self, place: &str, until: &[String], hints: &[Hint]) {
         if until.is_empty() {
-            self.flaw(place, "until must name at least one signal");
+            self.error(place, "until must name at least one signal");
         }
         for signal in until {
             self.signal(place, signal);
@@ -127,35 +127,35 @@ impl<'a> Checker<'a> {
         for hint in hints {
             self.signal(place, &hint.when);
             self.text(place, &hint.text_key);
-            self.within(place, "count", hint.count.into(), 1, 20);
+            self.range(place, "count", hint.count.into(), 1, 20);
         }
     }
 
-    fn collected(&mut self, place: &str, via: &Source, fields: &BTreeMap<String, String>) {
+    fn collection(&mut self, place: &str, via: &Source, fields: &BTreeMap<String, String>) {
         if let Source::Fetch(request) = via
             && !self.definition.requests.contains_key(request)
         {
-            self.flaw(place, format!("there is no request `{request}`"));
+            self.error(place, format!("there is no request `{request}`"));
         }
         for (field, pointer) in fields {
             if !self.definition.output.contains_key(field) {
-                self.flaw(place, format!("`{field}` is not in the output"));
+                self.error(place, format!("`{field}` is not in the output"));
             }
             if !matches!(via, Source::Dom {}) && !pointer.starts_with('/') {
-                self.flaw(place, format!("`{pointer}` is no JSON pointer"));
+                self.error(place, format!("`{pointer}` is no JSON pointer"));
             }
         }
     }
 
-    fn within(&mut self, place: &str, what: &str, value: u32, least: u32, most: u32) {
-        if !(least..=most).contains(&value) {
-            self.flaw(place, format!("{what} must be {least} to {most}"));
+    fn range(&mut self, place: &str, member: &str, value: u32, min: u32, max: u32) {
+        if !(min..=max).contains(&value) {
+            self.error(place, format!("{member} must be {min} to {max}"));
         }
     }
 
     fn signal(&mut self, place: &str, name: &str) {
         if !self.definition.signals.contains_key(name) {
-            self.flaw(place, format!("there is no signal `{name}`"));
+            self.error(place, format!("there is no signal `{name}`"));
         }
     }
 
@@ -163,14 +163,14 @@ impl<'a> Checker<'a> {
         if let WorkflowExit::Next(node) = exit
             && !self.definition.nodes.contains_key(node)
         {
-            self.flaw(place, format!("there is no node `{node}`"));
+            self.error(place, format!("there is no node `{node}`"));
         }
     }
 
     fn text(&mut self, place: &str, key: &str) {
         let english = self.definition.texts.get("en");
         if english.is_none_or(|texts| !texts.contains_key(key)) {
-            self.flaw(place, format!("there is no English text `{key}`"));
+            self.error(place, format!("there is no English text `{key}`"));
         }
     }
 
@@ -184,19 +184,20 @@ impl<'a> Checker<'a> {
         let requests = requests.map(|(name, request)| (format!("requests.{name}"), &request.url));
         let login = std::iter::once(("loginUrl".to_owned(), &definition.login_url));
         for (place, url) in nodes.chain(requests).chain(login).collect::<Vec<_>>() {
-            if let Some(wrong) = outside(url, &definition.hosts) {
-                self.flaw(place, wrong);
+            if let Some(error) = url_error(url, &definition.hosts) {
+                self.error(place, error);
             }
         }
         for (name, request) in &definition.requests {
             let place = format!("requests.{name}");
-            self.within(&place, "maxBytes", request.max_bytes, 1, 1_048_576);
+            self.range(&place, "maxBytes", request.max_bytes, 1, 1_048_576);
         }
     }
 }
 
-/// Why a URL may not stand in the definition; `http` is for the sandbox under `localhost` alone.
-fn outside(url: &str, hosts: &[String]) -> Option<String> {
+/// Returns why a URL is not allowed in the definition. Only the sandbox under `localhost` may use
+/// `http`.
+fn url_error(url: &str, hosts: &[String]) -> Option<String> {
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let host = rest.split(['/', '?', '#', ':']).next().unwrap_or_default();
     if rest.contains('@') || !hosts.iter().any(|allowed| allowed == host) {

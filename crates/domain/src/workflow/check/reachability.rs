@@ -1,24 +1,24 @@
-//! What must hold along every road through a definition.
+//! Validates every path through the workflow of a definition.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Checker;
 use crate::workflow::{Node, WorkflowExit};
 
-/// Combinations of a node and what was collected on the way to it.
-const MOST_ROADS: usize = 20_000;
+/// The maximum number of combinations of a node and the data collected on the path to it.
+const MAX_PATH_STATES: usize = 20_000;
 
 impl Checker<'_> {
-    /// What must hold along every road: each node is reached, each leads to an end, the required
-    /// fields are there at `done`, and the applicant has seen all of them.
-    pub(super) fn roads(&mut self) {
+    /// Validates every path: each node is reachable, each leads to an end, and at `done` all
+    /// required fields are collected and the applicant has reviewed all data.
+    pub(super) fn paths(&mut self) {
         let definition = self.definition;
         let edges: BTreeMap<&str, BTreeSet<&str>> =
             definition.nodes.iter().map(|(name, node)| (name.as_str(), targets(node))).collect();
-        let mut reached = BTreeSet::from([definition.start.as_str()]);
+        let mut reachable = BTreeSet::from([definition.start.as_str()]);
         let starts = definition.interrupts.iter().filter_map(|interrupt| next_of(&interrupt.then));
-        reached.extend(starts);
-        close_over(&mut reached, |name| edges.get(name).cloned().unwrap_or_default());
+        reachable.extend(starts);
+        close_over(&mut reachable, |name| edges.get(name).cloned().unwrap_or_default());
         let mut ending: BTreeSet<&str> = definition
             .nodes
             .iter()
@@ -29,17 +29,17 @@ impl Checker<'_> {
             edges.iter().filter(|(_, to)| to.contains(name)).map(|(from, _)| *from).collect()
         });
         for name in definition.nodes.keys() {
-            if !reached.contains(name.as_str()) {
-                self.flaw(format!("nodes.{name}"), "is never reached");
+            if !reachable.contains(name.as_str()) {
+                self.error(format!("nodes.{name}"), "is never reached");
             } else if !ending.contains(name.as_str()) {
-                self.flaw(format!("nodes.{name}"), "never leads to an end");
+                self.error(format!("nodes.{name}"), "never leads to an end");
             }
         }
-        self.collected_and_reviewed();
+        self.collection_and_review();
     }
 
-    /// Follows every road from the start with what is collected and what is not yet reviewed.
-    fn collected_and_reviewed(&mut self) {
+    /// Follows every path from the start with the collected fields and whether they are reviewed.
+    fn collection_and_review(&mut self) {
         let definition = self.definition;
         let required: BTreeSet<&str> = definition
             .output
@@ -53,15 +53,15 @@ impl Checker<'_> {
             if !seen.insert((name, fields.clone(), reviewed)) {
                 continue;
             }
-            if seen.len() > MOST_ROADS {
-                self.flaw("nodes", "branch and collect in too many ways to be checked");
+            if seen.len() > MAX_PATH_STATES {
+                self.error("nodes", "branch and collect in too many ways to be checked");
                 return;
             }
             let Some(node) = definition.nodes.get(name) else { continue };
             match node {
-                Node::Collect { fields: taken, .. } => {
-                    let taken = taken.keys().map(String::as_str);
-                    fields.extend(taken.filter(|name| required.contains(name)));
+                Node::Collect { fields: collected, .. } => {
+                    let collected = collected.keys().map(String::as_str);
+                    fields.extend(collected.filter(|name| required.contains(name)));
                     reviewed = false;
                 }
                 Node::Review { .. } => reviewed = true,
@@ -86,9 +86,10 @@ impl Checker<'_> {
         }
     }
 
+    /// Adds an error unless it was already added for another path.
     fn once(&mut self, place: &str, wrong: &str) {
-        if !self.flaws.iter().any(|flaw| flaw.place == place && flaw.wrong == wrong) {
-            self.flaw(place, wrong);
+        if !self.errors.iter().any(|error| error.place == place && error.wrong == wrong) {
+            self.error(place, wrong);
         }
     }
 }
@@ -132,6 +133,7 @@ fn ends(node: &Node) -> bool {
     matches!(node, Node::Done | Node::Fail { .. })
 }
 
+/// Extends the set to its closure under `next`.
 fn close_over<'a>(set: &mut BTreeSet<&'a str>, next: impl Fn(&str) -> BTreeSet<&'a str>) {
     let mut open: Vec<&str> = set.iter().copied().collect();
     while let Some(name) = open.pop() {

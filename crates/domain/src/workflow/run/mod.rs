@@ -1,5 +1,5 @@
-//! The interpreter: where a run stands and what it has just learned, to what it wants next.
-//! Pure: time is handed in, commands are handed out.
+//! The interpreter of a workflow: from the state of a run and the result of its last command it
+//! decides the next command. It is pure: the caller passes time in and executes the commands.
 
 mod visit;
 
@@ -15,20 +15,20 @@ use crate::{
     session::{Collected, PendingPrompt},
 };
 
-/// What a run wants done in the browser.
+/// A command of a run, to be executed in the browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     Goto {
         url: String,
     },
-    /// Look at the page, at once or when it has changed, and in any case soon.
+    /// Observe the page: at once, or when it has changed, or after a short time.
     Watch,
     Fetch {
         url: String,
         expect_status: u16,
         max_bytes: u32,
     },
-    /// Read the body of the newest response whose path fits.
+    /// Read the body of the newest response whose path matches.
     ReadResponse {
         url: String,
     },
@@ -36,21 +36,21 @@ pub enum Command {
     ReadDom {
         selectors: Vec<String>,
     },
-    /// Ask the applicant to share this, and report the answer, or that time has passed.
+    /// Ask the applicant to share these fields, and report the answer, or that time has passed.
     Consent {
         fields: Vec<SharedField>,
     },
     End(End),
 }
 
-/// What the applicant is shown before sharing.
+/// A field that the applicant sees before sharing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedField {
     pub label_key: String,
     pub value: Value,
 }
 
-/// How a run ends.
+/// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     Done(Collected),
@@ -58,24 +58,24 @@ pub enum End {
     Failed(ErrorCode),
 }
 
-/// What came of the last command.
+/// The result of the last command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StepResult {
     Begin,
     Arrived,
     Unreachable,
     Seen(Observation),
-    /// A JSON document; for the DOM an object of selector and text.
+    /// A JSON document; for the DOM, an object that maps selectors to texts.
     Read(Value),
     Unreadable,
     Answered {
         share: bool,
     },
-    /// Nothing, but time went by.
+    /// Nothing happened, but time has passed.
     Waited,
 }
 
-/// The public side of where a run stands.
+/// The phase of a run that partners and applicants see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PublicPhase {
     Running,
@@ -83,7 +83,7 @@ pub enum PublicPhase {
     Collecting,
 }
 
-/// One answer of the interpreter.
+/// A step of the interpreter: the public phase and the next command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunStep {
     pub shown: PublicPhase,
@@ -94,74 +94,77 @@ pub struct RunStep {
 #[derive(Debug, Clone)]
 pub struct Run {
     definition: Arc<Definition>,
-    at: String,
-    entered: DateTime<Utc>,
-    ends_by: DateTime<Utc>,
-    steps_left: u16,
+    /// The name of the current node.
+    node: String,
+    entered_at: DateTime<Utc>,
+    /// The time at which the run ends at the latest.
+    deadline: DateTime<Utc>,
+    remaining_steps: u16,
     attempts: u8,
-    hints: Vec<Hinted>,
-    hint: Option<String>,
+    hints: Vec<HintState>,
+    /// The key of the hint's text that is shown in place of the node's own.
+    hint_text_key: Option<String>,
     collecting: bool,
     collected: Collected,
     path: Vec<String>,
 }
 
-/// How often a hint's signal has come up, and in which document it stands now.
+/// How often a hint's signal has appeared, and the document in which it holds now.
 #[derive(Debug, Clone, Copy, Default)]
-struct Hinted {
+struct HintState {
     count: u8,
-    stands: Option<u64>,
+    document: Option<u64>,
 }
 
 impl Run {
-    /// A run that begins at the definition's start.
+    /// Creates a run at the start of a definition.
     #[must_use]
     pub fn new(definition: Arc<Definition>, now: DateTime<Utc>) -> Self {
         let budgets = definition.budgets;
         Self {
-            at: definition.start.clone(),
+            node: definition.start.clone(),
             path: vec![definition.start.clone()],
-            entered: now,
-            ends_by: now + TimeDelta::seconds(budgets.total_seconds.into()),
-            steps_left: budgets.steps,
+            entered_at: now,
+            deadline: now + TimeDelta::seconds(budgets.total_seconds.into()),
+            remaining_steps: budgets.steps,
             attempts: 0,
             hints: vec![],
-            hint: None,
+            hint_text_key: None,
             collecting: false,
             collected: Collected::default(),
             definition,
         }
     }
 
-    /// The nodes entered so far, in order.
+    /// Returns the names of the nodes entered so far, in order.
     #[must_use]
     pub fn path(&self) -> &[String] {
         &self.path
     }
 
-    /// Takes in what came of the last command and says what comes next.
-    pub fn next(&mut self, news: StepResult, now: DateTime<Utc>) -> RunStep {
-        let mut news = Some(news);
-        // Each round enters a node, and the budget of steps ends them.
+    /// Processes the result of the last command and returns the next step.
+    pub fn next(&mut self, result: StepResult, now: DateTime<Utc>) -> RunStep {
+        let mut result = Some(result);
+        // Each iteration enters a node, so that the budget of steps bounds the loop.
         loop {
-            if now >= self.ends_by {
+            if now >= self.deadline {
                 return self.end(End::Failed(ErrorCode::UserInputTimeout));
             }
             let definition = self.definition.clone();
-            let Some(node) = definition.nodes.get(&self.at) else {
+            let Some(node) = definition.nodes.get(&self.node) else {
                 return self.end(End::Failed(ErrorCode::WorkflowInvalid));
             };
-            let exit = match self.visit(node, news.take(), now) {
-                Visit::Stay(turn) => return turn,
+            let exit = match self.visit(node, result.take(), now) {
+                Visit::Stay(step) => return step,
                 Visit::Leave(exit) => exit,
             };
             match exit {
                 WorkflowExit::Fail(code) => return self.end(End::Failed(code)),
                 WorkflowExit::Next(next) => {
-                    let Some(left) = self.steps_left.checked_sub(1) else {
+                    let Some(remaining) = self.remaining_steps.checked_sub(1) else {
                         return self.end(End::Failed(ErrorCode::UnexpectedPage));
                     };
-                    self.steps_left = left;
+                    self.remaining_steps = remaining;
                     self.enter(next, now);
                 }
             }
@@ -170,10 +173,10 @@ impl Run {
 
     fn enter(&mut self, next: String, now: DateTime<Utc>) {
         self.path.push(next.clone());
-        self.at = next;
-        self.entered = now;
+        self.node = next;
+        self.entered_at = now;
         self.attempts = 0;
         self.hints.clear();
-        self.hint = None;
+        self.hint_text_key = None;
     }
 }

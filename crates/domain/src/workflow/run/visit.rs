@@ -1,18 +1,18 @@
-//! What each kind of node makes of the news, and when it is left.
+//! How each kind of node handles the result of a command, and when the run leaves it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
-use super::{Command, End, Hinted, PublicPhase, Run, RunStep, SharedField, StepResult};
+use super::{Command, End, HintState, PublicPhase, Run, RunStep, SharedField, StepResult};
 use crate::{
     error_code::ErrorCode,
     session::PendingPrompt,
     workflow::{Hint, Node, Observation, PromptKind, Source, WorkflowExit, collect::take},
 };
 
-/// What became of a node.
+/// The result of a visit of a node.
 pub(super) enum Visit {
     Stay(RunStep),
     Leave(WorkflowExit),
@@ -25,25 +25,27 @@ impl Visit {
 }
 
 impl Run {
-    /// `news` is `None` when the node has just been entered.
+    /// Visits a node. `result` is `None` if the run has just entered it.
     pub(super) fn visit(
         &mut self,
         node: &Node,
-        news: Option<StepResult>,
+        result: Option<StepResult>,
         now: DateTime<Utc>,
     ) -> Visit {
         match node {
-            Node::Goto { url, next, on_fail } => match news {
+            Node::Goto { url, next, on_fail } => match result {
                 Some(StepResult::Arrived) => Visit::to(next),
                 Some(StepResult::Unreachable) => Visit::Leave(on_fail.clone()),
                 Some(_) | None => self.stay(Command::Goto { url: url.clone() }),
             },
             Node::Branch { cases, settle_seconds, default } => {
-                let Some(StepResult::Seen(seen)) = news else { return self.stay(Command::Watch) };
-                if let Some(exit) = self.interrupted(&seen) {
+                let Some(StepResult::Seen(page)) = result else {
+                    return self.stay(Command::Watch);
+                };
+                if let Some(exit) = self.interrupt(&page) {
                     return Visit::Leave(exit);
                 }
-                let case = cases.iter().find(|case| seen.settled && self.holds(&case.when, &seen));
+                let case = cases.iter().find(|case| page.settled && self.holds(&case.when, &page));
                 match case {
                     Some(case) => Visit::to(&case.next),
                     None if now >= self.after(*settle_seconds) => Visit::Leave(default.clone()),
@@ -51,8 +53,8 @@ impl Run {
                 }
             }
             Node::AwaitUser { kind, text_key, timeout_seconds, until, hints, next, on_timeout } => {
-                if let Some(StepResult::Seen(seen)) = &news
-                    && let Some(exit) = self.answered(until, hints, next, seen)
+                if let Some(StepResult::Seen(page)) = &result
+                    && let Some(exit) = self.wait_exit(until, hints, next, page)
                 {
                     return Visit::Leave(exit);
                 }
@@ -60,12 +62,12 @@ impl Run {
                 if now >= deadline {
                     return Visit::Leave(on_timeout.clone());
                 }
-                let text_key = self.hint.clone().unwrap_or_else(|| text_key.clone());
+                let text_key = self.hint_text_key.clone().unwrap_or_else(|| text_key.clone());
                 self.ask(*kind, text_key, deadline, Command::Watch)
             }
             Node::Collect { via, fields, retries, on_missing, next } => {
                 self.collecting = true;
-                let missing = match news {
+                let missing = match result {
                     Some(StepResult::Read(value)) => self.take_fields(fields, &value, via),
                     Some(StepResult::Unreadable) => fields.keys().cloned().collect(),
                     Some(_) | None => return self.read(via, fields),
@@ -78,19 +80,12 @@ impl Run {
             }
             Node::Review { text_key, timeout_seconds, next } => {
                 self.collecting = true;
-                let deadline = self.after(*timeout_seconds);
-                match news {
+                match result {
                     Some(StepResult::Answered { share: true }) => Visit::to(next),
                     Some(StepResult::Answered { share: false }) => {
                         Visit::Stay(self.end(End::Declined))
                     }
-                    Some(_) | None if now >= deadline => {
-                        Visit::Leave(WorkflowExit::Fail(ErrorCode::UserInputTimeout))
-                    }
-                    Some(_) | None => {
-                        let command = Command::Consent { fields: self.shared() };
-                        self.ask(PromptKind::Consent, text_key.clone(), deadline, command)
-                    }
+                    Some(_) | None => self.review(text_key, self.after(*timeout_seconds), now),
                 }
             }
             Node::Done => Visit::Stay(self.end(End::Done(self.collected.clone()))),
@@ -98,21 +93,30 @@ impl Run {
         }
     }
 
-    /// Whether what is seen ends the wait for the applicant, and how.
-    fn answered(
+    /// Asks the applicant for consent until the deadline.
+    fn review(&self, text_key: &str, deadline: DateTime<Utc>, now: DateTime<Utc>) -> Visit {
+        if now >= deadline {
+            return Visit::Leave(WorkflowExit::Fail(ErrorCode::UserInputTimeout));
+        }
+        let command = Command::Consent { fields: self.shared_fields() };
+        self.ask(PromptKind::Consent, text_key.to_owned(), deadline, command)
+    }
+
+    /// Returns the exit if the page ends the wait for the applicant.
+    fn wait_exit(
         &mut self,
         until: &[String],
         hints: &[Hint],
         next: &str,
-        seen: &Observation,
+        page: &Observation,
     ) -> Option<WorkflowExit> {
-        if let Some(exit) = self.interrupted(seen) {
+        if let Some(exit) = self.interrupt(page) {
             return Some(exit);
         }
-        if seen.settled && until.iter().any(|signal| self.holds(signal, seen)) {
+        if page.settled && until.iter().any(|signal| self.holds(signal, page)) {
             return Some(WorkflowExit::Next(next.to_owned()));
         }
-        self.hinted(hints, seen)
+        self.update_hints(hints, page)
     }
 
     fn settle(&mut self, missing: Vec<String>, on_missing: &WorkflowExit, next: &str) -> Visit {
@@ -140,7 +144,7 @@ impl Run {
         self.stay(command)
     }
 
-    /// Takes what is there; answers the names of what is not.
+    /// Collects the fields that are present and returns the names of those that are missing.
     fn take_fields(
         &mut self,
         fields: &BTreeMap<String, String>,
@@ -162,7 +166,7 @@ impl Run {
         missing
     }
 
-    fn shared(&self) -> Vec<SharedField> {
+    fn shared_fields(&self) -> Vec<SharedField> {
         let field = |(name, value): (&String, &Value)| {
             let label_key = self.definition.output.get(name)?.label_key.clone();
             Some(SharedField { label_key, value: value.clone() })
@@ -170,44 +174,46 @@ impl Run {
         self.collected.data.iter().filter_map(field).collect()
     }
 
-    fn holds(&self, signal: &str, seen: &Observation) -> bool {
-        self.definition.signals.get(signal).is_some_and(|condition| condition.holds(seen))
+    fn holds(&self, signal: &str, page: &Observation) -> bool {
+        self.definition.signals.get(signal).is_some_and(|condition| condition.holds(page))
     }
 
-    fn interrupted(&self, seen: &Observation) -> Option<WorkflowExit> {
+    /// Returns the exit of the first interrupt whose signal holds on a settled page.
+    fn interrupt(&self, page: &Observation) -> Option<WorkflowExit> {
         let mut interrupts = self.definition.interrupts.iter();
-        interrupts.find(|i| seen.settled && self.holds(&i.when, seen)).map(|i| i.then.clone())
+        interrupts.find(|i| page.settled && self.holds(&i.when, page)).map(|i| i.then.clone())
     }
 
-    /// Counts each time a hint's signal newly appears: in this document, or in another one.
-    fn hinted(&mut self, hints: &[Hint], seen: &Observation) -> Option<WorkflowExit> {
-        self.hints.resize(hints.len(), Hinted::default());
-        let standing: BTreeSet<usize> = hints
+    /// Counts how often each hint's signal newly appears, in the same document or in another one,
+    /// and returns the exit of a hint that has appeared too often.
+    fn update_hints(&mut self, hints: &[Hint], page: &Observation) -> Option<WorkflowExit> {
+        self.hints.resize(hints.len(), HintState::default());
+        let holding: BTreeSet<usize> = hints
             .iter()
             .enumerate()
-            .filter(|(_, hint)| self.holds(&hint.when, seen))
-            .map(|(at, _)| at)
+            .filter(|(_, hint)| self.holds(&hint.when, page))
+            .map(|(index, _)| index)
             .collect();
-        for (at, (hint, hinted)) in hints.iter().zip(&mut self.hints).enumerate() {
-            let stands = standing.contains(&at).then_some(seen.document);
-            if stands.is_some() && stands != hinted.stands {
-                hinted.count = hinted.count.saturating_add(1);
-                self.hint = Some(hint.text_key.clone());
-                if hinted.count >= hint.count {
+        for (index, (hint, state)) in hints.iter().zip(&mut self.hints).enumerate() {
+            let document = holding.contains(&index).then_some(page.document);
+            if document.is_some() && document != state.document {
+                state.count = state.count.saturating_add(1);
+                self.hint_text_key = Some(hint.text_key.clone());
+                if state.count >= hint.count {
                     return Some(hint.then.clone());
                 }
             }
-            // Between two pages nothing stands; only a settled page takes a hint back.
-            if stands.is_some() || seen.settled {
-                hinted.stands = stands;
+            // No signal holds while another page loads; only a settled page clears a hint.
+            if document.is_some() || page.settled {
+                state.document = document;
             }
         }
         None
     }
 
-    /// So many seconds after the node was entered.
+    /// Returns the time a number of seconds after the node was entered.
     fn after(&self, seconds: u32) -> DateTime<Utc> {
-        self.entered + TimeDelta::seconds(seconds.into())
+        self.entered_at + TimeDelta::seconds(seconds.into())
     }
 
     fn stay(&self, command: Command) -> Visit {
@@ -222,8 +228,8 @@ impl Run {
         deadline: DateTime<Utc>,
         command: Command,
     ) -> Visit {
-        let ask = PendingPrompt { kind, text_key, deadline: deadline.min(self.ends_by) };
-        Visit::Stay(RunStep { shown: PublicPhase::Awaiting(ask), command })
+        let prompt = PendingPrompt { kind, text_key, deadline: deadline.min(self.deadline) };
+        Visit::Stay(RunStep { shown: PublicPhase::Awaiting(prompt), command })
     }
 
     pub(super) fn end(&self, end: End) -> RunStep {

@@ -13,7 +13,7 @@ use domain::{
 };
 
 use super::{
-    super::{PortableAttestation, RecordingStatus},
+    super::{PortableAttestation, RecordingView},
     PortalError, SignedInUser,
 };
 use crate::session_store::{SessionSummary, TimelineEntry};
@@ -71,7 +71,7 @@ pub struct SessionDetails {
     /// Oldest first.
     pub timeline: Vec<TimelineEntry>,
     /// None where none was to be made.
-    pub recording: Option<RecordingStatus>,
+    pub recording: Option<RecordingView>,
 }
 
 /// What a team may have; `None` is no limit.

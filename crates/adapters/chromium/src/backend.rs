@@ -1,0 +1,62 @@
+//! The backend of a session's browser: a local process, or a context in a browser of a fleet.
+
+use std::sync::Arc;
+
+use crate::{
+    client::DevToolsClient, fleet::FleetContext, fleet_proxy::ProxyCredential,
+    forwarder::Forwarder, launch::Chromium, route::EgressRoute,
+};
+
+/// A local process, or a context in a browser of a fleet.
+pub(crate) enum Backend {
+    Process(Box<Chromium>),
+    Context(FleetContext),
+}
+
+impl Backend {
+    pub(crate) fn client(&self) -> &DevToolsClient {
+        match self {
+            Self::Process(chromium) => &chromium.client,
+            Self::Context(context) => &context.client,
+        }
+    }
+
+    /// Returns the process group of all its processes, if they run on this machine.
+    pub(crate) fn pid(&self) -> Option<i32> {
+        match self {
+            Self::Process(chromium) => chromium.pid(),
+            Self::Context(_) => None,
+        }
+    }
+
+    /// Returns the browser context's id; `None` if the session has a whole browser.
+    pub(crate) fn context(&self) -> Option<&str> {
+        match self {
+            Self::Process(_) => None,
+            Self::Context(context) => Some(&context.context_id),
+        }
+    }
+
+    pub(crate) async fn end(&self) {
+        match self {
+            Self::Process(chromium) => chromium.end().await,
+            Self::Context(context) => context.end().await,
+        }
+    }
+}
+
+/// A browser's egress: its own proxy, or its credential for the shared one. Dropping this closes it.
+pub(crate) enum EgressGuard {
+    Dedicated(Forwarder),
+    Shared(ProxyCredential),
+}
+
+impl EgressGuard {
+    /// Routes new connections this way from now on.
+    pub(crate) fn set_route(&self, route: Arc<EgressRoute>) {
+        match self {
+            Self::Dedicated(forwarder) => forwarder.set_route(route),
+            Self::Shared(credential) => credential.set_route(route),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Parses Chromium's events and dispatches them.
+
+use std::sync::Arc;
+
+use ports::browser::{RefusedAction, Viewport};
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use super::pages::Pages;
+use crate::client::DevToolsEvent;
+
+/// Handles Chromium's events one by one. Must never wait for a reply, which arrives on the same
+/// connection.
+pub(super) async fn handle_events(pages: Arc<Pages>, mut events: mpsc::Receiver<DevToolsEvent>) {
+    while let Some(event) = events.recv().await {
+        if event.method == "Target.attachedToTarget" {
+            if let Some(attached) = event.read() {
+                pages.target_attached(attached);
+            }
+            continue;
+        }
+        if event.method == "Target.detachedFromTarget" {
+            if let Some(TargetDetached { session_id }) = event.read() {
+                pages.target_detached(&session_id);
+            }
+            continue;
+        }
+        if event.method == "Browser.downloadWillBegin" {
+            pages.action_refused(RefusedAction::Download);
+            continue;
+        }
+        if let Some(session) = event.session.as_deref() {
+            handle_page_event(&pages, session, &event);
+        }
+    }
+}
+
+fn handle_page_event(pages: &Arc<Pages>, session: &str, event: &DevToolsEvent) {
+    match event.method.as_str() {
+        "Page.screencastFrame" => {
+            if let Some(frame) = event.read::<ScreencastFrame<'_>>() {
+                pages.frame_received(session, &frame);
+            }
+        }
+        "Fetch.requestPaused" => {
+            if let Some(paused) = event.read::<RequestPaused>() {
+                pages.request_paused(session, &paused);
+            }
+        }
+        "Network.responseReceived" => {
+            if let Some(response) = event.read::<ResponseReceived>() {
+                pages.response_received(session, response);
+            }
+        }
+        "Network.loadingFinished" => {
+            if let Some(LoadingFinished { request_id }) = event.read() {
+                pages.loading_finished(session, &request_id);
+            }
+        }
+        "Page.frameStartedLoading" | "Page.frameStoppedLoading" => {
+            if let Some(FrameLoading { frame_id }) = event.read() {
+                pages.loading_changed(
+                    session,
+                    &frame_id,
+                    event.method == "Page.frameStartedLoading",
+                );
+            }
+        }
+        "Page.frameNavigated" => {
+            if let Some(FrameNavigated { frame }) = event.read() {
+                pages.tracker().document_loaded(session, &frame.id);
+                pages.frame_navigated(session, &frame.id, frame.url);
+            }
+        }
+        "Page.navigatedWithinDocument" => {
+            if let Some(NavigatedWithinDocument { frame_id, url }) = event.read() {
+                pages.frame_navigated(session, &frame_id, url);
+            }
+        }
+        "Inspector.targetCrashed" => {
+            tracing::warn!("a page crashed; its browser is ended");
+            pages.client.close();
+        }
+        "Page.javascriptDialogOpening" => {
+            if let Some(opening) = event.read() {
+                pages.dialog_opened(session, &opening);
+            }
+        }
+        "Page.javascriptDialogClosed" => pages.dialog_closed(session),
+        "Page.fileChooserOpened" => pages.action_refused(RefusedAction::Upload),
+        "Runtime.bindingCalled" => {
+            if let Some(BindingCalled { payload }) = event.read() {
+                pages.fields_reported(session, &payload);
+            }
+        }
+        _ => (),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TargetAttached {
+    pub(super) session_id: String,
+    pub(super) target_info: TargetInfo,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TargetInfo {
+    pub(super) target_id: String,
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) browser_context_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TargetDetached {
+    session_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ScreencastFrame<'a> {
+    pub(super) data: &'a str,
+    pub(super) session_id: u64,
+    #[serde(default)]
+    pub(super) metadata: FrameMetadata,
+}
+
+/// The size of the page in CSS pixels when a frame was captured.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FrameMetadata {
+    device_width: f64,
+    device_height: f64,
+}
+
+impl FrameMetadata {
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the number is within 1..=4096"
+    )]
+    pub(super) fn viewport(&self) -> Option<Viewport> {
+        let side = |side: f64| (1.0..=4096.0).contains(&side).then_some(side.round() as u16);
+        let (width, height) = (side(self.device_width)?, side(self.device_height)?);
+        Some(Viewport { width, height })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RequestPaused {
+    pub(super) request_id: String,
+    pub(super) frame_id: String,
+    pub(super) request: RequestInfo,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RequestInfo {
+    pub(super) url: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ResponseReceived {
+    pub(super) request_id: String,
+    pub(super) frame_id: Option<String>,
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) response: ResponseInfo,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ResponseInfo {
+    pub(super) url: String,
+    pub(super) status: u16,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LoadingFinished {
+    request_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameLoading {
+    frame_id: String,
+}
+
+#[derive(Deserialize)]
+struct BindingCalled {
+    payload: String,
+}
+
+#[derive(Deserialize)]
+struct FrameNavigated {
+    frame: FrameInfo,
+}
+
+#[derive(Deserialize)]
+struct FrameInfo {
+    id: String,
+    url: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct NavigatedWithinDocument {
+    frame_id: String,
+    url: String,
+}

@@ -1,0 +1,277 @@
+//! The browser of one session: drives and observes its pages, and passes on frames and input.
+
+mod credentials;
+mod events;
+mod input_queue;
+mod page_state;
+mod pages;
+mod scripts;
+mod setup;
+mod unassigned;
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use domain::{egress_proxy::parse_country_response, workflow::Observation};
+use ports::browser::{Browser, BrowserCredentials, BrowserError, Fetched, Frame, Input, PageState};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use self::{
+    input_queue::InputQueue,
+    pages::Pages,
+    scripts::{FETCH, FILL_FIELD, OBSERVE, READ_TEXTS},
+};
+pub(crate) use self::{page_state::OpenDialog, unassigned::UnassignedBrowser};
+use crate::{
+    backend::{Backend, EgressGuard},
+    client::DevToolsError,
+};
+
+/// The isolated world of our scripts, separate from the page's own.
+const WORLD_NAME: &str = "avouch";
+/// The time after which `changed` returns without a change.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// The time that `response` waits for a watched response.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time that is waited for a page to load.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes read of the response to a country check.
+const MAX_COUNTRY_BYTES: u32 = 8192;
+
+/// A session's browser.
+pub(crate) struct RemoteBrowser {
+    backend: Backend,
+    pages: Arc<Pages>,
+    input_queue: InputQueue,
+    /// FieldMatch for the lifetime of the browser: its only egress.
+    _egress: EgressGuard,
+}
+
+impl RemoteBrowser {
+    /// Returns the country of the egress address, from the service at `url`; `None` if it does not
+    /// respond.
+    pub(crate) async fn egress_country(&self, url: &str) -> Option<String> {
+        let (session, target) = self.pages.active()?;
+        let client = &self.pages.client;
+        let load = json!({
+            "frameId": target, "url": url,
+            "options": { "disableCache": true, "includeCredentials": false },
+        });
+        let loaded = client.call(Some(&session), "Network.loadNetworkResource", load).await.ok()?;
+        let resource = loaded.get("resource")?;
+        let handle = resource.get("stream")?.as_str()?;
+        let range = json!({ "handle": handle, "size": MAX_COUNTRY_BYTES });
+        let read = client.call(Some(&session), "IO.read", range).await;
+        client.send_no_reply(Some(&session), "IO.close", json!({ "handle": handle }));
+        let read = read.ok()?;
+        let text = read.get("data")?.as_str()?;
+        let plain = read.get("base64Encoded").and_then(Value::as_bool) != Some(true);
+        let text = if plain { text.as_bytes().to_vec() } else { STANDARD.decode(text).ok()? };
+        let succeeded = resource.get("httpStatusCode").and_then(Value::as_u64) == Some(200);
+        parse_country_response(str::from_utf8(&text).ok()?).filter(|_| succeeded)
+    }
+
+    /// Returns the process group of the browser, if it runs on this machine.
+    pub(crate) fn pid(&self) -> Option<i32> {
+        self.backend.pid()
+    }
+
+    pub(crate) async fn end(&self) {
+        self.backend.end().await;
+    }
+}
+
+impl Pages {
+    /// Runs a function in our isolated world of the active page, and returns its result.
+    async fn run(&self, function: &str, arguments: Vec<Value>) -> Result<Value, BrowserError> {
+        let (session, target) = self.active().ok_or(BrowserError::Gone)?;
+        let client = &self.client;
+        let world = json!({ "frameId": target, "worldName": WORLD_NAME });
+        let created = client.call(Some(&session), "Page.createIsolatedWorld", world).await;
+        let world = created.map_err(browser_error)?;
+        let arguments: Vec<_> =
+            arguments.into_iter().map(|value| json!({ "value": value })).collect();
+        let call = json!({
+            "functionDeclaration": function,
+            "executionContextId": world.get("executionContextId"),
+            "arguments": arguments,
+            "awaitPromise": true,
+            "returnByValue": true,
+        });
+        let mut reply = client
+            .call(Some(&session), "Runtime.callFunctionOn", call)
+            .await
+            .map_err(browser_error)?;
+        if reply.get("exceptionDetails").is_some() {
+            return Err(BrowserError::Refused("a script failed in the page".into()));
+        }
+        Ok(reply.pointer_mut("/result/value").map(Value::take).unwrap_or_default())
+    }
+}
+
+fn browser_error(error: DevToolsError) -> BrowserError {
+    match error {
+        DevToolsError::Closed => BrowserError::Gone,
+        DevToolsError::TimedOut(_) => BrowserError::TimedOut,
+        DevToolsError::Refused(why) => BrowserError::Refused(why),
+    }
+}
+
+#[async_trait]
+impl Browser for RemoteBrowser {
+    async fn navigate(&self, url: &str) -> Result<(), BrowserError> {
+        let (session, _) = self.pages.active().ok_or(BrowserError::Gone)?;
+        let client = &self.pages.client;
+        let reply = client.call(Some(&session), "Page.navigate", json!({ "url": url })).await;
+        if reply.map_err(browser_error)?.get("errorText").is_some() {
+            return Err(BrowserError::Refused("the page cannot be reached".into()));
+        }
+        let loaded = async {
+            while !self.pages.is_settled() {
+                self.changed().await;
+            }
+        };
+        // A page that never finishes loading can still be used.
+        let _ = tokio::time::timeout(LOAD_TIMEOUT, loaded).await;
+        Ok(())
+    }
+
+    async fn observe(&self) -> Result<Observation, BrowserError> {
+        let (session, _) = self.pages.active().ok_or(BrowserError::Gone)?;
+        let settled = self.pages.is_settled();
+        let document = self.pages.tracker().page(&session).map(|page| page.document);
+        let selectors = json!(self.pages.spec.get().map(|spec| &spec.watch.selectors));
+        let snapshot = self.pages.run(OBSERVE, vec![selectors]).await;
+        let snapshot: Snapshot = match snapshot {
+            Ok(value) => serde_json::from_value(value).unwrap_or_default(),
+            // The page was replaced meanwhile; the next observation sees the new one.
+            Err(BrowserError::Refused(_)) => Snapshot::default(),
+            Err(error) => return Err(error),
+        };
+        let cookies = self.pages.client.call(Some(&session), "Network.getCookies", json!({})).await;
+        let cookies: Cookies =
+            serde_json::from_value(cookies.unwrap_or_default()).unwrap_or_default();
+        let mut tracker = self.pages.tracker();
+        let page = tracker.page(&session).ok_or(BrowserError::Gone)?;
+        // A snapshot of a previous document does not apply to the current one.
+        let snapshot = if document == Some(page.document) { snapshot } else { Snapshot::default() };
+        Ok(Observation {
+            url: page.url.clone(),
+            document: page.document,
+            settled: settled && snapshot.ready == "complete" && page.is_settled(),
+            http_status: page.http_status,
+            cookies: cookies.cookies.into_iter().map(|cookie| cookie.name).collect(),
+            present: snapshot.present,
+            responses: page.responses(),
+        })
+    }
+
+    async fn changed(&self) {
+        let _ = tokio::time::timeout(POLL_INTERVAL, self.pages.changed.notified()).await;
+    }
+
+    async fn fetch(&self, url: &str, max_bytes: u32) -> Result<Fetched, BrowserError> {
+        let value = self.pages.run(FETCH, vec![json!(url), json!(max_bytes)]).await?;
+        let result: FetchResult = serde_json::from_value(value).map_err(|_| {
+            BrowserError::Refused("the result of the fetch has an unexpected form".into())
+        })?;
+        Ok(Fetched { status: result.status, body: result.body })
+    }
+
+    async fn credentials(&self, url: &str) -> Result<BrowserCredentials, BrowserError> {
+        self.pages.credentials(url).await
+    }
+
+    async fn response(&self, pattern: &str) -> Result<Option<String>, BrowserError> {
+        let deadline = tokio::time::Instant::now() + RESPONSE_TIMEOUT;
+        loop {
+            let (session, _) = self.pages.active().ok_or(BrowserError::Gone)?;
+            let found = {
+                let mut tracker = self.pages.tracker();
+                let page = tracker.page(&session);
+                let captured = page.and_then(|page| page.response(pattern).cloned());
+                captured.map(|captured| (captured.response.status, captured.text))
+            };
+            match found {
+                Some((200..=299, text)) => return Ok(Some(text)),
+                Some(_) => return Ok(None),
+                None if tokio::time::Instant::now() >= deadline => return Ok(None),
+                None => self.changed().await,
+            }
+        }
+    }
+
+    async fn texts(&self, selectors: &[String]) -> Result<Vec<Option<String>>, BrowserError> {
+        let value = self.pages.run(READ_TEXTS, vec![json!(selectors)]).await?;
+        serde_json::from_value(value)
+            .map_err(|_| BrowserError::Refused("the texts have an unexpected form".into()))
+    }
+
+    async fn frame(&self, after: u64) -> Option<Arc<Frame>> {
+        let mut frames = self.pages.frames.subscribe();
+        let newer = |frame: &Option<Arc<Frame>>| frame.as_ref().is_some_and(|f| f.seq > after);
+        tokio::select! {
+            frame = frames.wait_for(newer) => frame.ok().and_then(|frame| frame.clone()),
+            () = self.pages.client.closed() => None,
+        }
+    }
+
+    async fn scene(&self, after: u64) -> Option<Arc<PageState>> {
+        let mut scenes = self.pages.scenes.subscribe();
+        tokio::select! {
+            scene = scenes.wait_for(|scene| scene.seq > after) => scene.ok().map(|scene| scene.clone()),
+            () = self.pages.client.closed() => None,
+        }
+    }
+
+    fn input(&self, input: Input) {
+        let Some((session, target)) = self.pages.active() else { return };
+        if self.input_queue.enqueue(session, &input) {
+            return;
+        }
+        if let Input::Answer { dialog, accept, text } = &input {
+            self.pages.answer_dialog(*dialog, *accept, text);
+        } else if let Input::Fill(value) = input {
+            let (pages, value) = (self.pages.clone(), json!(value));
+            // A field that cannot be filled stays as it is, which the applicant sees.
+            tokio::spawn(async move { pages.run(FILL_FIELD, vec![value]).await.map(drop) });
+        } else if let Input::Resize(viewport) = input {
+            self.pages.resize(viewport);
+        } else if self.pages.tracker().page_count() > 1 {
+            self.pages.client.send_no_reply(
+                None,
+                "Target.closeTarget",
+                json!({ "targetId": target }),
+            );
+        }
+    }
+
+    async fn ended(&self) {
+        self.pages.client.closed().await;
+    }
+}
+
+/// The state of the document: whether it is ready, and the selectors that match something visible.
+#[derive(Default, Deserialize)]
+struct Snapshot {
+    ready: String,
+    present: BTreeSet<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Cookies {
+    cookies: Vec<Cookie>,
+}
+
+#[derive(Deserialize)]
+struct Cookie {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct FetchResult {
+    status: u16,
+    body: String,
+}

@@ -1,0 +1,287 @@
+//! The pages of one browser: set up when they are created, tracked while they exist.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use domain::workflow::matches_url;
+use ports::browser::{BrowserSpec, Device, Frame, PageState, RefusedAction, Scale, Viewport};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, watch};
+
+use super::{
+    events::{RequestPaused, ResponseReceived, ScreencastFrame, TargetAttached},
+    setup::{self, UserAgent},
+};
+use crate::{
+    client::DevToolsClient,
+    page_tracker::{MAX_RESPONSE_BYTES, PageTracker, TrackedPage},
+};
+
+/// Pages of one browser; further ones are closed.
+const MAX_PAGES: usize = 5;
+
+/// The pages of one browser, as tracked by its events.
+pub(super) struct Pages {
+    pub(super) client: DevToolsClient,
+    /// Our browser context; `None` if the whole browser is ours.
+    context_id: Option<String>,
+    /// The viewport of the active page.
+    viewport: watch::Sender<Viewport>,
+    /// The parameters of the session; unset until the browser is assigned to one.
+    pub(super) spec: OnceLock<BrowserSpec>,
+    pub(super) tracker: Mutex<PageTracker>,
+    pub(super) frames: watch::Sender<Option<Arc<Frame>>>,
+    /// Notified when a page may have changed.
+    pub(super) changed: Notify,
+    /// Whether the first page can be driven.
+    pub(super) ready: watch::Sender<bool>,
+    pub(super) scenes: watch::Sender<Arc<PageState>>,
+    user_agent: UserAgent,
+}
+
+impl Pages {
+    pub(super) fn new(
+        client: DevToolsClient,
+        context_id: Option<String>,
+        user_agent: UserAgent,
+    ) -> Self {
+        Self {
+            client,
+            context_id,
+            viewport: watch::Sender::default(),
+            spec: OnceLock::new(),
+            tracker: Mutex::default(),
+            frames: watch::Sender::new(None),
+            changed: Notify::new(),
+            ready: watch::Sender::new(false),
+            scenes: watch::Sender::default(),
+            user_agent,
+        }
+    }
+
+    pub(super) fn tracker(&self) -> MutexGuard<'_, PageTracker> {
+        self.tracker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the DevTools session and the target of the active page.
+    pub(super) fn active(&self) -> Option<(String, String)> {
+        let tracker = self.tracker();
+        tracker.active().map(|page| (page.session.clone(), page.target.clone()))
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        self.tracker().active().is_some_and(TrackedPage::is_settled)
+    }
+
+    /// Applies the parameters of a session to the existing page and to future ones.
+    pub(super) fn assign(&self, spec: BrowserSpec) {
+        let viewport = spec.device.viewport;
+        if self.spec.set(spec).is_ok() {
+            self.viewport.send_replace(viewport);
+            if let Some((session, _)) = self.active() {
+                self.apply_spec(&session);
+            }
+        }
+    }
+
+    /// Configures a page for the session, and starts its screencast.
+    fn apply_spec(&self, session: &str) {
+        let Some(spec) = self.spec.get() else { return };
+        for (method, params) in setup::session_commands(spec, &self.user_agent) {
+            self.client.send_no_reply(Some(session), method, params);
+        }
+        self.start_screencast(session);
+    }
+
+    /// Sets the viewport of the active page, and starts its screencast.
+    pub(super) fn start_screencast(&self, session: &str) {
+        let Some(spec) = self.spec.get() else { return };
+        let viewport = *self.viewport.borrow();
+        // The scale cannot exceed the one that the browser was started with.
+        let scale = if viewport.may_be_fine() { spec.device.scale } else { Scale::One };
+        for (method, params) in setup::viewport_commands(Device { viewport, scale, ..spec.device })
+        {
+            self.client.send_no_reply(Some(session), method, params);
+        }
+    }
+
+    /// Changes the viewport.
+    pub(super) fn resize(&self, viewport: Viewport) {
+        let changed = self
+            .viewport
+            .send_if_modified(|current| std::mem::replace(current, viewport) != viewport);
+        if changed && let Some((session, _)) = self.active() {
+            self.client.send_no_reply(Some(&session), "Page.stopScreencast", json!({}));
+            self.start_screencast(&session);
+        }
+    }
+
+    /// Handles a new target, which Chromium pauses until we let it run.
+    pub(super) fn target_attached(self: &Arc<Self>, attached: TargetAttached) {
+        let session = attached.session_id;
+        let client = &self.client;
+        if self.context_id.is_some() && self.context_id != attached.target_info.browser_context_id {
+            // A target of another context in a shared browser: it waits for us as well.
+            client.send_no_reply(Some(&session), "Runtime.runIfWaitingForDebugger", json!({}));
+            return client.send_no_reply(
+                None,
+                "Target.detachFromTarget",
+                json!({ "sessionId": session }),
+            );
+        }
+        if attached.target_info.kind == "page" && self.tracker().page_count() < MAX_PAGES {
+            if let Some((previous, _)) = self.active() {
+                client.send_no_reply(Some(&previous), "Page.stopScreencast", json!({}));
+            }
+            self.tracker().push(TrackedPage::new(session.clone(), attached.target_info.target_id));
+            let send = |method, params| client.send_no_reply(Some(&session), method, params);
+            for (method, params) in setup::page_commands() {
+                send(method, params);
+            }
+            self.apply_spec(&session);
+            self.publish_active_page();
+            tokio::spawn(run_page(self.clone(), session));
+            return;
+        } else if attached.target_info.kind == "page" {
+            let target = json!({ "targetId": attached.target_info.target_id });
+            client.send_no_reply(None, "Target.closeTarget", target);
+        }
+        client.send_no_reply(Some(&session), "Runtime.runIfWaitingForDebugger", json!({}));
+    }
+
+    /// Handles the end of a target.
+    pub(super) fn target_detached(&self, session: &str) {
+        let was_active = self.tracker().remove(session);
+        self.dialog_closed(session);
+        self.publish_active_page();
+        if was_active && let Some((previous, _)) = self.active() {
+            self.start_screencast(&previous);
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// Handles a frame of the screencast.
+    pub(super) fn frame_received(&self, session: &str, frame: &ScreencastFrame<'_>) {
+        let acknowledge = json!({ "sessionId": frame.session_id });
+        self.client.send_no_reply(Some(session), "Page.screencastFrameAck", acknowledge);
+        let origin = self
+            .tracker()
+            .active()
+            .filter(|page| page.session == session)
+            .map(|page| origin(&page.url));
+        // Frames of inactive pages, and of the blank page that a browser starts with, are dropped.
+        let Some(origin) = origin.filter(|origin| !origin.is_empty()) else { return };
+        let Ok(jpeg) = STANDARD.decode(frame.data) else { return };
+        // A frame that was captured before a change of the viewport has the former one in its metadata.
+        let viewport = frame.metadata.viewport().unwrap_or(*self.viewport.borrow());
+        let mut tracker = self.tracker();
+        tracker.frame_seq = tracker.frame_seq.saturating_add(1);
+        let seq = tracker.frame_seq;
+        drop(tracker);
+        self.frames.send_replace(Some(Arc::new(Frame { seq, jpeg, origin, viewport })));
+    }
+
+    /// Handles the request of a document. The main frame must stay on the platform's hosts.
+    pub(super) fn request_paused(&self, session: &str, paused: &RequestPaused) {
+        let main = self.tracker().page(session).is_some_and(|page| page.target == paused.frame_id);
+        let allowed = host(&paused.request.url)
+            .is_some_and(|host| self.spec.get().is_some_and(|spec| spec.hosts.contains(&host)));
+        let request = json!({ "requestId": paused.request_id });
+        if !main || allowed {
+            self.client.send_no_reply(Some(session), "Fetch.continueRequest", request);
+        } else {
+            let mut request = request;
+            if let Some(object) = request.as_object_mut() {
+                // Aborted, not blocked, so that the current page stays.
+                object.insert("errorReason".into(), "Aborted".into());
+            }
+            self.client.send_no_reply(Some(session), "Fetch.failRequest", request);
+            tracing::info!("a navigation to a host outside of the platform was refused");
+            self.action_refused(RefusedAction::Elsewhere);
+        }
+    }
+
+    /// Handles the head of a response.
+    pub(super) fn response_received(&self, session: &str, event: ResponseReceived) {
+        let mut tracker = self.tracker();
+        let Some(page) = tracker.page(session) else { return };
+        if event.kind == "Document" && event.frame_id.as_deref() == Some(&page.target) {
+            page.http_status = Some(event.response.status);
+        }
+        let watched = self.spec.get().map(|spec| spec.watch.responses.as_slice());
+        if watched
+            .unwrap_or_default()
+            .iter()
+            .any(|pattern| matches_url(pattern, &event.response.url))
+        {
+            page.expect_response(event.request_id, &event.response.url, event.response.status);
+        }
+    }
+
+    /// Handles the end of a response, and reads its body if it is watched.
+    pub(super) fn loading_finished(self: &Arc<Self>, session: &str, request: &str) {
+        let expected = self.tracker().page(session).and_then(|page| page.take_expected(request));
+        let Some(response) = expected else { return };
+        let (pages, session) = (self.clone(), session.to_owned());
+        let request = json!({ "requestId": request });
+        tokio::spawn(async move {
+            let body = pages.client.call(Some(&session), "Network.getResponseBody", request).await;
+            let Ok(body) = body else { return };
+            let text = body.get("body").and_then(Value::as_str).unwrap_or_default();
+            let plain = body.get("base64Encoded").and_then(Value::as_bool) != Some(true);
+            if plain && text.len() <= MAX_RESPONSE_BYTES {
+                if let Some(page) = pages.tracker().page(&session) {
+                    page.store_response(response, text.to_owned());
+                }
+                pages.changed.notify_waiters();
+            }
+        });
+    }
+
+    /// Handles the start or the end of loading a frame.
+    pub(super) fn loading_changed(&self, session: &str, frame: &str, loading: bool) {
+        if let Some(page) = self.tracker().page(session)
+            && page.target == frame
+        {
+            page.set_loading(loading);
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// Handles the navigation of a frame.
+    pub(super) fn frame_navigated(&self, session: &str, frame: &str, url: String) {
+        if let Some(page) = self.tracker().page(session)
+            && page.target == frame
+        {
+            page.url = url;
+        }
+        self.changed.notify_waiters();
+    }
+}
+
+/// Lets a page run, and sets `ready` when it replies: a renderer that navigates before it has replied
+/// sometimes crashes.
+async fn run_page(pages: Arc<Pages>, session: String) {
+    let client = &pages.client;
+    let run = client.call(Some(&session), "Runtime.runIfWaitingForDebugger", json!({})).await;
+    let probe = json!({ "expression": "0" });
+    if run.is_ok() && client.call(Some(&session), "Runtime.evaluate", probe).await.is_ok() {
+        pages.ready.send_replace(true);
+    }
+}
+
+/// Returns the host of an HTTP or HTTPS URL in lower case; `None` for others such as `about:blank`.
+fn host(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?;
+    let host = if host.starts_with('[') { host } else { host.split(':').next()? };
+    matches!(scheme, "http" | "https").then(|| host.to_ascii_lowercase())
+}
+
+/// Returns the origin of a URL; empty if it has no authority.
+fn origin(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return String::new() };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    format!("{scheme}://{}", authority.rsplit('@').next().unwrap_or_default())
+}

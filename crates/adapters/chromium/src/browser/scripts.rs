@@ -1,0 +1,95 @@
+//! The scripts that run in pages, in an isolated world.
+
+/// Returns the state of the document, and the selectors that match a visible element.
+pub(super) const OBSERVE: &str = "(selectors) => ({ ready: document.readyState, present: selectors.filter((s) => { \
+     const e = document.querySelector(s); return !!e && e.getClientRects().length > 0; }) })";
+/// Sends a GET request with the page's cookies, with a bound on the response. The page cannot replace
+/// the `fetch` of an isolated world.
+pub(super) const FETCH: &str = "async (url, maxBytes) => { const r = await fetch(url, { credentials: 'include', \
+     redirect: 'error', cache: 'no-store' }); const reader = r.body.getReader(); const parts = []; \
+     let size = 0; for (;;) { const { done, value } = await reader.read(); if (done) break; \
+     size += value.length; if (size > maxBytes) { await reader.cancel(); throw new Error('too long'); } \
+     parts.push(value); } return { status: r.status, body: await new Blob(parts).text() }; }";
+/// Returns the text of the first element of each selector, up to a bound.
+pub(super) const READ_TEXTS: &str = "(selectors) => selectors.map((s) => { const e = document.querySelector(s); \
+     return e ? e.textContent.trim().slice(0, 4096) : null; })";
+
+/// The name of the binding by which our isolated world reports; the page cannot see it.
+pub(super) const BINDING_NAME: &str = "avouchTell";
+
+/// Styles lists of options so that Chromium draws them in the page, where frames show them and touches
+/// reach them; by default they are windows of their own.
+pub(super) const STYLE_SELECTS: &str = "(() => { const sheet = new CSSStyleSheet(); \
+     sheet.replaceSync('select:not([multiple]):not([size]),::picker(select){appearance:base-select}'); \
+     document.adoptedStyleSheets.push(sheet); })()";
+
+/// Sets the value of the focused field, as a picker of the browser would.
+pub(super) const FILL_FIELD: &str = "(value) => { const e = document.activeElement; \
+     if (!e || !('value' in e) || e.disabled || e.readOnly) return; e.value = value; \
+     for (const type of ['input', 'change']) e.dispatchEvent(new Event(type, { bubbles: true })); }";
+
+/// Reports the positions and kinds of fields and which one has the focus; never their values. A frame
+/// within a page does not know its position: it reports only its focused field, without a position.
+/// `covers` are the elements that may show something that was written, so that they can be redacted:
+/// also locked fields, fields behind open shadow roots, and whole frames; if there are too many, a
+/// single one that covers everything.
+pub(super) const REPORT_FIELDS: &str = r#"(() => {
+  const EDITABLE = 'input:not([type=hidden],[type=checkbox],[type=radio],[type=button],[type=submit],' +
+    '[type=reset],[type=file],[type=image],[type=range],[type=color]),textarea,[contenteditable=""],[contenteditable=true]';
+  const REDACTED = EDITABLE + ',iframe,frame,object,embed';
+  const [MAX_FIELDS, MAX_COVERS, MAX_ROOTS] = [24, 100, 50];
+  let last = '';
+  let timer = 0;
+  const focusedField = () => {
+    let e = document.activeElement;
+    while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
+    return e?.matches?.(EDITABLE) ? e : null;
+  };
+  const kind = (e) => e.localName === 'input' ? e.type : e.localName === 'textarea' ? 'textarea' : 'editable';
+  const roots = (from, found) => {
+    for (const e of from.querySelectorAll('*')) {
+      if (!e.shadowRoot || found.length === MAX_ROOTS) continue;
+      found.push(e.shadowRoot);
+      roots(e.shadowRoot, found);
+    }
+    return found;
+  };
+  const covers = () => {
+    const places = [];
+    for (const root of roots(document, [document])) {
+      for (const e of root.querySelectorAll(REDACTED)) {
+        const r = e.getBoundingClientRect();
+        if (r.width > 1 && r.height > 1) places.push([r.x, r.y, r.width, r.height].map(Math.round));
+      }
+    }
+    return places.length > MAX_COVERS ? [[0, 0, 8192, 8192]] : places;
+  };
+  const report = () => {
+    timer = 0;
+    const active = focusedField();
+    const all = new Set(document.querySelectorAll(EDITABLE));
+    if (active) all.add(active);
+    const fields = [];
+    let focused = null;
+    for (const e of all) {
+      if (fields.length === MAX_FIELDS) break;
+      if (e.disabled || e.readOnly) continue;
+      const r = e.getBoundingClientRect();
+      const visible = r.width > 3 && r.height > 3 && r.bottom > 0 && r.right > 0 && r.top < innerHeight && r.left < innerWidth;
+      if (!visible || (window !== top && e !== active)) continue;
+      if (e === active) focused = fields.length;
+      fields.push({ place: window === top ? [r.x, r.y, r.width, r.height] : [0, 0, 0, 0],
+        kind: kind(e), mode: e.inputMode ?? '', complete: e.autocomplete ?? '' });
+    }
+    const message = JSON.stringify({ fields, focused, covers: window === top ? covers() : [] });
+    if (message === last || (window !== top && !last && focused === null)) return;
+    last = message;
+    globalThis.avouchTell(message);
+  };
+  const reportAfter = (ms) => { timer ||= setTimeout(report, ms); };
+  for (const type of ['focusin', 'focusout', 'load']) addEventListener(type, () => reportAfter(0), true);
+  for (const type of ['scroll', 'resize', 'transitionend']) addEventListener(type, () => reportAfter(50), true);
+  new MutationObserver(() => reportAfter(100)).observe(document, { subtree: true, childList: true, attributes: true,
+    attributeFilter: ['class', 'style', 'type', 'hidden', 'disabled', 'readonly', 'inputmode', 'autocomplete'] });
+  reportAfter(0);
+})()"#;

@@ -1,0 +1,243 @@
+//! A client of the DevTools protocol, over a pair of pipes or over a WebSocket.
+
+mod pipe;
+mod socket;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
+use tokio::{
+    net::UnixStream,
+    sync::{OwnedSemaphorePermit, mpsc, oneshot, watch},
+};
+
+pub(crate) use self::socket::{Socket, SocketError};
+
+/// The time within which Chromium must reply to a command.
+const CALL_TIMEOUT: Duration = Duration::from_secs(20);
+/// Commands that wait to be written, and events that wait to be handled.
+const QUEUE_CAPACITY: usize = 4096;
+/// Bytes of a message. A longer one ends the connection: regular ones are much shorter.
+const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
+
+/// Sends commands and receives their replies. Cheap to clone.
+#[derive(Clone)]
+pub struct DevToolsClient {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    outgoing: mpsc::Sender<Outgoing>,
+    next_id: AtomicU64,
+    pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, DevToolsError>>>>,
+    closed: watch::Sender<bool>,
+}
+
+/// A command to be written, with the permit that is released once it is written.
+struct Outgoing {
+    text: String,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+/// An event of Chromium.
+#[derive(Debug)]
+pub struct DevToolsEvent {
+    pub method: String,
+    /// The DevTools session that it belongs to; `None` for the browser itself.
+    pub session: Option<String>,
+    params: Box<RawValue>,
+}
+
+impl DevToolsEvent {
+    /// Returns the event's parameters; `null` if they cannot be parsed.
+    #[must_use]
+    pub fn params(&self) -> Value {
+        serde_json::from_str(self.params.get()).unwrap_or(Value::Null)
+    }
+
+    /// Parses the parameters into a type that has only the required fields.
+    #[must_use]
+    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Option<T> {
+        serde_json::from_str(self.params.get()).ok()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DevToolsError {
+    #[error("the connection to Chromium is closed")]
+    Closed,
+    #[error("Chromium did not reply to {0} in time")]
+    TimedOut(String),
+    #[error("Chromium refused the command: {0}")]
+    Refused(String),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DevToolsMessage {
+    id: Option<u64>,
+    method: Option<String>,
+    session_id: Option<String>,
+    params: Option<Box<RawValue>>,
+    result: Option<Value>,
+    error: Option<ErrorBody>,
+}
+
+#[derive(Deserialize)]
+struct ErrorBody {
+    message: String,
+}
+
+impl DevToolsClient {
+    /// Creates a client over a pair of pipes. The receiver yields events and must be drained.
+    #[must_use]
+    pub fn from_pipes(from: UnixStream, to: UnixStream) -> (Self, mpsc::Receiver<DevToolsEvent>) {
+        let (inner, commands) = Inner::new();
+        let (events, receiver) = mpsc::channel(QUEUE_CAPACITY);
+        tokio::spawn(pipe::write(to, commands));
+        tokio::spawn(pipe::read(from, inner.clone(), events));
+        (Self { inner }, receiver)
+    }
+
+    /// Creates a client over a WebSocket; otherwise as [`Self::from_pipes`].
+    #[must_use]
+    pub(crate) fn from_socket(socket: Socket) -> (Self, mpsc::Receiver<DevToolsEvent>) {
+        let (inner, commands) = Inner::new();
+        let (events, receiver) = mpsc::channel(QUEUE_CAPACITY);
+        socket.spawn_tasks(inner.clone(), commands, events);
+        (Self { inner }, receiver)
+    }
+
+    /// Sends a command and waits for its reply.
+    pub async fn call(
+        &self,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, DevToolsError> {
+        let reply = self.send(session, method, params)?;
+        match tokio::time::timeout(CALL_TIMEOUT, reply).await {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(_)) => Err(DevToolsError::Closed),
+            Err(_) => Err(DevToolsError::TimedOut(method.to_owned())),
+        }
+    }
+
+    /// Sends a command in order and does not wait for the reply: a page that shows a dialog replies to no
+    /// input.
+    pub fn send_no_reply(&self, session: Option<&str>, method: &str, params: Value) {
+        // The reply is dropped with its receiver. A full queue means that Chromium hangs.
+        let _ = self.send(session, method, params);
+    }
+
+    /// Closes the connection: nothing more is sent, and callers that wait get an error.
+    pub fn close(&self) {
+        self.inner.close();
+    }
+
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        *self.inner.closed.borrow()
+    }
+
+    /// Waits until the connection is closed.
+    pub async fn closed(&self) {
+        let mut closed = self.inner.closed.subscribe();
+        let _ = closed.wait_for(|closed| *closed).await;
+    }
+
+    /// Sends a command in order, and returns the receiver of its reply.
+    pub(crate) fn send(
+        &self,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+    ) -> Result<oneshot::Receiver<Result<Value, DevToolsError>>, DevToolsError> {
+        self.send_with_permit(session, method, params, None)
+    }
+
+    /// Like [`Self::send`], with a permit that is released once the command is written.
+    pub(crate) fn send_with_permit(
+        &self,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Result<oneshot::Receiver<Result<Value, DevToolsError>>, DevToolsError> {
+        if self.is_closed() {
+            return Err(DevToolsError::Closed);
+        }
+        let id = self.inner.next_id.fetch_add(1, Ordering::Relaxed);
+        let mut message = Map::from_iter([
+            ("id".to_owned(), id.into()),
+            ("method".to_owned(), method.into()),
+            ("params".to_owned(), params),
+        ]);
+        if let Some(session) = session {
+            message.insert("sessionId".to_owned(), session.into());
+        }
+        let (sender, reply) = oneshot::channel();
+        self.inner.pending().insert(id, sender);
+        let outgoing = Outgoing { text: Value::Object(message).to_string(), permit: room };
+        if self.inner.outgoing.try_send(outgoing).is_err() {
+            self.inner.pending().remove(&id);
+            return Err(DevToolsError::Closed);
+        }
+        Ok(reply)
+    }
+}
+
+impl Inner {
+    fn new() -> (Arc<Self>, mpsc::Receiver<Outgoing>) {
+        let (outgoing, commands) = mpsc::channel(QUEUE_CAPACITY);
+        let inner = Self {
+            outgoing,
+            next_id: AtomicU64::new(1),
+            pending: Mutex::default(),
+            closed: watch::Sender::new(false),
+        };
+        (Arc::new(inner), commands)
+    }
+
+    /// Marks the connection as closed, and drops the senders of pending replies.
+    fn close(&self) {
+        self.closed.send_replace(true);
+        self.pending().clear();
+    }
+
+    fn pending(
+        &self,
+    ) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Result<Value, DevToolsError>>>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes a reply to its caller, or an event to the receiver.
+    async fn dispatch(&self, bytes: &[u8], events: &mpsc::Sender<DevToolsEvent>) {
+        let Ok(message) = serde_json::from_slice::<DevToolsMessage>(bytes) else {
+            // Not logged in full: it may contain the applicant's input.
+            tracing::warn!(
+                length = bytes.len(),
+                "failed to parse a message of Chromium; it is dropped"
+            );
+            return;
+        };
+        if let Some(id) = message.id {
+            let Some(sender) = self.pending().remove(&id) else { return };
+            let _ = sender.send(match message.error {
+                Some(error) => Err(DevToolsError::Refused(error.message)),
+                None => Ok(message.result.unwrap_or(Value::Null)),
+            });
+        } else if let (Some(method), Some(params)) = (message.method, message.params) {
+            let _ =
+                events.send(DevToolsEvent { method, session: message.session_id, params }).await;
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The pool of fleet browsers against the contract of browser pools: a Chromium shared by sessions.
+#![expect(clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod common;
+
+use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
+
+use chromium::{BrowserSource, ChromiumPool, Fleet, PoolOptions};
+use domain::secret::Secret;
+use ports::browser::{BrowserPool as _, StartError};
+use rustls::{ClientConfig, RootCertStore};
+use testkit::{
+    contract::browser_pool::Pool,
+    fleet::{CLOSED, Shared},
+    tls::acceptor,
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
+    net::{TcpListener, TcpStream},
+};
+
+use self::common::{options, spec};
+
+testkit::browser_pool_contract!(contract());
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+const HOST: &str = "page.localhost";
+const PAGE: &str = "http://page.localhost/";
+
+#[tokio::test]
+async fn a_fleet_is_connected_to_over_tls() {
+    let shared = Shared::start(CLOSED).await;
+    let ((acceptor, root), behind) = (acceptor("localhost"), shared.address);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move {
+                let mut stream = acceptor.accept(stream).await.ok()?;
+                let mut browser = TcpStream::connect(behind).await.ok()?;
+                copy_bidirectional(&mut stream, &mut browser).await.ok()
+            });
+        }
+    });
+    let mut roots = RootCertStore::empty();
+    let url = format!("wss://localhost:{port}/");
+    let untrusting = pool(&url, roots.clone()).await;
+    let error = untrusting.start(spec(HOST, "US")).await.map(drop).unwrap_err();
+    assert!(matches!(error, StartError::Unavailable(_)), "{error:?}");
+    roots.add(root.into()).unwrap();
+    let pool = pool(&url, roots).await;
+    pool.start(spec(HOST, "US")).await.unwrap().navigate(PAGE).await.unwrap();
+    pool.end_all().await;
+}
+
+#[tokio::test]
+async fn a_fleet_at_capacity_is_reported_as_such() {
+    for status in ["429 Too Many Requests", "503 Service Unavailable"] {
+        let pool = pool(&fleet_responding(status).await, RootCertStore::empty()).await;
+        let error = pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
+        assert!(matches!(error, StartError::NoRoom), "{error:?}");
+    }
+    let pool = pool(&fleet_responding("401 Unauthorized").await, RootCertStore::empty()).await;
+    let error = pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
+    let StartError::Unavailable(why) = error else { panic!("{error:?}") };
+    assert!(why.contains("401") && !why.contains("geheim"), "{why}");
+}
+
+#[tokio::test]
+async fn browsers_that_bypass_their_proxy_are_refused() {
+    let shared = Shared::start(&[]).await;
+    let pool = pool(&shared.url(), RootCertStore::empty()).await;
+    let error = pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
+    let StartError::Unavailable(why) = error else { panic!("{error:?}") };
+    assert!(why.contains("webrtc-ip-handling-policy"), "{why}");
+    assert_eq!(shared.contexts(), 0);
+}
+
+#[tokio::test]
+async fn a_proxy_that_the_fleet_cannot_reach_is_an_error() {
+    let shared = Shared::start(CLOSED).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = Secret::new(shared.url());
+    let fleet = Fleet::new(url, tls(RootCertStore::empty()), listener, "127.0.0.1:1".to_owned());
+    let pool = ChromiumPool::new(options_with(fleet).await);
+    let error = pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
+    let StartError::Unavailable(why) = error else { panic!("{error:?}") };
+    assert!(why.contains("127.0.0.1:1"), "{why}");
+    assert_eq!(shared.contexts(), 0);
+}
+
+#[tokio::test]
+async fn sessions_in_one_browser_are_isolated_and_do_not_block_each_other() {
+    let shared = Shared::start(CLOSED).await;
+    let (one, other) = (
+        pool(&shared.url(), RootCertStore::empty()).await,
+        pool(&shared.url(), RootCertStore::empty()).await,
+    );
+    let first = one.start(spec(HOST, "US")).await.unwrap();
+    let second = other.start(spec(HOST, "US")).await.unwrap();
+    first.navigate(&format!("{PAGE}set")).await.unwrap();
+    second.navigate(PAGE).await.unwrap();
+    assert!(first.observe().await.unwrap().cookies.contains("who"));
+    assert!(second.observe().await.unwrap().cookies.is_empty());
+    let fetched = first.fetch(&format!("{PAGE}x"), 100).await.unwrap();
+    assert_eq!((fetched.status, fetched.body.as_str()), (200, "<h1>hello</h1>"));
+    drop((first, one));
+    until(|| shared.contexts() == 1).await;
+    second.navigate(PAGE).await.unwrap();
+    other.end_all().await;
+    until(|| shared.contexts() == 0).await;
+}
+
+#[tokio::test]
+async fn browsers_end_with_their_fleet() {
+    let shared = Shared::start(CLOSED).await;
+    let pool = pool(&shared.url(), RootCertStore::empty()).await;
+    let browser = pool.start(spec(HOST, "US")).await.unwrap();
+    shared.kill();
+    tokio::time::timeout(TIMEOUT, browser.ended()).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_proxy_refuses_clients_without_a_credential() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let url = Secret::new("ws://127.0.0.1:1/".to_owned());
+    let fleet = Fleet::new(url, tls(RootCertStore::empty()), listener, address.to_string());
+    let _pool = ChromiumPool::new(options_with(fleet).await);
+    for header in ["", "Proxy-Authorization: Basic dTpw\r\n"] {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!("GET {PAGE} HTTP/1.1\r\nHost: {HOST}\r\n{header}\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 407 "), "{answer}");
+    }
+}
+
+async fn until(condition: impl Fn() -> bool) {
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
+    while !condition() {
+        assert!(tokio::time::Instant::now() < deadline, "the condition did not become true");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn contract() -> Pool {
+    let shared = Arc::new(Shared::start(CLOSED).await);
+    let contexts = shared.clone();
+    Pool {
+        pool: pool(&shared.url(), RootCertStore::empty()).await,
+        page: PAGE.to_owned(),
+        host: HOST.to_owned(),
+        running: Box::new(move || contexts.contexts()),
+        guard: Box::new(shared),
+    }
+}
+
+async fn pool(url: &str, roots: RootCertStore) -> Arc<ChromiumPool> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let url = Secret::new(url.to_owned());
+    ChromiumPool::new(options_with(Fleet::new(url, tls(roots), listener, address)).await)
+}
+
+/// Returns options with one site.
+async fn options_with(fleet: Fleet) -> PoolOptions {
+    let local_hosts = HashMap::from([(HOST.to_owned(), site().await)]);
+    PoolOptions { source: BrowserSource::Fleet(fleet), local_hosts, ..options("".as_ref()) }
+}
+
+fn provider() -> Arc<rustls::crypto::CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn tls(roots: RootCertStore) -> Arc<ClientConfig> {
+    let config = ClientConfig::builder_with_provider(provider());
+    let config = config.with_safe_default_protocol_versions().unwrap();
+    Arc::new(config.with_root_certificates(roots).with_no_client_auth())
+}
+
+async fn site() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request).await;
+            let set = if request.starts_with(b"GET /set") { "set-cookie: who=me\r\n" } else { "" };
+            let page = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 14\r\n{set}\
+                 connection: close\r\n\r\n<h1>hello</h1>"
+            );
+            let _ = stream.write_all(page.as_bytes()).await;
+        }
+    });
+    address
+}
+
+/// Starts a fleet that responds to every handshake with a status.
+async fn fleet_responding(status: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.read(&mut [0; 4096]).await;
+            let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    format!("ws://{address}/?token=geheim")
+}

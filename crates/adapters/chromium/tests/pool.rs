@@ -1,0 +1,141 @@
+//! The pool of local Chromium processes against the contract of browser pools.
+#![expect(clippy::unwrap_used, reason = "tests panic to fail")]
+
+mod common;
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fs,
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use chromium::{BrowserSource, ChromiumPool, PoolOptions};
+use ports::browser::StartError;
+use tempfile::TempDir;
+use testkit::contract::browser_pool::Pool;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+};
+
+use self::common::{options, spec};
+
+testkit::browser_pool_contract!(pool());
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+const HOST: &str = "page.localhost";
+
+#[tokio::test]
+async fn a_warm_browser_is_assigned_and_replaced() {
+    let (pool, chromiums) = pool_with(|options| options.warm = 1).await;
+    until(|| chromiums.warm_count() == 1).await;
+    let waiting = browsers_in(&pool);
+    let session = spec(HOST, "US");
+    pool.pool.start(session.clone()).await.unwrap();
+    until(|| (pool.running)() == 2).await;
+    pool.pool.release(session.id).await;
+    until(|| browsers_in(&pool).is_disjoint(&waiting)).await;
+    until(|| (pool.running)() == 1).await;
+}
+
+#[tokio::test]
+async fn warm_browsers_do_not_take_the_slots_of_sessions() {
+    let (pool, chromiums) = pool_with(|options| options.warm = 2).await;
+    until(|| chromiums.warm_count() == 2).await;
+    pool.pool.start(spec(HOST, "US")).await.unwrap();
+    pool.pool.start(spec(HOST, "US")).await.unwrap();
+    let error = pool.pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
+    assert!(matches!(error, StartError::NoRoom), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_warm_browser_that_died_is_not_assigned() {
+    let (pool, chromiums) = pool_with(|options| options.warm = 1).await;
+    until(|| chromiums.warm_count() == 1).await;
+    for pid in browsers_in(&pool) {
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).unwrap();
+    }
+    until(|| (pool.running)() == 0 || chromiums.warm_count() == 0).await;
+    let browser = pool.pool.start(spec(HOST, "US")).await.unwrap();
+    browser.navigate(&pool.page).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_browser_above_its_memory_limit_is_ended() {
+    let (pool, _) = pool_with(|options| {
+        let BrowserSource::Local(local) = &mut options.source else { return };
+        local.memory_limit = 1 << 20;
+    })
+    .await;
+    let browser = pool.pool.start(spec(HOST, "US")).await.unwrap();
+    tokio::time::timeout(TIMEOUT, browser.ended()).await.unwrap();
+    until(|| (pool.running)() == 0).await;
+}
+
+async fn until(condition: impl Fn() -> bool) {
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
+    while !condition() {
+        assert!(tokio::time::Instant::now() < deadline, "the condition did not become true");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn pool() -> Pool {
+    pool_with(|_| ()).await.0
+}
+
+async fn pool_with(change: impl FnOnce(&mut PoolOptions)) -> (Pool, Arc<ChromiumPool>) {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(serve(listener));
+    let local_hosts = HashMap::from([(HOST.to_owned(), address)]);
+    let mut options = PoolOptions { local_hosts, ..options(folder.path()) };
+    change(&mut options);
+    let path = folder.path().to_owned();
+    let chromiums = ChromiumPool::new(options);
+    let pool = Pool {
+        pool: chromiums.clone(),
+        page: format!("http://{HOST}/"),
+        host: HOST.to_owned(),
+        running: Box::new(move || browsers(&path).len()),
+        guard: Box::new(folder),
+    };
+    (pool, chromiums)
+}
+
+/// Returns the browsers whose folder is in the pool's.
+fn browsers_in(pool: &Pool) -> BTreeSet<i32> {
+    browsers(pool.guard.downcast_ref::<TempDir>().unwrap().path())
+}
+
+/// Returns the browsers whose folder is in this one, each by the leader of its process group.
+fn browsers(folder: &Path) -> BTreeSet<i32> {
+    let folder = folder.display().to_string();
+    let pipe = "--remote-debugging-pipe";
+    let is_leader = |pid| {
+        let pid = rustix::process::Pid::from_raw(pid);
+        rustix::process::getpgid(pid).is_ok_and(|group| Some(group) == pid)
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let found = entries.filter_map(|entry| {
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line);
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        (line.contains(&folder) && line.contains(pipe) && is_leader(pid)).then_some(pid)
+    });
+    found.collect()
+}
+
+async fn serve(listener: TcpListener) {
+    while let Ok((mut stream, _)) = listener.accept().await {
+        let mut request = [0; 4096];
+        let _ = stream.read(&mut request).await;
+        let page = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 14\r\n\
+                    connection: close\r\n\r\n<h1>hello</h1>";
+        let _ = stream.write_all(page.as_bytes()).await;
+    }
+}

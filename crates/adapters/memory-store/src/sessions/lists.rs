@@ -1,0 +1,120 @@
+//! Lists of sessions, a team's activity, and timelines.
+
+use std::cmp::Reverse;
+
+use chrono::{DateTime, Utc};
+use domain::{
+    id::{ApiKeyId, SessionId, TeamId},
+    request::{ListQuery, PageRequest},
+    session::{Session, Status},
+};
+use ports::session_store::{SessionActivity, SessionSummary, TimelineEntry};
+
+use super::{SessionRecord, Sessions};
+use crate::{State, notifications::Line};
+
+impl Sessions {
+    /// Returns a page of an owner's sessions, and the number of all that fit the filter.
+    pub(super) fn list(&self, owner: ApiKeyId, query: ListQuery) -> (Vec<SessionSummary>, i64) {
+        let theirs = self.all().filter(|session| session.owner == owner);
+        let fitting = newest_first(theirs.filter(|session| fits(session, query.status)));
+        let total = i64::try_from(fitting.len()).unwrap_or(i64::MAX);
+        (page(fitting, query.page).map(summary).collect(), total)
+    }
+}
+
+impl State {
+    pub(super) fn team_sessions(
+        &self,
+        team: TeamId,
+        query: ListQuery,
+        reference: Option<&str>,
+    ) -> Vec<(ApiKeyId, SessionSummary)> {
+        let fitting = self.sessions.all().filter(|session| {
+            let called = session.terms.external_reference.as_deref();
+            fits(session, query.status)
+                && (reference.is_none() || called == reference)
+                && self.teams.team_of(session.owner) == Some(team)
+        });
+        let page = page(newest_first(fitting), query.page);
+        page.map(|session| (session.owner, summary(session))).collect()
+    }
+
+    pub(super) fn team_activity(
+        &self,
+        team: TeamId,
+        since: DateTime<Utc>,
+        limit: u16,
+    ) -> Vec<SessionActivity> {
+        let records = self.sessions.records.values();
+        let recent = records.filter(|record| record.session.created_at >= since);
+        let theirs = recent.filter(|record| self.teams.team_of(record.session.owner) == Some(team));
+        let mut theirs: Vec<_> = theirs.collect();
+        theirs.sort_by_key(|record| newest(&record.session));
+        theirs.into_iter().take(limit.into()).map(activity).collect()
+    }
+
+    /// Returns a session's timeline, including its notifications and devices.
+    pub(super) fn timeline(&self, owner: ApiKeyId, id: SessionId) -> Option<Vec<TimelineEntry>> {
+        let steps = self.sessions.owned(owner, id)?.timeline.clone();
+        let links = self.notifications.lines(id);
+        Some(with_lines(steps, links.chain(self.sessions.devices.lines(id))))
+    }
+}
+
+fn fits(session: &Session, status: Option<Status>) -> bool {
+    status.is_none_or(|status| session.status() == status)
+}
+
+/// The order of lists: the newest first, ties by the greater identifier.
+const fn newest(session: &Session) -> Reverse<(DateTime<Utc>, SessionId)> {
+    Reverse((session.created_at, session.id))
+}
+
+fn newest_first<'a>(sessions: impl Iterator<Item = &'a Session>) -> Vec<&'a Session> {
+    let mut sessions: Vec<_> = sessions.collect();
+    sessions.sort_by_key(|session| newest(session));
+    sessions
+}
+
+fn page<T>(items: Vec<T>, page: PageRequest) -> impl Iterator<Item = T> {
+    let size = |number: i64| usize::try_from(number.max(0)).unwrap_or(usize::MAX);
+    items.into_iter().skip(size(page.offset)).take(size(page.limit))
+}
+
+fn summary(session: &Session) -> SessionSummary {
+    SessionSummary {
+        id: session.id,
+        status: session.status(),
+        platform: session.terms.platform,
+        created_at: session.created_at,
+        closed_at: session.closed_at,
+    }
+}
+
+fn activity(record: &SessionRecord) -> SessionActivity {
+    let (session, last) = (&record.session, record.timeline.last());
+    SessionActivity {
+        created_at: session.created_at,
+        closed_at: session.closed_at,
+        status: session.status(),
+        platform: session.terms.platform,
+        error_code: last.and_then(|entry| entry.error_code.clone()),
+        node: last.and_then(|entry| entry.node.clone()),
+    }
+}
+
+/// Inserts lines between the steps of a session, each after all steps up to its moment and with the
+/// status of that moment.
+fn with_lines(steps: Vec<TimelineEntry>, lines: impl Iterator<Item = Line>) -> Vec<TimelineEntry> {
+    let mut entries = steps;
+    for (at, event, detail) in lines {
+        let place = entries.partition_point(|entry| entry.at <= at);
+        let before = place.checked_sub(1).and_then(|before| entries.get(before));
+        let status = before.map_or(Status::Created, |entry| entry.status);
+        let event = event.to_owned();
+        let entry = TimelineEntry { at, event, status, error_code: None, node: None, detail };
+        entries.insert(place, entry);
+    }
+    entries
+}

@@ -1,0 +1,157 @@
+//! Whom the team has registered: their contact, and the name that sessions call them by.
+
+use actix_web::{HttpResponse, web};
+use domain::{id::ContactId, request::Contact};
+use ports::{
+    contact_store::StoredContact,
+    driving::{PortalError, SignedInUser},
+};
+use serde::Serialize;
+
+use crate::{
+    Portal,
+    authenticated::Authenticated,
+    error::{PageError, see},
+    forms::{CsrfForm, Fields},
+    page::{PageTime, PortalPage},
+};
+
+const HERE: &str = "/portal/receivers";
+/// More than the longest of the fields.
+const LONGEST: usize = 300;
+
+pub(crate) fn routes(config: &mut web::ServiceConfig) {
+    config
+        .route(HERE, web::get().to(list))
+        .route(HERE, web::post().to(add))
+        .route("/portal/receivers/{id}", web::get().to(one))
+        .route("/portal/receivers/{id}", web::post().to(change))
+        .route("/portal/receivers/{id}/remove", web::post().to(remove));
+}
+
+/// What a form has, or is to have.
+#[derive(Serialize, Default)]
+struct ContactForm {
+    name: String,
+    email: String,
+    phone: String,
+    locale: String,
+}
+
+impl ContactForm {
+    fn sent(fields: &Fields) -> Self {
+        let text = |name: &str| fields.text(name).trim().chars().take(LONGEST).collect();
+        Self {
+            name: text("name"),
+            email: text("email"),
+            phone: text("phone"),
+            locale: text("locale"),
+        }
+    }
+
+    fn of(contact: Contact) -> Self {
+        Self {
+            name: contact.name.unwrap_or_default(),
+            email: contact.email.unwrap_or_default(),
+            phone: contact.phone.unwrap_or_default(),
+            locale: contact.locale.unwrap_or_default(),
+        }
+    }
+
+    fn read(&self) -> Result<Contact, PortalError> {
+        let contact = Contact::parse(&self.name, &self.email, &self.phone, &self.locale);
+        contact.map_err(|invalid| PortalError::Invalid(invalid.to_string()))
+    }
+}
+
+#[derive(Serialize)]
+struct ContactListRow {
+    id: String,
+    contact: ContactForm,
+    since: PageTime,
+}
+
+impl From<StoredContact> for ContactListRow {
+    fn from(kept: StoredContact) -> Self {
+        let contact = ContactForm::of(kept.contact);
+        Self { id: kept.id.to_string(), contact, since: kept.created_at.into() }
+    }
+}
+
+async fn page(
+    portal: &Portal,
+    visitor: &SignedInUser,
+    form: &ContactForm,
+) -> Result<PortalPage, PortalError> {
+    let receivers = portal.receivers.receivers(visitor).await?.into_iter();
+    let rows: Vec<_> = receivers.map(ContactListRow::from).collect();
+    Ok(PortalPage::of_team("receivers.html", "Receivers", "receivers", visitor)
+        .with("receivers", rows)
+        .with("form", form))
+}
+
+fn page_of(visitor: &SignedInUser, id: ContactId, form: &ContactForm) -> PortalPage {
+    PortalPage::of_team("receiver.html", "Receiver", "receivers", visitor)
+        .with("id", id.to_string())
+        .with("form", form)
+}
+
+async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
+    Ok(page(&portal, &signed.0, &ContactForm::default()).await?.shown())
+}
+
+async fn add(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
+    let form = ContactForm::sent(&sent.fields);
+    let added = match form.read() {
+        Ok(contact) => portal.receivers.register(&sent.visitor, contact).await,
+        Err(error) => Err(error),
+    };
+    match added {
+        Ok(_) => Ok(see(HERE)),
+        Err(error @ PortalError::Invalid(_)) => {
+            Ok(page(&portal, &sent.visitor, &form).await?.refused(&error))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn one(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
+    let kept = portal.receivers.receiver(&signed.0, read(&id)?).await?;
+    Ok(page_of(&signed.0, kept.id, &ContactForm::of(kept.contact)).shown())
+}
+
+async fn change(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    sent: CsrfForm,
+) -> Result<HttpResponse, PageError> {
+    let (id, form) = (read(&id)?, ContactForm::sent(&sent.fields));
+    let changed = match form.read() {
+        Ok(contact) => portal.receivers.change_receiver(&sent.visitor, id, contact).await,
+        Err(error) => Err(error),
+    };
+    match changed {
+        Ok(()) => Ok(see(HERE)),
+        Err(error @ PortalError::Invalid(_)) => {
+            Ok(page_of(&sent.visitor, id, &form).refused(&error))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn remove(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    sent: CsrfForm,
+) -> Result<HttpResponse, PageError> {
+    portal.receivers.remove_receiver(&sent.visitor, read(&id)?).await?;
+    Ok(see(HERE))
+}
+
+fn read(id: &str) -> Result<ContactId, PortalError> {
+    id.parse().map_err(|_| PortalError::NotFound("receiver"))
+}

@@ -1,0 +1,153 @@
+//! What webhooks were sent: each delivery with its attempts, and sending again.
+
+use actix_web::{HttpResponse, web};
+use chrono::{DateTime, NaiveDateTime, Utc};
+use domain::id::DeliveryId;
+use ports::{
+    delivery_log::{DeliveryState, StoredAttempt, StoredDelivery, TimeRange},
+    driving::PortalError,
+};
+use serde::Serialize;
+
+use crate::{
+    Portal,
+    authenticated::Authenticated,
+    error::{PageError, see},
+    forms::CsrfForm,
+    page::{PageTime, PortalPage},
+    webhooks,
+};
+
+pub(crate) const HERE: &str = "/portal/deliveries";
+/// How a form has a moment (HTML, section 2.3.5.5).
+const FORM_TIME: &str = "%Y-%m-%dT%H:%M";
+
+pub(crate) fn routes(config: &mut web::ServiceConfig) {
+    config
+        .route("/portal/deliveries/{id}", web::get().to(show))
+        .route("/portal/deliveries/{id}/again", web::post().to(again))
+        .route("/portal/webhooks/{id}/again", web::post().to(all_again));
+}
+
+#[derive(Serialize)]
+pub(crate) struct DeliveryListRow {
+    id: String,
+    webhook: String,
+    session: String,
+    test: bool,
+    state: &'static str,
+    created: PageTime,
+    due: Option<PageTime>,
+}
+
+impl From<&StoredDelivery> for DeliveryListRow {
+    fn from(kept: &StoredDelivery) -> Self {
+        Self {
+            id: kept.id.to_string(),
+            webhook: kept.webhook.to_string(),
+            session: kept.session.to_string(),
+            test: kept.test,
+            state: kept.state.as_str(),
+            created: kept.created_at.into(),
+            due: kept.due.map(PageTime::from),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Attempt {
+    number: i32,
+    at: PageTime,
+    took_ms: i32,
+    status: Option<i32>,
+    error: Option<String>,
+    answer: String,
+    sent: String,
+}
+
+impl From<StoredAttempt> for Attempt {
+    fn from(kept: StoredAttempt) -> Self {
+        let StoredAttempt { number, at, took_ms, status, error, answer, sent } = kept;
+        Self { number, at: at.into(), took_ms, status, error, answer, sent }
+    }
+}
+
+async fn show(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
+    let (kept, attempts) = portal.webhooks.webhook_delivery(&signed.0, read(&id)?).await?;
+    let attempts: Vec<_> = attempts.into_iter().map(Attempt::from).collect();
+    Ok(PortalPage::of_team("delivery.html", "Delivery", "webhooks", &signed.0)
+        .with("delivery", DeliveryListRow::from(&kept))
+        .with("pending", kept.state == DeliveryState::Pending)
+        .with("attempts", attempts)
+        .shown())
+}
+
+async fn again(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    sent: CsrfForm,
+) -> Result<HttpResponse, PageError> {
+    let id = read(&id)?;
+    portal.webhooks.send_delivery_again(&sent.visitor, id).await?;
+    Ok(see(&format!("{HERE}/{id}")))
+}
+
+async fn all_again(
+    portal: web::Data<Portal>,
+    id: web::Path<String>,
+    sent: CsrfForm,
+) -> Result<HttpResponse, PageError> {
+    let (visitor, fields, id) = (sent.visitor, sent.fields, webhooks::read(&id)?);
+    let span = match (form_moment(fields.text("from")), form_moment(fields.text("to"))) {
+        (Some(from), Some(to)) => Ok(TimeRange { from, to }),
+        _ => Err(PortalError::Invalid("enter two moments, such as 2026-01-31T12:00".into())),
+    };
+    let sent = match span {
+        Ok(span) => portal.webhooks.send_all_again(&visitor, id, span).await,
+        Err(error) => Err(error),
+    };
+    match sent {
+        Ok(count) => {
+            let done = format!("Sent again: {count}.");
+            Ok(webhooks::page(&portal, &visitor, id).await?.with("done", done).shown())
+        }
+        Err(error @ PortalError::Invalid(_)) => {
+            Ok(webhooks::page(&portal, &visitor, id).await?.refused(&error))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A moment as a field of a form has it, to the minute.
+pub(crate) fn form_time(at: DateTime<Utc>) -> String {
+    at.format(FORM_TIME).to_string()
+}
+
+fn form_moment(text: &str) -> Option<DateTime<Utc>> {
+    let whole = |format| NaiveDateTime::parse_from_str(text, format).ok();
+    whole(FORM_TIME).or_else(|| whole("%Y-%m-%dT%H:%M:%S")).map(|at| at.and_utc())
+}
+
+fn read(id: &str) -> Result<DeliveryId, PortalError> {
+    id.parse().map_err(|_| PortalError::NotFound("delivery"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_comes_back_from_a_form() {
+        let at = DateTime::from_timestamp(1_800_000_000, 0).unwrap_or_default();
+        assert_eq!(form_time(at), "2027-01-15T08:00");
+        assert_eq!(form_moment("2027-01-15T08:00"), Some(at));
+        assert_eq!(form_moment("2027-01-15T08:00:00"), Some(at));
+        for odd in ["", "2027-01-15", "2027-13-15T08:00", "yesterday", "2027-01-15T08:00Z"] {
+            assert_eq!(form_moment(odd), None, "{odd}");
+        }
+    }
+}

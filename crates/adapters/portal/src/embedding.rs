@@ -1,0 +1,43 @@
+//! Whose pages may show the team's sessions.
+
+use actix_web::{HttpResponse, web};
+use domain::frame_ancestors::FrameAncestor;
+use ports::driving::{PortalError, SignedInUser};
+
+use crate::{
+    Portal, authenticated::Authenticated, error::PageError, forms::CsrfForm, page::PortalPage,
+};
+
+const HERE: &str = "/portal/embedding";
+/// More than all origins that a team may have take.
+const LONGEST: usize = 20_000;
+
+pub(crate) fn routes(config: &mut web::ServiceConfig) {
+    config.route(HERE, web::get().to(show)).route(HERE, web::post().to(save));
+}
+
+fn page(visitor: &SignedInUser, origins: &str) -> PortalPage {
+    PortalPage::of_team("embedding.html", "Embedding", "embedding", visitor)
+        .with("origins", origins)
+        .with("done", "")
+}
+
+async fn show(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
+    let origins = portal.embedding.embed_origins(&signed.0).await?;
+    let lines: Vec<_> = origins.iter().map(ToString::to_string).collect();
+    Ok(page(&signed.0, &lines.join("\n")).shown())
+}
+
+async fn save(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
+    let text: String = sent.fields.text("origins").chars().take(LONGEST).collect();
+    let read: Result<Vec<FrameAncestor>, _> = text.split_whitespace().map(str::parse).collect();
+    let saved = match read {
+        Ok(origins) => portal.embedding.set_embed_origins(&sent.visitor, origins).await,
+        Err(error) => Err(PortalError::Invalid(error.to_string())),
+    };
+    match saved {
+        Ok(()) => Ok(page(&sent.visitor, &text).with("done", "That holds from now on.").shown()),
+        Err(error @ PortalError::Invalid(_)) => Ok(page(&sent.visitor, &text).refused(&error)),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,94 @@
+//! The partner portal: pages that are made here, work without scripts, and load nothing from
+//! elsewhere.
+//!
+//! **Invariant:** nothing changes by a GET. Whatever changes something comes from a page of ours,
+//! with the token of whoever is signed in ([`sent`]).
+
+mod account;
+mod assets;
+mod audit;
+mod authenticated;
+mod branding;
+mod contacts;
+mod deliveries;
+mod embedding;
+mod error;
+mod forms;
+mod identity;
+mod keys;
+mod members;
+mod overview;
+mod page;
+mod passkeys;
+mod password;
+mod reauthentication;
+mod sessions;
+mod sign_in;
+mod templates;
+mod webhook_form;
+mod webhooks;
+
+use std::{net::IpAddr, sync::Arc};
+
+use actix_web::{HttpRequest, web};
+use ports::{
+    clock::Clock,
+    driving::{
+        AccountService, AuditService, BrandingService, ContactService, EmbeddingService,
+        IdentityService, KeyService, LinkService, PasskeyService, ReauthenticationService,
+        TeamService, TeamSessionService, TeamWebhookService, TemplateService,
+    },
+};
+
+/// What the pages call.
+#[derive(Clone)]
+pub struct Portal {
+    pub accounts: Arc<dyn AccountService>,
+    pub keys: Arc<dyn KeyService>,
+    pub sessions: Arc<dyn TeamSessionService>,
+    pub webhooks: Arc<dyn TeamWebhookService>,
+    pub team: Arc<dyn TeamService>,
+    pub links: Arc<dyn LinkService>,
+    pub embedding: Arc<dyn EmbeddingService>,
+    pub receivers: Arc<dyn ContactService>,
+    pub templates: Arc<dyn TemplateService>,
+    pub branding: Arc<dyn BrandingService>,
+    pub audit: Arc<dyn AuditService>,
+    pub passkeys: Arc<dyn PasskeyService>,
+    pub identities: Arc<dyn IdentityService>,
+    pub confirmations: Arc<dyn ReauthenticationService>,
+    pub clock: Arc<dyn Clock>,
+    /// Scheme, host and port of the deployment's own address.
+    pub origin: String,
+}
+
+/// Where a request comes from, as the server that the pages are part of sees it.
+pub type Address = fn(&HttpRequest) -> IpAddr;
+
+/// Adds the pages to a server; `address` tells who asks.
+pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::ServiceConfig) {
+    move |config| {
+        config
+            .app_data(web::Data::new(portal))
+            .app_data(web::Data::new(authenticated::ClientAddress(address)))
+            .configure(sign_in::routes)
+            .configure(overview::routes)
+            .configure(sessions::routes)
+            .configure(keys::routes)
+            .configure(webhooks::routes)
+            .configure(deliveries::routes)
+            .configure(embedding::routes)
+            .configure(branding::routes)
+            .configure(contacts::routes)
+            .configure(templates::routes)
+            .configure(members::routes)
+            .configure(password::routes)
+            .configure(account::routes)
+            .configure(passkeys::routes)
+            .configure(identity::routes)
+            .configure(reauthentication::routes)
+            .configure(audit::routes)
+            .configure(assets::routes)
+            .route("/portal/{rest:.*}", web::route().to(error::nothing_here));
+    }
+}

@@ -1,0 +1,201 @@
+//! What came of the team's sessions lately, in figures and a picture.
+
+use actix_web::{HttpResponse, web};
+use domain::{rate::RateLimit, session::Status};
+use ports::driving::{DailyCounts, FailingNode, Overview, TeamQuotas};
+use serde::Serialize;
+
+use crate::{Portal, authenticated::Authenticated, error::PageError, page::PortalPage};
+
+pub(crate) fn routes(config: &mut web::ServiceConfig) {
+    config.route("/portal/overview", web::get().to(show));
+}
+
+/// What bars are made of, from the ground up.
+const KINDS: [(&str, &str); 5] = [
+    ("good", "completed"),
+    ("part", "in part"),
+    ("bad", "failed"),
+    ("left", "cancelled or ended early"),
+    ("open", "still open"),
+];
+/// The picture's units: of a day, of the gap before it, of the most sessions in a day, and of the
+/// least that can be seen.
+const STEP: usize = 20;
+const GAP: usize = 4;
+const MOST: usize = 150;
+const LEAST: usize = 2;
+/// There is room for each kind at its least above what is high.
+const HEIGHT: usize = MOST + LEAST * KINDS.len();
+
+#[derive(Serialize)]
+struct Bar {
+    x: usize,
+    y: usize,
+    width: usize,
+    height: usize,
+    kind: &'static str,
+}
+
+/// A day in figures.
+#[derive(Serialize)]
+struct GridLine {
+    date: String,
+    /// In the order of [`KINDS`].
+    counts: [usize; KINDS.len()],
+}
+
+impl From<&DailyCounts> for GridLine {
+    fn from(day: &DailyCounts) -> Self {
+        let [mut completed, mut part, mut failed, mut left, mut open] = [0; KINDS.len()];
+        for (status, count) in &day.counts {
+            let kind = match status {
+                Status::Completed => &mut completed,
+                Status::PartialComplete => &mut part,
+                Status::Error => &mut failed,
+                Status::Cancelled | Status::Terminated => &mut left,
+                Status::Created
+                | Status::Initializing
+                | Status::Ready
+                | Status::Connected
+                | Status::LoadingTree
+                | Status::Running
+                | Status::AwaitingUser
+                | Status::CollectingData
+                | Status::Verifying => &mut open,
+            };
+            *kind += count;
+        }
+        Self { date: day.date.to_string(), counts: [completed, part, failed, left, open] }
+    }
+}
+
+#[derive(Serialize)]
+struct FailedAt {
+    platform: String,
+    node: String,
+    why: String,
+    count: usize,
+}
+
+impl From<FailingNode> for FailedAt {
+    fn from(FailingNode { platform, node, why, count }: FailingNode) -> Self {
+        Self { platform, node, why, count }
+    }
+}
+
+/// What a team may have, in words.
+#[derive(Serialize)]
+struct Shown {
+    requests: String,
+    creations: String,
+    team_creations: String,
+    recipient: String,
+    running: usize,
+    browsers: usize,
+    development: usize,
+    waiting: usize,
+    queue: usize,
+}
+
+impl From<TeamQuotas> for Shown {
+    fn from(quotas: TeamQuotas) -> Self {
+        let browsers = quotas.browsers.per_team.min(quotas.browsers.total);
+        Self {
+            requests: rate(quotas.requests),
+            creations: rate(quotas.creations),
+            team_creations: rate(quotas.team_creations),
+            recipient: rate(quotas.recipient),
+            running: quotas.running,
+            browsers,
+            development: quotas.browsers.development,
+            waiting: quotas.waiting,
+            queue: quotas.browsers.waiting_per_team,
+        }
+    }
+}
+
+/// A limit as people read it, such as `60 in a minute`.
+fn rate(limit: Option<RateLimit>) -> String {
+    let Some(RateLimit { count, seconds }) = limit else { return "no limit".into() };
+    match seconds {
+        1 => format!("{count} a second"),
+        60 => format!("{count} a minute"),
+        3600 => format!("{count} an hour"),
+        86_400 => format!("{count} a day"),
+        _ => format!("{count} in {seconds} seconds"),
+    }
+}
+
+/// The days as bars, one on another. A kind that there is at all can be seen.
+fn bars(lines: &[GridLine]) -> Vec<Bar> {
+    let highest = lines.iter().map(|line| line.counts.iter().sum()).max().unwrap_or(0).max(1);
+    let mut bars = vec![];
+    for (at, line) in lines.iter().enumerate() {
+        let mut top = HEIGHT;
+        for (count, (kind, _)) in line.counts.iter().zip(KINDS) {
+            if *count == 0 {
+                continue;
+            }
+            let height = (count * MOST / highest).max(LEAST);
+            top = top.saturating_sub(height);
+            bars.push(Bar { x: at * STEP + GAP, y: top, width: STEP - GAP, height, kind });
+        }
+    }
+    bars
+}
+
+async fn show(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
+    let overview = portal.sessions.overview(&signed.0).await?;
+    let Overview { days, created, completed, ended, median, failures, nodes, cut } = overview;
+    let lines: Vec<_> = days.iter().map(GridLine::from).collect();
+    let quotas = portal.sessions.quotas(&signed.0).await?;
+    let rate = (completed * 100).checked_div(ended);
+    Ok(PortalPage::of_team("overview.html", "Overview", "overview", &signed.0)
+        .with("bars", bars(&lines))
+        .with("width", lines.len() * STEP + GAP)
+        .with("height", HEIGHT)
+        .with("days", lines)
+        .with("kinds", KINDS)
+        .with("created", created)
+        .with("ended", ended)
+        .with("rate", rate)
+        .with("median", median.map(|median| median.as_secs()))
+        .with("failures", failures)
+        .with("nodes", nodes.into_iter().map(FailedAt::from).collect::<Vec<_>>())
+        .with("cut", cut)
+        .with("quotas", Shown::from(quotas))
+        .shown())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_as_people_say_them() {
+        let limit = |count, seconds| rate(Some(RateLimit { count, seconds }));
+        assert_eq!(limit(120, 60), "120 a minute");
+        assert_eq!(limit(20, 86_400), "20 a day");
+        assert_eq!(limit(5, 90), "5 in 90 seconds");
+        assert_eq!(rate(None), "no limit");
+    }
+
+    #[test]
+    fn bars_stand_on_each_other_and_within_the_picture() {
+        let line = |counts| GridLine { date: String::new(), counts };
+        let all = bars(&[line([1000, 0, 1, 1, 1]), line([0; 5]), line([0, 0, 1, 0, 0])]);
+        let places: Vec<_> = all.iter().map(|bar| (bar.x, bar.y, bar.height, bar.kind)).collect();
+        assert_eq!(
+            places,
+            [
+                (4, 11, 149, "good"),
+                (4, 9, 2, "bad"),
+                (4, 7, 2, "left"),
+                (4, 5, 2, "open"),
+                (44, 158, 2, "bad"),
+            ]
+        );
+        assert!(bars(&[line([0; 5])]).is_empty());
+    }
+}

@@ -1,0 +1,164 @@
+//! The sessions of a team.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use chrono::{Days, NaiveTime};
+use domain::{
+    account::Permission,
+    fairness::Quotas,
+    id::{PlatformId, SessionId},
+    request::ListQuery,
+};
+use ports::{
+    StoreError,
+    catalogue::Catalogue,
+    clock::Clock,
+    driving::{
+        FailingNode, Overview, PortableAttestation, PortalError, SessionDetails, SessionError,
+        SessionService, SignedInUser, TeamQuotas, TeamSession, TeamSessionService,
+    },
+    key_store::KeyStore,
+    session_store::SessionStore,
+};
+
+use super::{AuditTrail, TeamSessionLookup, overview};
+use crate::browser_turns::BrowserTurns;
+use crate::settings::Limits;
+
+/// The days of an overview, today among them.
+const OVERVIEW_DAYS: u64 = 30;
+/// The sessions that an overview counts, the newest first.
+const MAX_SESSIONS_COUNTED: u16 = 20_000;
+
+/// Implements [`TeamSessionService`].
+pub struct TeamSessions {
+    pub sessions: Arc<dyn SessionStore>,
+    pub keys: Arc<dyn KeyStore>,
+    pub catalogue: Arc<dyn Catalogue>,
+    pub lookup: TeamSessionLookup,
+    /// The use cases of the partner API, which a team's own key may use.
+    pub partner: Arc<dyn SessionService>,
+    /// The sessions that have a browser of this process, or wait for one.
+    pub turns: Arc<BrowserTurns>,
+    pub limits: Limits,
+    pub quotas: Quotas,
+    pub audit: AuditTrail,
+    pub clock: Arc<dyn Clock>,
+}
+
+#[async_trait]
+impl TeamSessionService for TeamSessions {
+    async fn team_sessions(
+        &self,
+        user: &SignedInUser,
+        query: ListQuery,
+        reference: Option<String>,
+    ) -> Result<Vec<TeamSession>, PortalError> {
+        user.require(Permission::Look)?;
+        let reference = reference.as_deref();
+        let found = self.sessions.team_sessions(user.team, query, reference).await?;
+        let keys = self.keys.keys(user.team).await?;
+        let mut platforms = BTreeMap::new();
+        let mut listed = vec![];
+        for (owner, summary) in found {
+            let platform = match platforms.get(&summary.platform) {
+                Some(known) => String::clone(known),
+                None => self.platform_name(summary.platform).await?,
+            };
+            platforms.insert(summary.platform, platform.clone());
+            let key = keys.iter().find(|stored| stored.key.id == owner);
+            let key = key.map_or_else(String::new, |stored| stored.label.clone());
+            listed.push(TeamSession { summary, platform, key });
+        }
+        Ok(listed)
+    }
+
+    async fn overview(&self, user: &SignedInUser) -> Result<Overview, PortalError> {
+        user.require(Permission::Look)?;
+        let today = self.clock.now().date_naive();
+        let first = today - Days::new(OVERVIEW_DAYS - 1);
+        let since = first.and_time(NaiveTime::MIN).and_utc();
+        let sessions = self.sessions.team_activity(user.team, since, MAX_SESSIONS_COUNTED).await?;
+        let mut nodes = vec![];
+        for ((platform, node, why), count) in overview::failing_nodes(&sessions) {
+            let platform = self.platform_name(platform).await?;
+            nodes.push(FailingNode { platform, node, why, count });
+        }
+        let cut = sessions.len() == usize::from(MAX_SESSIONS_COUNTED);
+        Ok(overview::overview(&sessions, (first, OVERVIEW_DAYS), nodes, cut))
+    }
+
+    async fn quotas(&self, user: &SignedInUser) -> Result<TeamQuotas, PortalError> {
+        user.require(Permission::Look)?;
+        let (running, waiting) = self.turns.of_team(user.team);
+        let Limits { requests, creations, team_creations, recipient } = self.limits;
+        let browsers = self.quotas;
+        Ok(TeamQuotas {
+            requests,
+            creations,
+            team_creations,
+            recipient,
+            browsers,
+            running,
+            waiting,
+        })
+    }
+
+    async fn team_session(
+        &self,
+        user: &SignedInUser,
+        id: SessionId,
+    ) -> Result<SessionDetails, PortalError> {
+        user.require(Permission::Look)?;
+        let (session, key) = self.lookup.find(user, id).await?;
+        let timeline = self.partner.timeline(&key, id).await.map_err(portal_error)?;
+        let recording = match self.partner.recording(&key, id).await {
+            Ok(recording) => Some(recording),
+            Err(SessionError::NotFound) => None,
+            Err(error) => return Err(portal_error(error)),
+        };
+        let keys = self.keys.keys(user.team).await?;
+        let label = keys.into_iter().find(|stored| stored.key.id == key.id);
+        let platform = self.platform_name(session.terms.platform).await?;
+        let key = label.map_or_else(String::new, |stored| stored.label);
+        Ok(SessionDetails { session, platform, key, timeline, recording })
+    }
+
+    async fn team_attestation(
+        &self,
+        user: &SignedInUser,
+        id: SessionId,
+    ) -> Result<PortableAttestation, PortalError> {
+        user.require(Permission::Work)?;
+        let (_, key) = self.lookup.find(user, id).await?;
+        let found = self.partner.attestation(&key, id).await.map_err(portal_error)?;
+        let attestation = found.ok_or(PortalError::NotFound("attestation"))?;
+        self.audit.record(user, "session.attestation", &id.to_string()).await?;
+        Ok(attestation)
+    }
+
+    async fn end_session(&self, user: &SignedInUser, id: SessionId) -> Result<(), PortalError> {
+        user.require(Permission::Work)?;
+        let (_, key) = self.lookup.find(user, id).await?;
+        self.audit.record(user, "session.end", &id.to_string()).await?;
+        self.partner.terminate(&key, id).await.map_err(portal_error)?;
+        Ok(())
+    }
+}
+
+impl TeamSessions {
+    /// Returns the name that applicants know a platform by; empty where the catalogue lost it.
+    async fn platform_name(&self, id: PlatformId) -> Result<String, StoreError> {
+        let platform = self.catalogue.platform(id).await?;
+        Ok(platform.map_or_else(String::new, |platform| platform.display_name))
+    }
+}
+
+fn portal_error(error: SessionError) -> PortalError {
+    match error {
+        SessionError::NotFound => PortalError::NotFound("session"),
+        SessionError::Busy => PortalError::Invalid("that session is busy: try again".into()),
+        SessionError::Store(error) => error.into(),
+    }
+}

@@ -1,0 +1,1 @@
+//! The use cases of the portal against the in-memory store.

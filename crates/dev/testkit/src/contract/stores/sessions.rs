@@ -1,0 +1,253 @@
+//! The contract of [`ports::session_store::SessionStore`].
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use domain::{
+    error_code::ErrorCode,
+    id::ApiKeyId,
+    request::{ListQuery, PageRequest},
+    session::{Effect, Event, Session, Status},
+};
+use ports::session_store::{CommitError, DueReason, SessionSummary};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::{
+    ALIVE, Backend, CLAIMERS, LEASE, ROUNDS, commit, ended, hash, household, inserted, requested,
+};
+use crate::sample::{self, NODE, key, lease, noon, opening};
+
+pub async fn finds_what_was_inserted(backend: &Backend) {
+    let session = inserted(backend, &household(backend).await).await;
+    assert_eq!(found(backend, &session).await, session);
+    assert_eq!(backend.sessions.find_unscoped(session.id).await.unwrap(), Some(session));
+}
+
+pub async fn hides_a_session_from_other_owners(backend: &Backend) {
+    let session = inserted(backend, &household(backend).await).await;
+    let stranger = ApiKeyId::from_uuid(Uuid::new_v4());
+    assert_eq!(backend.sessions.find(stranger, session.id).await.unwrap(), None);
+    let (items, total) = backend.sessions.list(stranger, everything()).await.unwrap();
+    assert_eq!((items.len(), total), (0, 0));
+}
+
+pub async fn refuses_a_second_insert(backend: &Backend) {
+    let home = household(backend).await;
+    let opening = opening(home.owner, home.platform);
+    backend.sessions.insert(&opening, None).await.unwrap();
+    backend.sessions.insert(&opening, None).await.unwrap_err();
+}
+
+/// Many that are inserted at once may be written together; one that is there already takes no other
+/// along.
+pub async fn inserts_each_of_many_at_once_but_the_one_that_is_there(backend: &Backend) {
+    let home = household(backend).await;
+    for _ in 0..ROUNDS {
+        let there = opening(home.owner, home.platform);
+        backend.sessions.insert(&there, None).await.unwrap();
+        let fresh: Vec<_> = (0..CLAIMERS).map(|_| opening(home.owner, home.platform)).collect();
+        let mut inserting = JoinSet::new();
+        for change in fresh.iter().chain([&there]).cloned() {
+            let (store, id) = (backend.sessions.clone(), change.session.id);
+            inserting.spawn(async move { (id, store.insert(&change, None).await.is_ok()) });
+        }
+        for (id, inserted) in inserting.join_all().await {
+            assert_eq!(inserted, id != there.session.id);
+        }
+        for change in &fresh {
+            let id = change.session.id;
+            let found = backend.sessions.find(home.owner, id).await.unwrap();
+            assert_eq!(found.as_ref(), Some(&change.session));
+            let lines = backend.sessions.timeline(home.owner, id).await.unwrap().unwrap();
+            assert_eq!((lines.len(), lines[0].event.as_str()), (1, "SessionCreated"));
+        }
+    }
+}
+
+pub async fn commits_state_and_effects_together(backend: &Backend) {
+    let session = inserted(backend, &household(backend).await).await;
+    let (change, lease) = requested(&session);
+    commit(backend, &change).await;
+    assert_eq!(found(backend, &session).await, change.session);
+    let claims = backend.outbox.claim(NODE, noon(), LEASE, 10).await.unwrap();
+    let effects: Vec<_> = claims.into_iter().map(|claim| claim.effect).collect();
+    assert_eq!(effects, [Effect::StartBrowser { lease }]);
+}
+
+pub async fn refuses_a_stale_commit_whole(backend: &Backend) {
+    let session = inserted(backend, &household(backend).await).await;
+    let ((first, _), (late, _)) = (requested(&session), requested(&session));
+    commit(backend, &first).await;
+
+    let refusal = backend.sessions.commit(&late, noon() + ALIVE).await.unwrap_err();
+    assert!(matches!(refusal, CommitError::Stale), "{refusal:?}");
+    assert_eq!(found(backend, &session).await, first.session);
+    let claims = backend.outbox.claim(NODE, noon(), LEASE, 10).await.unwrap();
+    assert_eq!(claims.len(), 1, "the stale change left an effect behind: {claims:?}");
+}
+
+pub async fn lets_one_of_two_racing_commits_win(backend: &Backend) {
+    let home = household(backend).await;
+    for _ in 0..ROUNDS {
+        let session = inserted(backend, &home).await;
+        let ((here, _), there) = (requested(&session), ended(&session));
+        let until = noon() + ALIVE;
+        let (a, b) = tokio::join!(
+            backend.sessions.commit(&here, until),
+            backend.sessions.commit(&there, until)
+        );
+        match (a, b) {
+            (Ok(()), Err(CommitError::Stale)) | (Err(CommitError::Stale), Ok(())) => (),
+            other => panic!("one commit should have won: {other:?}"),
+        }
+    }
+}
+
+/// Callers hang up; whatever was under way must be whole or undone.
+pub async fn survives_a_dropped_commit(backend: &Backend) {
+    let home = household(backend).await;
+    for patience in (0..60).map(|step| Duration::from_micros(step * 50)) {
+        let session = inserted(backend, &home).await;
+        let (change, _) = requested(&session);
+        let commit = backend.sessions.commit(&change, noon() + ALIVE);
+        let _ = tokio::time::timeout(patience, commit).await;
+
+        let saved = found(backend, &session).await;
+        let owed = backend.outbox.claim(NODE, noon(), LEASE, 10).await.unwrap().len();
+        assert_eq!(owed, usize::from(saved == change.session), "half a commit after {patience:?}");
+    }
+}
+
+pub async fn lists_the_newest_first_and_counts_what_fits(backend: &Backend) {
+    let home = household(backend).await;
+    let mut sessions = Vec::new();
+    for minute in [3, 1, 2, 2] {
+        let mut opening = opening(home.owner, home.platform);
+        opening.session.created_at = noon() + TimeDelta::minutes(minute);
+        backend.sessions.insert(&opening, None).await.unwrap();
+        sessions.push(opening.session);
+    }
+    commit(backend, &ended(&sessions[1])).await;
+    sessions.sort_by_key(|session| (session.created_at, session.id));
+    sessions.reverse();
+
+    let page = PageRequest { limit: 2, offset: 1 };
+    let query = ListQuery { status: None, page };
+    let (items, total) = backend.sessions.list(home.owner, query).await.unwrap();
+    let expected: Vec<_> = sessions[1..3].iter().map(summary).collect();
+    assert_eq!((&items, total), (&expected, 4));
+    let query = ListQuery { status: Some(Status::Created), page };
+    let (items, total) = backend.sessions.list(home.owner, query).await.unwrap();
+    assert_eq!((items, total), (expected, 3));
+    let query = ListQuery { status: None, page: PageRequest { limit: 2, offset: i64::MAX } };
+    let (items, total) = backend.sessions.list(home.owner, query).await.unwrap();
+    assert_eq!((items.len(), total), (0, 4), "beyond the end there is still a total");
+}
+
+pub async fn lists_what_all_keys_of_a_team_made(backend: &Backend) {
+    let (home, stranger) = (household(backend).await, household(backend).await);
+    let second = key(home.team);
+    backend.keys.add_key(&second, &hash(), "Second", noon()).await.unwrap();
+    let mut sessions = Vec::new();
+    for (owner, minute) in [(home.owner, 1), (second.id, 2), (home.owner, 3)] {
+        let mut opening = opening(owner, home.platform);
+        opening.session.created_at = noon() + TimeDelta::minutes(minute);
+        opening.session.terms.external_reference = (minute < 3).then(|| format!("loan-{minute}"));
+        backend.sessions.insert(&opening, None).await.unwrap();
+        sessions.insert(0, opening.session);
+    }
+    inserted(backend, &stranger).await;
+    commit(backend, &ended(&sessions[1])).await;
+    let node = Some("sign-in".to_owned());
+    let failed = Event::Failed { why: ErrorCode::UnexpectedPage, node: node.clone() };
+    commit(backend, &sample::moved(&sessions[2], failed)).await;
+    let list = async |status, limit, offset| {
+        let query = ListQuery { status, page: PageRequest { limit, offset } };
+        let found = backend.sessions.team_sessions(home.team, query, None).await.unwrap();
+        found.into_iter().map(|(owner, summary)| (owner, summary.id)).collect::<Vec<_>>()
+    };
+    let of = |at: usize| (sessions[at].owner, sessions[at].id);
+    assert_eq!(list(None, 10, 0).await, [of(0), of(1), of(2)]);
+    assert_eq!(list(None, 1, 1).await, [of(1)]);
+    assert_eq!(list(Some(Status::Created), 10, 0).await, [of(0)]);
+    assert_eq!(list(Some(Status::Terminated), 10, 0).await, [of(1)]);
+    let called = async |team, reference| {
+        let query = ListQuery { status: None, page: PageRequest { limit: 10, offset: 0 } };
+        let found = backend.sessions.team_sessions(team, query, Some(reference)).await.unwrap();
+        found.into_iter().map(|(owner, summary)| (owner, summary.id)).collect::<Vec<_>>()
+    };
+    assert_eq!(called(home.team, "loan-2").await, [of(1)]);
+    assert_eq!(called(home.team, "loan").await, []);
+    assert_eq!(called(stranger.team, "loan-2").await, [], "another team's");
+
+    let activity =
+        async |since, limit| backend.sessions.team_activity(home.team, since, limit).await.unwrap();
+    let came = activity(noon(), 10).await;
+    let statuses: Vec<_> = came.iter().map(|one| one.status).collect();
+    assert_eq!(statuses, [Status::Created, Status::Terminated, Status::Error]);
+    assert_eq!((came[1].created_at, came[1].error_code.as_deref()), (sessions[1].created_at, None));
+    assert!(came[1].closed_at.is_some() && came[0].closed_at.is_none());
+    let at = (came[2].platform, came[2].error_code.as_deref(), came[2].node.clone());
+    assert_eq!(at, (home.platform, Some("UNEXPECTED_PAGE"), node));
+    assert_eq!((came[0].node.as_ref(), came[1].node.as_ref()), (None, None));
+    assert_eq!(activity(noon() + TimeDelta::minutes(2), 10).await.len(), 2);
+    assert_eq!(activity(noon(), 1).await, came[..1]);
+}
+
+fn summary(session: &Session) -> SessionSummary {
+    SessionSummary {
+        id: session.id,
+        status: session.status(),
+        platform: session.terms.platform,
+        created_at: session.created_at,
+        closed_at: session.closed_at,
+    }
+}
+
+pub async fn tells_what_has_expired(backend: &Backend) {
+    let home = household(backend).await;
+    let session = inserted(backend, &home).await;
+    let other = inserted(backend, &home).await;
+    commit(backend, &ended(&other)).await;
+    let early = session.expires_at - TimeDelta::microseconds(1);
+    assert_eq!(backend.sessions.find_due(early, 10).await.unwrap(), []);
+    let due = backend.sessions.find_due(session.expires_at, 10).await.unwrap();
+    assert_eq!(due, [(session, DueReason::Expired)], "closed sessions do not expire");
+}
+
+pub async fn tells_whose_browser_was_not_renewed(backend: &Backend) {
+    let session = inserted(backend, &household(backend).await).await;
+    let (change, lease) = requested(&session);
+    commit(backend, &change).await;
+    let early = noon() + ALIVE - TimeDelta::microseconds(1);
+    assert_eq!(backend.sessions.find_due(early, 10).await.unwrap(), []);
+    let lapsed = (change.session.clone(), DueReason::BrowserLapsed(lease.browser));
+    assert_eq!(
+        backend.sessions.find_due(noon() + ALIVE, 10).await.unwrap(),
+        std::slice::from_ref(&lapsed)
+    );
+
+    let later = noon() + ALIVE + ALIVE;
+    assert!(backend.sessions.renew(session.id, lease.browser, later).await.unwrap());
+    assert_eq!(backend.sessions.find_due(noon() + ALIVE, 10).await.unwrap(), []);
+    assert_eq!(backend.sessions.find_due(later, 10).await.unwrap(), [lapsed]);
+}
+
+pub async fn renews_only_the_browser_that_the_session_has(backend: &Backend) {
+    let session = inserted(backend, &household(backend).await).await;
+    let (change, mine) = requested(&session);
+    commit(backend, &change).await;
+    let later = noon() + ALIVE + ALIVE;
+    assert!(!backend.sessions.renew(session.id, lease().browser, later).await.unwrap());
+    commit(backend, &ended(&change.session)).await;
+    assert!(!backend.sessions.renew(session.id, mine.browser, later).await.unwrap());
+}
+
+async fn found(backend: &Backend, session: &Session) -> Session {
+    backend.sessions.find(session.owner, session.id).await.unwrap().unwrap()
+}
+
+fn everything() -> ListQuery {
+    ListQuery { status: None, page: PageRequest { limit: 100, offset: 0 } }
+}

@@ -1,0 +1,65 @@
+//! `cargo xtask`: the tasks of developers and CI, each as one command.
+
+mod advisories;
+mod bench;
+mod command;
+mod packages;
+mod passwords;
+mod test;
+mod tools;
+mod up;
+mod vocabulary;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::Parser;
+
+/// An error is printed as one line that says what was wrong and what to do.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Tasks of the Avouch repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+enum Task {
+    /// Installs what is missing, builds, and serves with a demo partner, until Ctrl-C
+    Up,
+    /// Installs what the tests need, starts throwaway servers, runs every check and every test
+    Test(test::TestOptions),
+    /// Runs the checks and tests that need no server: formatting, lints, unit tests, repository tests
+    Check,
+    /// Replaces the known vulnerabilities in `advisories/` by those that are published now
+    RenewAdvisories {
+        /// A clone of the `RustSec` advisory database; without it one is made
+        #[arg(long)]
+        from: Option<PathBuf>,
+    },
+    /// Replaces the list of frequent passwords in `crates/breached-passwords/data`; needs Python with pip
+    RenewPasswords,
+    /// Counts type names that stand for several types, and words that the glossary does not use
+    Vocabulary(vocabulary::VocabularyOptions),
+    /// Runs the benchmarks and writes target/bench/NAME.json
+    Bench {
+        /// One benchmark alone
+        name: Option<String>,
+    },
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let done = match Task::parse() {
+        Task::Up => up::up().await,
+        Task::Test(options) => test::test(&options),
+        Task::Check => test::check(),
+        Task::RenewAdvisories { from } => advisories::renew(from.as_deref()),
+        Task::RenewPasswords => passwords::renew(),
+        Task::Vocabulary(options) => vocabulary::vocabulary(&options),
+        Task::Bench { name } => bench::bench(name.as_deref()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

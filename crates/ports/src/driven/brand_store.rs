@@ -1,0 +1,30 @@
+//! The store of teams' branding.
+
+use async_trait::async_trait;
+use domain::{
+    branding::{Brand, BrandName, Colour, Logo},
+    id::{SessionId, TeamId},
+};
+
+use crate::StoreError;
+
+/// Stores the brand of each team.
+#[async_trait]
+pub trait BrandStore: Send + Sync {
+    /// Returns a team's brand; empty if the team has none.
+    async fn brand(&self, team: TeamId) -> Result<Brand, StoreError>;
+
+    /// Returns the brand of a session's team; empty if there is no such session.
+    async fn brand_of(&self, session: SessionId) -> Result<Brand, StoreError>;
+
+    /// Sets name and colour; the logo stays as it is.
+    async fn set_brand(
+        &self,
+        team: TeamId,
+        name: Option<&BrandName>,
+        colour: Option<Colour>,
+    ) -> Result<(), StoreError>;
+
+    /// Sets the logo; name and colour stay as they are.
+    async fn set_logo(&self, team: TeamId, logo: Option<&Logo>) -> Result<(), StoreError>;
+}

@@ -1,0 +1,213 @@
+//! Remote browsers: one for each session, started and released by an identifier that the service
+//! chooses.
+
+mod input;
+mod page_state;
+mod redaction;
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use async_trait::async_trait;
+use domain::{id::BrowserId, request::Location, secret::Secret, workflow::Observation};
+
+pub use self::{
+    input::{Input, MouseButton, MouseKind, TouchKind, TouchPoint},
+    page_state::{Dialog, DialogKind, PageField, PageState, RefusedAction},
+    redaction::{Cover, FrameRedactor},
+};
+
+/// Starts and releases browsers.
+///
+/// **Releasing takes precedence over starting**, in whichever order the calls arrive: once an
+/// identifier is released, no browser runs with it any more, and starting it fails with
+/// [`StartError::Released`].
+#[async_trait]
+pub trait BrowserPool: Send + Sync {
+    /// Starts a browser with a new, empty profile. If a browser with the identifier already runs,
+    /// returns that one.
+    async fn start(&self, spec: BrowserSpec) -> Result<Arc<dyn Browser>, StartError>;
+
+    /// Ends the browser with this identifier, with all its processes and files. Does nothing if
+    /// there is none.
+    async fn release(&self, id: BrowserId);
+}
+
+/// The specification of a browser to be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrowserSpec {
+    pub id: BrowserId,
+    /// The hosts that the main frame may visit.
+    pub hosts: BTreeSet<String>,
+    pub watch: ObservedSignals,
+    pub device: Device,
+    pub locale: Locale,
+    /// The place of the browser's egress.
+    pub place: Location,
+}
+
+/// The properties of the applicant's device that pages can detect.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Device {
+    pub viewport: Viewport,
+    pub scale: Scale,
+    /// Whether the device has a touch screen rather than a mouse.
+    pub touch: bool,
+    /// Whether the applicant prefers dark colours.
+    pub dark: bool,
+    /// Whether the applicant prefers reduced motion.
+    pub reduced_motion: bool,
+}
+
+/// The device pixel ratio: pixels of a frame per CSS pixel of the page, in each direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scale {
+    #[default]
+    One,
+    Two,
+}
+
+impl Scale {
+    #[must_use]
+    pub const fn times(self) -> u16 {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+        }
+    }
+}
+
+/// The locale that the browser emulates.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Locale {
+    /// A BCP 47 tag such as `de-DE`; empty for the browser's own.
+    pub language: String,
+    /// A zone of the IANA time zone database; `None` for the machine's own.
+    pub time_zone: Option<String>,
+}
+
+/// The signals that the browser observes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ObservedSignals {
+    pub selectors: Vec<String>,
+    /// The path patterns of responses whose status and body are kept.
+    pub responses: Vec<String>,
+}
+
+/// The size of the page in CSS pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Viewport {
+    pub width: u16,
+    pub height: u16,
+}
+
+impl Viewport {
+    /// The maximum area, in CSS pixels, of a page that is rendered at [`Scale::Two`], which takes
+    /// four times the pixels. Viewports of phones are within it.
+    const MAX_FINE_AREA: u32 = 500_000;
+
+    /// Clamps a size to 320…1600 by 320…1200.
+    #[must_use]
+    pub fn within(width: u16, height: u16) -> Self {
+        Self { width: width.clamp(320, 1600), height: height.clamp(320, 1200) }
+    }
+
+    /// Returns whether the page is small enough for [`Scale::Two`].
+    #[must_use]
+    pub fn may_be_fine(self) -> bool {
+        u32::from(self.width) * u32::from(self.height) <= Self::MAX_FINE_AREA
+    }
+}
+
+impl Default for Viewport {
+    fn default() -> Self {
+        Self { width: 1024, height: 720 }
+    }
+}
+
+/// A running browser.
+#[async_trait]
+pub trait Browser: Send + Sync {
+    /// Opens a URL in the main frame, and returns when its document is loaded.
+    async fn navigate(&self, url: &str) -> Result<(), BrowserError>;
+
+    /// Returns the current state of the page.
+    async fn observe(&self) -> Result<Observation, BrowserError>;
+
+    /// Waits until the page may have changed, or until it is time to observe it again.
+    async fn changed(&self);
+
+    /// Makes a GET request in the page, with its cookies, and reads the response.
+    async fn fetch(&self, url: &str, max_bytes: u32) -> Result<Fetched, BrowserError>;
+
+    /// Returns the credentials that the browser would send with a request to a URL. It must be
+    /// called only after the applicant has agreed to share.
+    async fn credentials(&self, url: &str) -> Result<BrowserCredentials, BrowserError>;
+
+    /// Returns the body of the newest observed response whose path matches.
+    async fn response(&self, pattern: &str) -> Result<Option<String>, BrowserError>;
+
+    /// Returns the text of the first element of each selector, if there is one.
+    async fn texts(&self, selectors: &[String]) -> Result<Vec<Option<String>>, BrowserError>;
+
+    /// Waits for a frame newer than `after` and returns the newest one. `None` once the browser has
+    /// ended.
+    async fn frame(&self, after: u64) -> Option<Arc<Frame>>;
+
+    /// Waits for a page state newer than `after` and returns it. `None` once the browser has ended.
+    async fn scene(&self, after: u64) -> Option<Arc<PageState>>;
+
+    /// Forwards the applicant's input, in order. It never waits, and never logs or stores the input.
+    fn input(&self, input: Input);
+
+    /// Waits until the browser has ended, for any reason.
+    async fn ended(&self);
+}
+
+/// The credentials that a request of the browser is sent with.
+pub struct BrowserCredentials {
+    /// The value of the `Cookie` header; empty if there is none.
+    pub cookies: Secret,
+    pub user_agent: String,
+}
+
+/// The response to a request in the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    pub status: u16,
+    pub body: String,
+}
+
+/// A frame: one image of the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// The sequence number, which increases across pages.
+    pub seq: u64,
+    pub jpeg: Vec<u8>,
+    /// The scheme, host and port that the page was loaded from.
+    pub origin: String,
+    pub viewport: Viewport,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("the browser was released before it was started")]
+    Released,
+    #[error("the maximum number of browsers is running")]
+    NoRoom,
+    #[error("failed to start a browser: {0}")]
+    Unavailable(String),
+    #[error("no egress proxy for the place works")]
+    NoExit,
+    #[error("the egress proxies for the place are in another country")]
+    Elsewhere,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BrowserError {
+    #[error("the browser has ended")]
+    Gone,
+    #[error("the browser refused: {0}")]
+    Refused(String),
+    #[error("the browser did not answer in time")]
+    TimedOut,
+}

@@ -1,0 +1,37 @@
+//! The driven ports: the interfaces that the use cases need and the adapters implement.
+
+pub mod account_links;
+pub mod account_store;
+pub mod attempts;
+pub mod attestation_reader;
+pub mod attestor;
+pub mod audit_log;
+pub mod brand_store;
+pub mod browser;
+pub mod catalogue;
+pub mod clock;
+pub mod contact_store;
+pub mod credentials;
+pub mod delivery;
+pub mod delivery_log;
+pub mod device_store;
+pub mod encryption;
+pub mod identity;
+pub mod invitations;
+pub mod key_store;
+pub mod known_browsers;
+pub mod notice_store;
+pub mod notifier;
+pub mod outbox;
+pub mod passkeys;
+pub mod places;
+pub mod random;
+pub mod rate_limiter;
+pub mod recording;
+pub mod refusals;
+pub mod session_store;
+pub mod suppression_store;
+pub mod template_store;
+pub mod tokens;
+pub mod webhook_sender;
+pub mod webhook_store;

@@ -1,0 +1,196 @@
+//! The store of sessions.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use domain::{
+    api_key::{ApiKey, KeyHash},
+    frame_ancestors::FrameAncestor,
+    id::{ApiKeyId, BrowserId, PlatformId, SessionId, TeamId},
+    platform::PlatformSummary,
+    request::ListQuery,
+    session::{Change, Session, Status},
+};
+
+use crate::StoreError;
+
+/// An idempotency key of a create request: repeating the request creates one session only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdempotencyKey {
+    /// 1 to 255 printable ASCII characters, chosen by the partner.
+    pub key: String,
+    /// The SHA-256 hash of the request.
+    pub request: [u8; 32],
+    /// The time from which on a use of the key counts; earlier uses have expired.
+    pub since: DateTime<Utc>,
+}
+
+/// The result of an insert.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InsertOutcome {
+    Fresh,
+    /// The same request with the same key was made before, and created this session.
+    Before(Box<Session>),
+    /// Another request with the same key was made before.
+    OtherRequest,
+    /// A request with the same key is being processed.
+    InFlight,
+}
+
+/// The answer to a poll: the record of the key, and its session with the given identifier.
+pub type PolledRecord = (ApiKey, Option<(Session, Option<PlatformSummary>)>);
+
+/// A session in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionSummary {
+    pub id: SessionId,
+    pub status: Status,
+    pub platform: PlatformId,
+    pub created_at: DateTime<Utc>,
+    pub closed_at: Option<DateTime<Utc>>,
+}
+
+/// An entry of a session's timeline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimelineEntry {
+    pub at: DateTime<Utc>,
+    pub event: String,
+    pub status: Status,
+    pub error_code: Option<String>,
+    /// The workflow node at which the session failed.
+    pub node: Option<String>,
+    /// A detail of the event: why a link was not delivered.
+    pub detail: Option<String>,
+}
+
+/// Stores sessions, and with each transition its effects.
+///
+/// Every implementation passes `testkit::store_contract!`.
+#[async_trait]
+pub trait SessionStore: Send + Sync {
+    /// Saves a new session together with its first effects. With an idempotency key, the session is
+    /// saved only if the owner has not used the key since the time in it.
+    async fn insert(
+        &self,
+        opening: &Change,
+        idempotency: Option<&IdempotencyKey>,
+    ) -> Result<InsertOutcome, StoreError>;
+
+    /// Returns the record whose key has this hash (revoked and expired ones included), and that
+    /// record's session with this identifier, in one round trip.
+    async fn poll(&self, key: &KeyHash, id: SessionId) -> Result<Option<PolledRecord>, StoreError>;
+
+    /// Finds a session of this owner. A session of another owner counts as absent.
+    async fn find(&self, owner: ApiKeyId, id: SessionId) -> Result<Option<Session>, StoreError>;
+
+    /// Finds a session of any owner: for the applicant, whose token has been verified, and for
+    /// workers, which serve all owners. It must not be used for a partner.
+    async fn find_unscoped(&self, id: SessionId) -> Result<Option<Session>, StoreError>;
+
+    /// Returns the origins whose pages may embed a session, as its owner's team has set them.
+    async fn frame_ancestors_of(&self, id: SessionId) -> Result<Vec<FrameAncestor>, StoreError>;
+
+    /// Returns the owner's sessions, newest first and ties by identifier, and the total number of
+    /// those that match the filter.
+    async fn list(
+        &self,
+        owner: ApiKeyId,
+        query: ListQuery,
+    ) -> Result<(Vec<SessionSummary>, i64), StoreError>;
+
+    /// Returns the sessions of all keys of a team, newest first and ties by identifier, each with
+    /// its owner; with a reference, only those with this external reference.
+    async fn team_sessions(
+        &self,
+        team: TeamId,
+        query: ListQuery,
+        reference: Option<&str>,
+    ) -> Result<Vec<(ApiKeyId, SessionSummary)>, StoreError>;
+
+    /// Returns the activity of a team's sessions since a time: of up to `limit`, the newest ones.
+    async fn team_activity(
+        &self,
+        team: TeamId,
+        since: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<Vec<SessionActivity>, StoreError>;
+
+    /// Returns the timeline of a session of this owner, oldest entry first. `None` if there is no
+    /// such session.
+    async fn timeline(
+        &self,
+        owner: ApiKeyId,
+        id: SessionId,
+    ) -> Result<Option<Vec<TimelineEntry>>, StoreError>;
+
+    /// Returns up to `limit` sessions that closed before `before` and are not erased.
+    async fn find_unerased(
+        &self,
+        before: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<Vec<SessionId>, StoreError>;
+
+    /// Truncates the write-ahead log, if the store has one, so that overwritten data does not remain
+    /// in it. Waits for readers for less than a second. Returns `false` if a reader prevented the
+    /// truncation; the caller tries again later.
+    async fn truncate_log(&self) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
+    /// Deletes idempotency keys that were used before `before` and returns their number.
+    async fn delete_idempotency_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError>;
+
+    /// Saves a changed session and its effects atomically. [`Effect::NotifyPartner`] becomes one
+    /// delivery for each webhook of the team that is active at this moment.
+    ///
+    /// [`Effect::NotifyPartner`]: domain::session::Effect::NotifyPartner
+    ///
+    /// The saved version must be the one before `change.session.version`; otherwise the result is
+    /// [`CommitError::Stale`], and nothing is saved. A browser that is new with this change has a
+    /// lease until `alive_until`.
+    async fn commit(&self, change: &Change, alive_until: DateTime<Utc>) -> Result<(), CommitError>;
+
+    /// Renews the lease of a session's browser. Returns `false` if the session no longer has this
+    /// browser.
+    async fn renew(
+        &self,
+        id: SessionId,
+        browser: BrowserId,
+        alive_until: DateTime<Utc>,
+    ) -> Result<bool, StoreError>;
+
+    /// Returns up to `limit` open sessions that have expired, or whose browser's lease was not
+    /// renewed.
+    async fn find_due(
+        &self,
+        now: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<Vec<(Session, DueReason)>, StoreError>;
+}
+
+/// Why a session is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DueReason {
+    Expired,
+    BrowserLapsed(BrowserId),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    #[error("the session was saved concurrently")]
+    Stale,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The times and the result of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionActivity {
+    pub created_at: DateTime<Utc>,
+    pub closed_at: Option<DateTime<Utc>>,
+    pub status: Status,
+    pub platform: PlatformId,
+    /// The error code of the session's last timeline entry, if it has one.
+    pub error_code: Option<String>,
+    /// The workflow node at which the session failed.
+    pub node: Option<String>,
+}
