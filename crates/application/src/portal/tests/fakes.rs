@@ -1,0 +1,382 @@
+//! Stand-ins for the driven ports that the in-memory store does not implement.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use domain::{
+    account::Email,
+    attempts::{Attempts, Delays},
+    audit::{AuditEntry, AuditEvent},
+    binding::SecretHash,
+    branding::Brand,
+    id::{AccountLinkId, SessionId, TeamId, UserId},
+    notification::Mailbox,
+    rate::RateWindow,
+    secret::Secret,
+    template::TemplateText,
+};
+use ports::{
+    StoreError,
+    account_store::PasswordHash,
+    attempts::{AttemptLimiter, AttemptTarget},
+    audit_log::AuditLog,
+    clock::{RandomSource, TokenIssuer},
+    credentials::{PasswordHasher, TotpVerifier},
+    encryption::{Cipher, CipherError},
+    identity::{
+        AuthorizationCallback, AuthorizationPrompt, AuthorizationRequest, Identity, IdentityError,
+        IdentityProvider,
+    },
+    notifier::{MailRenderer, RenderedMail},
+    passkeys::{Ceremony, Credential, PasskeyVerifier},
+    rate_limiter::{Charge, RateLimiter, Subject},
+    refusals::{RefusalClass, RefusalLog},
+};
+use uuid::Uuid;
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Counts upwards.
+#[derive(Default)]
+pub(super) struct CountingRandom(AtomicU64);
+
+impl CountingRandom {
+    fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+impl RandomSource for CountingRandom {
+    fn new_id(&self) -> u128 {
+        self.next().into()
+    }
+
+    fn random_u16(&self) -> u16 {
+        0
+    }
+
+    fn random_bytes(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&self.next().to_be_bytes());
+        bytes
+    }
+}
+
+/// Writes the context before the plaintext.
+pub(super) struct ContextCipher;
+
+impl Cipher for ContextCipher {
+    fn encrypt(&self, context: &str, plaintext: &[u8]) -> Result<Vec<u8>, CipherError> {
+        Ok([context.as_bytes(), b"\0", plaintext].concat())
+    }
+
+    fn decrypt(&self, context: &str, ciphertext: &[u8]) -> Result<Vec<u8>, CipherError> {
+        let plaintext = ciphertext.strip_prefix(context.as_bytes());
+        let plaintext = plaintext.and_then(|rest| rest.strip_prefix(b"\0"));
+        plaintext.map(<[u8]>::to_vec).ok_or(CipherError::Damaged)
+    }
+
+    fn is_current(&self, _: &str, _: &[u8]) -> bool {
+        true
+    }
+}
+
+/// Has no keys.
+pub(super) struct BrokenCipher;
+
+impl Cipher for BrokenCipher {
+    fn encrypt(&self, _: &str, _: &[u8]) -> Result<Vec<u8>, CipherError> {
+        Err(CipherError::NoKey(1))
+    }
+
+    fn decrypt(&self, _: &str, _: &[u8]) -> Result<Vec<u8>, CipherError> {
+        Err(CipherError::NoKey(1))
+    }
+
+    fn is_current(&self, _: &str, _: &[u8]) -> bool {
+        false
+    }
+}
+
+/// Returns the hash that [`PlainHasher`] makes of a password.
+pub(super) fn plain_hash(password: &str) -> PasswordHash {
+    PasswordHash(format!("plain:{password}"))
+}
+
+/// Stores passwords as they are, and counts how often it verifies one.
+#[derive(Default)]
+pub(super) struct PlainHasher {
+    pub(super) verified: AtomicU64,
+}
+
+#[async_trait]
+impl PasswordHasher for PlainHasher {
+    async fn hash(&self, password: Secret) -> Result<PasswordHash, StoreError> {
+        Ok(plain_hash(password.expose()))
+    }
+
+    async fn verify(&self, password: Secret, hash: Option<PasswordHash>) -> bool {
+        self.verified.fetch_add(1, Ordering::Relaxed);
+        hash.is_some_and(|hash| hash == plain_hash(password.expose()))
+    }
+
+    fn is_frequent(&self, password: &Secret) -> bool {
+        password.expose().contains("frequent")
+    }
+
+    async fn is_guessable(&self, password: Secret, words: Vec<String>) -> bool {
+        words.iter().any(|word| password.expose().contains(word))
+    }
+}
+
+/// A code is the first six characters of the secret and the time step.
+pub(super) struct PlainTotp;
+
+impl PlainTotp {
+    pub(super) fn code(secret: &str, now: DateTime<Utc>) -> String {
+        format!("{}-{}", &secret[..6], now.timestamp() / 30)
+    }
+}
+
+impl TotpVerifier for PlainTotp {
+    fn secret(&self, bits: [u8; 20]) -> Secret {
+        // The bits that differ come first in a recovery code as well.
+        Secret::new(bits[2..18].iter().map(|byte| format!("{byte:02X}")).collect())
+    }
+
+    fn step(&self, secret: &Secret, code: &str, now: DateTime<Utc>) -> Option<i64> {
+        (code == Self::code(secret.expose(), now)).then(|| now.timestamp() / 30)
+    }
+
+    fn url(&self, secret: &Secret, account: &str) -> Secret {
+        Secret::new(format!("otpauth://totp/{account}?secret={}", secret.expose()))
+    }
+}
+
+/// An answer is the identifier of a credential.
+pub(super) struct PlainPasskeys;
+
+impl PasskeyVerifier for PlainPasskeys {
+    fn offer(&self, (_, email): (UserId, &Email), have: &[Credential]) -> Option<Ceremony> {
+        let options = format!("create for {email} beside {}", have.len());
+        Some(Ceremony { options, state: b"create".to_vec() })
+    }
+
+    fn register(&self, state: &[u8], answer: &str) -> Option<Credential> {
+        (state == b"create" && answer.starts_with("key-")).then(|| Credential {
+            id: answer.as_bytes().to_vec(),
+            key: vec![],
+            state: vec![0],
+            transports: 0,
+        })
+    }
+
+    fn ask(&self, have: &[Credential]) -> Option<Ceremony> {
+        let ceremony = Ceremony { options: "get".to_owned(), state: b"get".to_vec() };
+        (!have.is_empty()).then_some(ceremony)
+    }
+
+    fn verify(
+        &self,
+        _: UserId,
+        have: &[Credential],
+        state: &[u8],
+        answer: &str,
+    ) -> Option<Credential> {
+        let found = have.iter().find(|credential| credential.id == answer.as_bytes());
+        let found = found.filter(|_| state == b"get")?;
+        let state = found.state.iter().map(|counter| counter + 1).collect();
+        Some(Credential { state, ..found.clone() })
+    }
+}
+
+/// Identifies everyone as the same person.
+pub(super) struct OnePersonProvider(pub(super) Mutex<Result<Identity, &'static str>>);
+
+impl OnePersonProvider {
+    pub(super) fn identify(&self, identity: Identity) {
+        *lock(&self.0) = Ok(identity);
+    }
+
+    pub(super) fn fail(&self, kind: &'static str) {
+        *lock(&self.0) = Err(kind);
+    }
+}
+
+#[async_trait]
+impl IdentityProvider for OnePersonProvider {
+    fn name(&self) -> &'static str {
+        "Example"
+    }
+
+    async fn authorization_request(
+        &self,
+        prompt: AuthorizationPrompt,
+    ) -> Result<AuthorizationRequest, IdentityError> {
+        let url = format!("https://provider.example/{prompt:?}");
+        Ok(AuthorizationRequest { url, kept: Secret::new("state and nonce".to_owned()) })
+    }
+
+    async fn exchange_code(
+        &self,
+        kept: &Secret,
+        _: &AuthorizationCallback,
+    ) -> Result<Identity, IdentityError> {
+        assert_eq!(kept.expose(), "state and nonce");
+        lock(&self.0).clone().map_err(|kind| match kind {
+            "unreachable" => IdentityError::Unreachable("timed out".to_owned()),
+            "refused" => IdentityError::Refused("the state differs".to_owned()),
+            _ => IdentityError::NoAddress,
+        })
+    }
+}
+
+/// Renders everything but what contains `broken`.
+pub(super) struct PlainRenderer;
+
+impl MailRenderer for PlainRenderer {
+    fn preview(
+        &self,
+        wording: &TemplateText,
+        sender: &str,
+        _: &Brand,
+    ) -> Result<RenderedMail, Vec<String>> {
+        if wording.body.contains("broken") {
+            return Err(vec!["the body is broken".to_owned()]);
+        }
+        let subject = format!("{sender}: {}", wording.subject);
+        Ok(RenderedMail { subject, text: wording.body.clone(), html: String::new() })
+    }
+}
+
+/// Counts in one window that does not end.
+#[derive(Default)]
+pub(super) struct OneWindow(Mutex<HashMap<Subject, u32>>);
+
+#[async_trait]
+impl RateLimiter for OneWindow {
+    async fn charge(&self, charges: &[Charge], now: DateTime<Utc>) -> Vec<RateWindow> {
+        let mut counts = lock(&self.0);
+        let windows = charges.iter().map(|Charge { subject, limit }| {
+            let used = counts.entry(*subject).or_default();
+            *used += 1;
+            RateWindow { limit: *limit, used: *used, resets_at: now + limit.span() }
+        });
+        windows.collect()
+    }
+}
+
+/// Counts by the rules of the domain.
+#[derive(Default)]
+pub(super) struct CountingAttempts(Mutex<HashMap<AttemptTarget, Attempts>>);
+
+impl CountingAttempts {
+    /// Returns the attempts that are counted against all targets.
+    pub(super) fn counted(&self) -> u32 {
+        lock(&self.0).values().map(|attempts| attempts.count).sum()
+    }
+}
+
+#[async_trait]
+impl AttemptLimiter for CountingAttempts {
+    async fn attempt(
+        &self,
+        target: AttemptTarget,
+        delays: Delays,
+        now: DateTime<Utc>,
+    ) -> Result<(), DateTime<Utc>> {
+        let mut all = lock(&self.0);
+        let counted = delays.count(all.get(&target).copied(), now)?;
+        all.insert(target, counted);
+        Ok(())
+    }
+
+    async fn undo_attempt(&self, target: AttemptTarget, now: DateTime<Utc>) {
+        if let Some(attempts) = lock(&self.0).get_mut(&target) {
+            *attempts = attempts.forgiven(now);
+        }
+    }
+}
+
+/// Allows every line.
+pub(super) struct EveryLine;
+
+impl RefusalLog for EveryLine {
+    fn may_log(&self, _: RefusalClass) -> bool {
+        true
+    }
+}
+
+/// Fails to record anything.
+pub(super) struct BrokenAuditLog;
+
+#[async_trait]
+impl AuditLog for BrokenAuditLog {
+    async fn note(&self, _: TeamId, _: &AuditEvent) -> Result<(), StoreError> {
+        Err(StoreError::new("record an audit event", "the disk is full"))
+    }
+
+    async fn entries(
+        &self,
+        _: TeamId,
+        _: Option<i64>,
+        _: u16,
+    ) -> Result<Vec<AuditEntry>, StoreError> {
+        Err(StoreError::new("read the audit log", "the disk is full"))
+    }
+}
+
+/// Issues tokens of account links alone: the identifier of the link.
+pub(super) struct LinkTokens;
+
+impl TokenIssuer for LinkTokens {
+    fn account_link_token(&self, id: AccountLinkId) -> Secret {
+        Secret::new(format!("link-{id}"))
+    }
+
+    fn verify_account_link_token(&self, token: &str) -> Option<AccountLinkId> {
+        let id: Uuid = token.strip_prefix("link-")?.parse().ok()?;
+        Some(AccountLinkId::from_uuid(id))
+    }
+
+    fn embed_token(&self, _: SessionId) -> Secret {
+        unreachable!("the portal opens no embed page")
+    }
+
+    fn verify_embed_token(&self, _: SessionId, _: &str) -> bool {
+        unreachable!("the portal opens no embed page")
+    }
+
+    fn stream_token(&self, _: SessionId, _: DateTime<Utc>) -> Secret {
+        unreachable!("the portal opens no stream")
+    }
+
+    fn verify_stream_token(&self, _: SessionId, _: &str, _: DateTime<Utc>) -> bool {
+        unreachable!("the portal opens no stream")
+    }
+
+    fn hash_secret(&self, _: SessionId, _: &str) -> SecretHash {
+        unreachable!("the portal knows no devices")
+    }
+
+    fn mailbox(&self, _: TeamId, _: &str) -> Mailbox {
+        unreachable!("the portal knows no mailboxes")
+    }
+
+    fn mailbox_token(&self, _: &Mailbox) -> Secret {
+        unreachable!("the portal knows no mailboxes")
+    }
+
+    fn verify_mailbox_token(&self, _: &str) -> Option<Mailbox> {
+        unreachable!("the portal knows no mailboxes")
+    }
+}
