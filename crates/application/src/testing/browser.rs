@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use domain::{id::BrowserId, secret::Secret, workflow::Observation};
 use ports::browser::{
     Browser, BrowserCredentials, BrowserError, BrowserPool, BrowserSpec, Fetched, Frame, Input,
-    PageState, StartError, Viewport,
+    PageState, StartError,
 };
 use tokio::sync::watch;
 
@@ -46,32 +46,6 @@ impl Default for FakeBrowser {
 }
 
 impl FakeBrowser {
-    /// Makes a selector match.
-    pub(crate) fn show(&self, selector: &str) {
-        self.page.send_modify(|page| {
-            page.present.insert(selector.to_owned());
-        });
-    }
-
-    pub(crate) fn frame_of(&self, seq: u64) {
-        let jpeg = format!("image {seq}").into_bytes();
-        let (origin, viewport) = ("https://sample.example".to_owned(), Viewport::default());
-        let frame = Arc::new(Frame { seq, jpeg, origin, viewport });
-        self.page.send_modify(|page| page.frame = Some(frame));
-    }
-
-    pub(crate) fn scene_of(&self, scene: PageState) {
-        self.page.send_modify(|page| page.scene = Some(Arc::new(scene)));
-    }
-
-    pub(crate) fn end(&self) {
-        self.page.send_modify(|page| page.has_ended = true);
-    }
-
-    pub(crate) fn inputs(&self) -> usize {
-        self.inputs.lock().unwrap_or_else(PoisonError::into_inner).len()
-    }
-
     /// Waits for a part of the page, or for the browser's end.
     async fn wait<T>(&self, part: impl Fn(&Page) -> Option<T>) -> Option<T> {
         let mut page = self.page.subscribe();

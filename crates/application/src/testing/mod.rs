@@ -13,24 +13,24 @@ use domain::{
     id::{PlatformId, SessionId, TeamId},
     notification::{Channel, Invitation},
     request::Contact,
-    session::{Change, Event, Lease, PendingPrompt, Session},
+    session::{Change, Event, Lease, Session},
     webhook::Webhook,
-    workflow::{Definition, PromptKind},
+    workflow::Definition,
 };
 use memory_store::MemoryStore;
 use ports::{
     catalogue::Catalogue as _, key_store::KeyStore as _, session_store::SessionStore as _,
     webhook_store::WebhookStore as _,
 };
-use testkit::sample::{self, NODE, noon};
+use testkit::sample::{self, noon};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 pub(crate) use self::{
-    browser::{FakeBrowser, FakePool},
+    browser::FakePool,
     outside::{
-        FakeAttestor, FakeEncoder, FakeLimiter, FakeMailer, FakeNotifier, FakePlaces, FakeSender,
-        FakeVault, Loud, Script,
+        FakeAttestor, FakeEncoder, FakeLimiter, FakeMailer, FakeNotifier, FakePlaces, FakeVault,
+        Script,
     },
     sources::{Counting, PlainTokens, TestClock},
 };
@@ -39,7 +39,7 @@ use crate::{
     api_keys::ApiKeyText,
     attestations::Attestations,
     fakes::TextReader,
-    live::{SessionDevices, SessionHub, SessionStarter},
+    live::{SessionDevices, SessionHub},
     settings::Addresses,
     urls::Urls,
 };
@@ -106,11 +106,6 @@ impl World {
             random: self.random.clone(),
             clock: self.clock.clone(),
         })
-    }
-
-    pub(crate) fn starter(&self) -> Arc<SessionStarter> {
-        let (engine, random) = (self.engine.clone(), self.random.clone());
-        Arc::new(SessionStarter { engine, random, node: NODE })
     }
 
     pub(crate) fn attestations(&self) -> Arc<Attestations> {
@@ -190,14 +185,4 @@ pub(crate) fn running(lease: Lease) -> [Event; 5] {
         Event::WorkflowOpened,
         Event::WorkflowLoaded { workflow },
     ]
-}
-
-/// A prompt that waits for a minute.
-pub(crate) fn pending(kind: PromptKind) -> PendingPrompt {
-    PendingPrompt { kind, text_key: "do".into(), deadline: noon() + TimeDelta::minutes(1) }
-}
-
-/// A device's secret that only differs by its last character.
-pub(crate) fn secret(last: char) -> String {
-    format!("{}{last}", "s".repeat(42))
 }

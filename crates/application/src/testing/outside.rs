@@ -19,13 +19,10 @@ use ports::{
     StoreError,
     attestor::{AttestError, AttestationOrder, Attested, Attestor, OnProgress},
     browser::Locale,
-    delivery::Delivery,
     notifier::{AccountMail, AccountNotice, Mailer, Notification, Notifier, SendError},
     places::{Country, Places, Region},
     rate_limiter::{Charge, RateLimiter, Subject},
     recording::{EncodeError, Encoder, RecordingVault},
-    refusals::{RefusalClass, RefusalLog},
-    webhook_sender::{WebhookRequest, WebhookResponse, WebhookSender},
 };
 
 /// Answers in order.
@@ -94,15 +91,6 @@ impl Places for FakePlaces {
     }
 }
 
-/// Logs every refusal.
-pub(crate) struct Loud;
-
-impl RefusalLog for Loud {
-    fn may_log(&self, _: RefusalClass) -> bool {
-        true
-    }
-}
-
 /// Keeps recordings in memory.
 #[derive(Default)]
 pub(crate) struct FakeVault {
@@ -120,11 +108,6 @@ impl FakeVault {
     pub(crate) fn items(&self, session: SessionId) -> Vec<RecordedItem> {
         let segments = lock(&self.segments).get(&session).cloned().unwrap_or_default();
         segments.into_iter().flat_map(|(_, items)| items).collect()
-    }
-
-    pub(crate) fn numbers(&self, session: SessionId) -> Vec<u32> {
-        let segments = lock(&self.segments).get(&session).cloned().unwrap_or_default();
-        segments.into_iter().map(|(number, _)| number).collect()
     }
 }
 
@@ -240,37 +223,6 @@ impl Mailer for FakeMailer {
     async fn notify(&self, notice: &AccountNotice) -> Result<(), SendError> {
         lock(&self.links).push(notice.link.clone());
         self.results.next().unwrap_or(Ok(()))
-    }
-}
-
-/// The endpoint of every webhook.
-#[derive(Default)]
-pub(crate) struct FakeSender {
-    pub(crate) answers: Script<WebhookResponse>,
-    pub(crate) bodies: Mutex<Vec<String>>,
-    /// How long a call takes.
-    pub(crate) takes: Duration,
-    /// Calls that run now, and the most that ran at the same time.
-    pub(crate) running: Mutex<(u32, u32)>,
-}
-
-#[async_trait]
-impl WebhookSender for FakeSender {
-    async fn send(&self, delivery: &Delivery, _: DateTime<Utc>) -> WebhookRequest {
-        lock(&self.bodies).push(delivery.body.clone());
-        {
-            let mut running = lock(&self.running);
-            running.0 += 1;
-            running.1 = running.1.max(running.0);
-        }
-        tokio::time::sleep(self.takes).await;
-        lock(&self.running).0 -= 1;
-        let answer = self.answers.next().unwrap_or(WebhookResponse::Status {
-            code: 200,
-            body: String::new(),
-            retry_after: None,
-        });
-        WebhookRequest { sent: "{}".into(), answer }
     }
 }
 

@@ -1,9 +1,7 @@
 //! Members' own accounts: sign-ins and passwords.
 
 use chrono::TimeDelta;
-use domain::{
-    account::Role, id::SignInId, notice::AccountEvent, required_action::RequiredAction,
-};
+use domain::{account::Role, id::SignInId, notice::AccountEvent, required_action::RequiredAction};
 use ports::{
     account_store::UserStore as _,
     driving::{AccountService as _, PortalError, SignedInUser},
@@ -57,10 +55,7 @@ async fn a_member_ends_no_sign_in_of_another_member() {
     let (owner, member) = (fixture.user(Role::Owner).await, fixture.user(Role::Member).await);
     let accounts = fixture.accounts();
     for id in [member.sign_in, SignInId::from_uuid(Uuid::nil())] {
-        assert_eq!(
-            refusal(accounts.end_sign_in(&owner, id).await),
-            "there is no such sign-in"
-        );
+        assert_eq!(refusal(accounts.end_sign_in(&owner, id).await), "there is no such sign-in");
     }
     assert_eq!(accounts.sign_ins(&member).await.unwrap().len(), 1);
 }
@@ -90,12 +85,12 @@ async fn a_changed_password_ends_all_other_sign_ins() {
     let (own, other) = (fixture.token(ADA).await, fixture.token(ADA).await);
     let user = fixture.user_of(&own).await;
     let accounts = fixture.accounts();
-    fixture.notices().await;
+    fixture.due_notices().await;
     accounts.change_password(&user, secret("another good password")).await.unwrap();
     assert!(accounts.signed_in_user(&own, origin()).await.unwrap().is_some());
     assert!(accounts.signed_in_user(&other, origin()).await.unwrap().is_none());
     assert_eq!(*fixture.actions().await.last().unwrap(), "password.change");
-    assert_eq!(fixture.notices().await, [AccountEvent::PasswordChanged]);
+    assert_eq!(fixture.due_notices().await, [AccountEvent::PasswordChanged]);
     let stored = fixture.stored(id).await;
     assert!(stored.password == Some(plain_hash("another good password")));
     assert!(accounts.sign_in(attempt(ADA, "another good password")).await.is_ok());

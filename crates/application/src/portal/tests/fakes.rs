@@ -14,10 +14,8 @@ use domain::{
     account::Email,
     attempts::{Attempts, Delays},
     audit::{AuditEntry, AuditEvent},
-    binding::SecretHash,
     branding::Brand,
-    id::{AccountLinkId, SessionId, TeamId, UserId},
-    notification::Mailbox,
+    id::{TeamId, UserId},
     rate::RateWindow,
     secret::Secret,
     template::TemplateText,
@@ -27,19 +25,14 @@ use ports::{
     account_store::PasswordHash,
     attempts::{AttemptLimiter, AttemptTarget},
     audit_log::AuditLog,
-    clock::{RandomSource, TokenIssuer},
     credentials::{PasswordHasher, TotpVerifier},
     encryption::{Cipher, CipherError},
-    identity::{
-        AuthorizationCallback, AuthorizationPrompt, AuthorizationRequest, Identity, IdentityError,
-        IdentityProvider,
-    },
     notifier::{MailRenderer, RenderedMail},
     passkeys::{Ceremony, Credential, PasskeyVerifier},
+    random::RandomSource,
     rate_limiter::{Charge, RateLimiter, Subject},
     refusals::{RefusalClass, RefusalLog},
 };
-use uuid::Uuid;
 
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
@@ -199,47 +192,6 @@ impl PasskeyVerifier for PlainPasskeys {
     }
 }
 
-/// Identifies everyone as the same person.
-pub(super) struct OnePersonProvider(pub(super) Mutex<Result<Identity, &'static str>>);
-
-impl OnePersonProvider {
-    pub(super) fn identify(&self, identity: Identity) {
-        *lock(&self.0) = Ok(identity);
-    }
-
-    pub(super) fn fail(&self, kind: &'static str) {
-        *lock(&self.0) = Err(kind);
-    }
-}
-
-#[async_trait]
-impl IdentityProvider for OnePersonProvider {
-    fn name(&self) -> &'static str {
-        "Example"
-    }
-
-    async fn authorization_request(
-        &self,
-        prompt: AuthorizationPrompt,
-    ) -> Result<AuthorizationRequest, IdentityError> {
-        let url = format!("https://provider.example/{prompt:?}");
-        Ok(AuthorizationRequest { url, kept: Secret::new("state and nonce".to_owned()) })
-    }
-
-    async fn exchange_code(
-        &self,
-        kept: &Secret,
-        _: &AuthorizationCallback,
-    ) -> Result<Identity, IdentityError> {
-        assert_eq!(kept.expose(), "state and nonce");
-        lock(&self.0).clone().map_err(|kind| match kind {
-            "unreachable" => IdentityError::Unreachable("timed out".to_owned()),
-            "refused" => IdentityError::Refused("the state differs".to_owned()),
-            _ => IdentityError::NoAddress,
-        })
-    }
-}
-
 /// Renders everything but what contains `broken`.
 pub(super) struct PlainRenderer;
 
@@ -332,51 +284,5 @@ impl AuditLog for BrokenAuditLog {
         _: u16,
     ) -> Result<Vec<AuditEntry>, StoreError> {
         Err(StoreError::new("read the audit log", "the disk is full"))
-    }
-}
-
-/// Issues tokens of account links alone: the identifier of the link.
-pub(super) struct LinkTokens;
-
-impl TokenIssuer for LinkTokens {
-    fn account_link_token(&self, id: AccountLinkId) -> Secret {
-        Secret::new(format!("link-{id}"))
-    }
-
-    fn verify_account_link_token(&self, token: &str) -> Option<AccountLinkId> {
-        let id: Uuid = token.strip_prefix("link-")?.parse().ok()?;
-        Some(AccountLinkId::from_uuid(id))
-    }
-
-    fn embed_token(&self, _: SessionId) -> Secret {
-        unreachable!("the portal opens no embed page")
-    }
-
-    fn verify_embed_token(&self, _: SessionId, _: &str) -> bool {
-        unreachable!("the portal opens no embed page")
-    }
-
-    fn stream_token(&self, _: SessionId, _: DateTime<Utc>) -> Secret {
-        unreachable!("the portal opens no stream")
-    }
-
-    fn verify_stream_token(&self, _: SessionId, _: &str, _: DateTime<Utc>) -> bool {
-        unreachable!("the portal opens no stream")
-    }
-
-    fn hash_secret(&self, _: SessionId, _: &str) -> SecretHash {
-        unreachable!("the portal knows no devices")
-    }
-
-    fn mailbox(&self, _: TeamId, _: &str) -> Mailbox {
-        unreachable!("the portal knows no mailboxes")
-    }
-
-    fn mailbox_token(&self, _: &Mailbox) -> Secret {
-        unreachable!("the portal knows no mailboxes")
-    }
-
-    fn verify_mailbox_token(&self, _: &str) -> Option<Mailbox> {
-        unreachable!("the portal knows no mailboxes")
     }
 }

@@ -1,14 +1,10 @@
 //! Two teams with their members, and what the tests ask of them.
 
-use std::{
-    net::IpAddr,
-    sync::{Arc, Mutex},
-};
+use std::{net::IpAddr, sync::Arc};
 
 use domain::{
     account::Role,
     audit::AuditEntry,
-    fairness::BrowserQueue,
     id::{TeamId, UserId},
     notice::AccountEvent,
     secret::Secret,
@@ -17,12 +13,13 @@ use memory_store::MemoryStore;
 use ports::{
     account_store::{NewPassword, RequestOrigin, StoredUser, User, UserStore as _},
     audit_log::AuditLog,
-    clock::{Clock as _, RandomSource as _},
+    clock::Clock as _,
     driving::{AccountService as _, PortalError, SignInAttempt, SignedIn, SignedInUser},
     encryption::Cipher,
     key_store::KeyStore as _,
     notice_store::NoticeStore as _,
     passkeys::PasskeyVerifier,
+    random::RandomSource as _,
 };
 use testkit::{clock::FakeClock, sample::noon};
 use tokio::sync::Notify;
@@ -30,12 +27,12 @@ use uuid::Uuid;
 
 use super::{
     fakes::{
-        BrokenAuditLog, ContextCipher, CountingAttempts, CountingRandom, OnePersonProvider,
-        OneWindow, PlainHasher, PlainPasskeys, PlainTotp, plain_hash,
+        BrokenAuditLog, ContextCipher, CountingAttempts, CountingRandom, OneWindow, PlainHasher,
+        PlainPasskeys, PlainTotp, plain_hash,
     },
     services::{POLICY, QUOTAS},
 };
-use crate::settings::SignInPolicy;
+use crate::{browser_turns::BrowserTurns, settings::SignInPolicy};
 
 pub(super) const TEAM: TeamId = TeamId::from_uuid(Uuid::from_u128(0xA));
 pub(super) const OTHER_TEAM: TeamId = TeamId::from_uuid(Uuid::from_u128(0xB));
@@ -50,10 +47,9 @@ pub(super) struct Fixture {
     pub(super) cipher: Arc<dyn Cipher>,
     pub(super) hasher: Arc<PlainHasher>,
     pub(super) verifier: Option<Arc<dyn PasskeyVerifier>>,
-    pub(super) provider: Arc<OnePersonProvider>,
     pub(super) limiter: Arc<OneWindow>,
     pub(super) attempts: Arc<CountingAttempts>,
-    pub(super) queue: Arc<Mutex<BrowserQueue>>,
+    pub(super) turns: Arc<BrowserTurns>,
     pub(super) deliveries: Arc<Notify>,
     pub(super) policy: SignInPolicy,
 }
@@ -72,10 +68,9 @@ impl Fixture {
             cipher: Arc::new(ContextCipher),
             hasher: Arc::default(),
             verifier: Some(Arc::new(PlainPasskeys)),
-            provider: Arc::new(OnePersonProvider(Mutex::new(Err("no address")))),
             limiter: Arc::default(),
             attempts: Arc::default(),
-            queue: Arc::new(Mutex::new(BrowserQueue::new(QUOTAS))),
+            turns: Arc::new(BrowserTurns::new(QUOTAS)),
             deliveries: Arc::default(),
             policy: POLICY,
         }
@@ -122,13 +117,6 @@ impl Fixture {
         self.user_of(&self.token(&email).await).await
     }
 
-    /// Adds an owner of the other team, and signs them in and re-authenticates them.
-    pub(super) async fn stranger(&self) -> SignedInUser {
-        let email = format!("owner-{}@broker.example", self.random.new_id());
-        self.add_member(OTHER_TEAM, &email, Role::Owner).await;
-        self.user_of(&self.token(&email).await).await
-    }
-
     pub(super) async fn stored(&self, id: UserId) -> StoredUser {
         self.store.user(id).await.unwrap().expect("an account")
     }
@@ -159,7 +147,7 @@ impl Fixture {
     }
 
     /// Takes the notices that are due, in their order.
-    pub(super) async fn notices(&self) -> Vec<AccountEvent> {
+    pub(super) async fn due_notices(&self) -> Vec<AccountEvent> {
         let (now, lease) = (self.clock.now(), chrono::TimeDelta::days(1));
         let claims = self.store.claim_notices(now, lease, 100).await.unwrap();
         claims.into_iter().map(|claim| claim.notice.event).collect()

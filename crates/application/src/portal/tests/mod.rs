@@ -1,20 +1,11 @@
 //! The services of the portal against the in-memory store.
 
 mod accounts;
-mod api_keys;
-mod appearance;
-mod audit;
-mod contacts;
 mod fakes;
 mod fixture;
-mod identities;
-mod links;
-mod members;
 mod passkeys;
+mod permissions;
 mod reauthentication;
 mod second_factor;
 mod services;
 mod sign_in;
-mod team_sessions;
-mod team_webhooks;
-mod templates;

@@ -55,11 +55,11 @@ async fn the_first_passkey_comes_with_recovery_codes() {
     let fixture = Fixture::new().await;
     let user = ada(&fixture).await;
     let other = fixture.token(ADA).await;
-    fixture.notices().await;
+    fixture.due_notices().await;
     let codes = register(&fixture, &user, (" Phone ", "key-1")).await.unwrap();
     assert_eq!(codes.len(), 10);
     assert_eq!(*fixture.actions().await.last().unwrap(), "passkey.add \"Phone\"");
-    assert_eq!(fixture.notices().await, [AccountEvent::PasskeyAdded]);
+    assert_eq!(fixture.due_notices().await, [AccountEvent::PasskeyAdded]);
     let signed_in = fixture.accounts().signed_in_user(&other, origin()).await.unwrap();
     assert!(signed_in.is_none(), "it was made without a second factor");
     let user = SignedInUser { has_passkey: true, ..user };
@@ -120,8 +120,8 @@ async fn a_passkey_completes_a_sign_in() {
     let answered = answer(&fixture, (&token, &user), (challenge.sealed.clone(), "key-1")).await;
     let signed_in = answered.unwrap();
     assert!(fixture.user_of(&signed_in.token).await.passed && signed_in.browsers.is_some());
-    let passkeys = fixture.passkeys().passkeys(&SignedInUser { passed: true, ..user.clone() });
-    let passkeys = passkeys.await.unwrap().unwrap();
+    let complete = SignedInUser { passed: true, ..user.clone() };
+    let passkeys = fixture.passkeys().passkeys(&complete).await.unwrap().unwrap();
     assert!(passkeys[0].used_at.is_some() && passkeys[0].credential.state == [1]);
     let again = answer(&fixture, (&token, &user), (challenge.sealed, "key-1")).await;
     assert!(matches!(error(again), PortalError::Forbidden), "the old token is void");
@@ -174,7 +174,7 @@ async fn a_removed_passkey_is_asked_for_no_more() {
     let fixture = Fixture::new().await;
     let user = ada(&fixture).await;
     register(&fixture, &user, ("Phone", "key-1")).await.unwrap();
-    fixture.notices().await;
+    fixture.due_notices().await;
     let passkeys = fixture.passkeys();
     let id = passkeys.passkeys(&user).await.unwrap().unwrap()[0].id;
     let stranger = fixture.user(Role::Owner).await;
@@ -183,7 +183,7 @@ async fn a_removed_passkey_is_asked_for_no_more() {
     }
     passkeys.drop_passkey(&user, id).await.unwrap();
     assert_eq!(*fixture.actions().await.last().unwrap(), format!("passkey.drop {id}"));
-    assert_eq!(fixture.notices().await, [AccountEvent::PasskeyRemoved]);
+    assert_eq!(fixture.due_notices().await, [AccountEvent::PasskeyRemoved]);
     assert!(passkeys.ask_passkey(&user).await.unwrap().is_none());
     assert!(!fixture.accounts().sign_in(attempt(ADA, PASSWORD)).await.unwrap().needs_code);
 }

@@ -1,6 +1,6 @@
 //! Re-authentication, the changes that need it, and the forms that wait for it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
 use domain::{
@@ -14,17 +14,17 @@ use ports::{
     account_store::{NewPassword, UserStore as _},
     clock::Clock as _,
     driving::{
-        AccountService as _, FirstFactor, KeyService as _, NewKey, NewMember, PasskeyService as _,
-        PortalError, ReauthenticationProof, ReauthenticationService as _, SecondFactorProof,
-        SignedInUser, TeamService as _, TeamWebhookService as _,
+        AccountService as _, FirstFactor, KeyService as _, NewKey, NewMember, NewWebhook,
+        PasskeyService as _, PortalError, ReauthenticationProof, ReauthenticationService as _,
+        SecondFactorProof, SignedInUser, TeamService as _, TeamWebhookService as _,
     },
+    webhook_store::{HeaderChange, WebhookChange},
 };
 use uuid::Uuid;
 
 use super::{
     fakes::{BrokenCipher, plain_hash},
     fixture::{Fixture, PASSWORD, TEAM, error, origin, refusal, secret},
-    team_webhooks::{change, new_webhook},
 };
 
 const ADA: &str = "ada@lender.example";
@@ -37,8 +37,7 @@ fn authenticated_before(
 ) -> SignedInUser {
     let now = fixture.clock.now();
     let ago = |time: Option<TimeDelta>| time.map(|time| now - time);
-    let times =
-        AuthenticationTimes { signed_in_at: ago(signed_in), confirmed_at: ago(confirmed) };
+    let times = AuthenticationTimes { signed_in_at: ago(signed_in), confirmed_at: ago(confirmed) };
     SignedInUser { authenticated: times, ..user.clone() }
 }
 
@@ -91,8 +90,7 @@ async fn a_change_of_credentials_needs_a_confirmation_and_no_recent_sign_in_coun
 async fn a_change_of_what_the_team_trusts_needs_a_confirmation_or_a_recent_sign_in() {
     let fixture = Fixture::new().await;
     let user = fixture.user(Role::Owner).await;
-    let (keys, webhooks, members) =
-        (fixture.api_keys(), fixture.webhooks(), fixture.members());
+    let (keys, webhooks, members) = (fixture.api_keys(), fixture.webhooks(), fixture.members());
     let (key, webhook) = (ApiKeyId::from_uuid(Uuid::nil()), WebhookId::from_uuid(Uuid::nil()));
     let (member, hour) = (UserId::from_uuid(Uuid::nil()), TimeDelta::hours(1));
     let new_key = || NewKey {
@@ -216,11 +214,13 @@ async fn each_user_reauthenticates_with_what_they_signed_in_with() {
     let fixture = Fixture::new().await;
     let (token, user) = ada(&fixture).await;
     let service = fixture.reauthentication();
-    let provider = |proof| ReauthenticationProof { first: FirstFactor::Provider(proof), second: None };
+    let provider =
+        |proof| ReauthenticationProof { first: FirstFactor::Provider(proof), second: None };
     let refused = service.reauthenticate(&user, token.clone(), provider(secret("proof"))).await;
     assert!(matches!(error(refused), PortalError::Forbidden));
     let by_provider = authenticated_before(&fixture, &user, (None, None));
-    let refused = service.reauthenticate(&by_provider, token.clone(), password(PASSWORD, None)).await;
+    let refused =
+        service.reauthenticate(&by_provider, token.clone(), password(PASSWORD, None)).await;
     assert!(matches!(error(refused), PortalError::Forbidden));
     let late = "that took too long: try again";
     let forged = service.reauthenticate(&by_provider, token.clone(), provider(secret("?"))).await;
@@ -245,7 +245,10 @@ async fn a_form_waits_for_the_reauthentication_and_is_taken_once() {
     let (path, fields) = ("/portal/keys".to_owned(), "label=Back%0Aend".to_owned());
     service.hold_form(&user, path, Some(fields)).await.unwrap();
     let form = service.held_form(&user).await.unwrap().expect("a form");
-    assert_eq!((form.path.as_str(), form.fields.as_deref()), ("/portal/keys", Some("label=Back%0Aend")));
+    assert_eq!(
+        (form.path.as_str(), form.fields.as_deref()),
+        ("/portal/keys", Some("label=Back%0Aend"))
+    );
     assert!(service.take_held_form(&user, "another".to_owned()).await.unwrap().is_none());
     let taken = service.take_held_form(&user, form.id.clone()).await.unwrap();
     assert!(taken.is_some_and(|taken| taken.id == form.id));
@@ -301,5 +304,27 @@ async fn an_incomplete_sign_in_reauthenticates_nothing() {
     ];
     for refused in refusals {
         assert!(matches!(error(refused), PortalError::Forbidden));
+    }
+}
+
+fn new_webhook() -> NewWebhook {
+    NewWebhook {
+        team: TEAM,
+        url: "https://lender.example/hooks".to_owned(),
+        header: None,
+        keys: vec![],
+        timeout: Duration::from_secs(10),
+        retries: 3,
+        active: true,
+    }
+}
+
+fn change() -> WebhookChange {
+    WebhookChange {
+        url: "https://lender.example/other".to_owned(),
+        header: HeaderChange::Keep,
+        keys: vec![],
+        timeout: Duration::from_secs(10),
+        retries: 3,
     }
 }

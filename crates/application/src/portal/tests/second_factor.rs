@@ -112,7 +112,7 @@ async fn enabling_codes_ends_the_sign_ins_that_were_made_without() {
     fixture.add_member(TEAM, ADA, Role::Member).await;
     let (own, other) = (fixture.token(ADA).await, fixture.token(ADA).await);
     let user = fixture.user_of(&own).await;
-    fixture.notices().await;
+    fixture.due_notices().await;
     let (_, codes) = fixture.enable_totp(&user).await;
     let first = codes[0].expose();
     assert!(first.split('-').count() == 6 && first.split('-').all(|group| group.len() == 4));
@@ -120,7 +120,7 @@ async fn enabling_codes_ends_the_sign_ins_that_were_made_without() {
     assert!(accounts.signed_in_user(&own, origin()).await.unwrap().is_some());
     assert!(accounts.signed_in_user(&other, origin()).await.unwrap().is_none());
     assert_eq!(*fixture.actions().await.last().unwrap(), "second-factor.keep");
-    assert_eq!(fixture.notices().await, [AccountEvent::CodesTurnedOn]);
+    assert_eq!(fixture.due_notices().await, [AccountEvent::CodesTurnedOn]);
 }
 
 #[tokio::test]
@@ -173,10 +173,10 @@ async fn a_setup_that_cannot_be_encrypted_cannot_be_enabled() {
 async fn disabled_codes_are_asked_for_no_more() {
     let fixture = Fixture::new().await;
     let (_, _, user) = with_totp(&fixture).await;
-    fixture.notices().await;
+    fixture.due_notices().await;
     fixture.accounts().disable_totp(&user).await.unwrap();
     assert_eq!(*fixture.actions().await.last().unwrap(), "second-factor.drop");
-    assert_eq!(fixture.notices().await, [AccountEvent::CodesTurnedOff]);
+    assert_eq!(fixture.due_notices().await, [AccountEvent::CodesTurnedOff]);
     assert!(!fixture.accounts().sign_in(attempt(ADA, PASSWORD)).await.unwrap().needs_code);
     let stored = fixture.stored(user.user).await;
     assert!(stored.totp.is_none() && stored.recovery_codes_left == 0);

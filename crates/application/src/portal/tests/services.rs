@@ -8,16 +8,15 @@ use ports::{driving::MockSessionService, encryption::Cipher};
 use tokio::runtime::Handle;
 
 use super::{
-    fakes::{EveryLine, LinkTokens, PlainRenderer, PlainTotp},
+    fakes::{EveryLine, PlainRenderer, PlainTotp},
     fixture::Fixture,
 };
 use crate::{
     portal::{
         AccountLinkIssuer, AccountNotices, Accounts, ApiKeys, AttemptGuard, AuditLogs, AuditTrail,
-        Branding, Contacts, Embedding, Identities, KnownBrowsers, Links, Members,
-        PasskeyChallenges, Passkeys, PasswordResets, PasswordRules, ProviderProofs,
-        Reauthentication, RefusedSignIns, RequestLimits, SecondFactorCodes, SignInIssuer,
-        TeamSessionLookup, TeamSessions, TeamWebhooks, Templates,
+        Branding, Contacts, Embedding, KnownBrowsers, Members, PasskeyChallenges, Passkeys,
+        PasswordRules, ProviderProofs, Reauthentication, RefusedSignIns, RequestLimits,
+        SecondFactorCodes, SignInIssuer, TeamSessionLookup, TeamSessions, TeamWebhooks, Templates,
     },
     settings::{Limits, SignInPolicy},
     webhooks::WebhookUseCases,
@@ -152,37 +151,6 @@ impl Fixture {
         }
     }
 
-    pub(super) fn identities(&self) -> Identities {
-        Identities {
-            provider: Some(self.provider.clone()),
-            users: self.store.clone(),
-            issuer: self.issuer(),
-            browsers: self.browsers(),
-            proofs: self.proofs(),
-            refusals: self.refusals(),
-            limits: self.limits(),
-            audit: self.audit_trail(),
-            cipher: self.cipher(),
-            clock: self.clock.clone(),
-        }
-    }
-
-    pub(super) fn links(&self) -> Links {
-        let issuer = self.link_issuer();
-        let audit = self.audit_trail();
-        Links {
-            links: self.store.clone(),
-            resets: PasswordResets { users: self.store.clone(), issuer, audit },
-            tokens: Arc::new(LinkTokens),
-            passwords: self.passwords(),
-            limits: self.limits(),
-            audit: self.audit_trail(),
-            notices: self.notices(),
-            clock: self.clock.clone(),
-            runtime: Handle::current(),
-        }
-    }
-
     pub(super) fn reauthentication(&self) -> Reauthentication {
         Reauthentication {
             users: self.store.clone(),
@@ -220,7 +188,7 @@ impl Fixture {
             catalogue: self.store.clone(),
             lookup: self.lookup(),
             partner: Arc::new(partner),
-            queue: self.queue.clone(),
+            turns: self.turns.clone(),
             limits: Limits::default(),
             quotas: QUOTAS,
             audit: self.audit_trail(),

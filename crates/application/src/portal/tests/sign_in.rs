@@ -139,17 +139,17 @@ async fn a_sign_in_in_a_second_browser_is_noticed() {
     fixture.add_member(TEAM, ADA, Role::Member).await;
     let accounts = fixture.accounts();
     let first = accounts.sign_in(attempt(ADA, PASSWORD)).await.unwrap();
-    assert_eq!(fixture.notices().await, [], "the first browser is no surprise");
+    assert_eq!(fixture.due_notices().await, [], "the first browser is no surprise");
     let again = SignInAttempt { browsers: browsers(&first), ..attempt(ADA, PASSWORD) };
     let again = accounts.sign_in(again).await.unwrap();
-    assert_eq!(fixture.notices().await, []);
+    assert_eq!(fixture.due_notices().await, []);
     assert!(browsers(&again) != browsers(&first), "the token of a browser is replaced");
     accounts.sign_in(attempt(ADA, PASSWORD)).await.unwrap();
-    assert_eq!(fixture.notices().await, [AccountEvent::NewBrowser]);
+    assert_eq!(fixture.due_notices().await, [AccountEvent::NewBrowser]);
     assert_eq!(fixture.actions().await, ["sign-in new browser"]);
     let old = SignInAttempt { browsers: browsers(&first), ..attempt(ADA, PASSWORD) };
     accounts.sign_in(old).await.unwrap();
-    assert_eq!(fixture.notices().await, [AccountEvent::NewBrowser], "the old token is void");
+    assert_eq!(fixture.due_notices().await, [AccountEvent::NewBrowser], "the old token is void");
 }
 
 #[tokio::test]

@@ -33,7 +33,7 @@ async fn a_browser_is_started_for_a_session_and_released_with_it() {
     let setup = Setup::new(1).await;
     let (id, lease) = setup.requested().await;
     setup.run(1).await;
-    assert_eq!(setup.read(id).await.status(), Status::BrowserReady);
+    assert_eq!(setup.read(id).await.status(), Status::Ready);
     let spec = setup.pool.started.lock().unwrap().remove(0);
     assert_eq!((spec.id, spec.locale.language.as_str()), (lease.browser, "en-US"));
     assert!(spec.hosts.contains("sample.example"));
@@ -56,7 +56,7 @@ async fn a_session_waits_for_its_turn_and_gets_it() {
     assert_eq!(place, Some(1));
     setup.world.apply(first, [Event::TerminatedByPartner]).await;
     setup.run(10).await;
-    assert_eq!(setup.read(second).await.status(), Status::BrowserReady);
+    assert_eq!(setup.read(second).await.status(), Status::Ready);
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,7 +88,7 @@ async fn a_start_is_retried_and_fails_the_session_in_the_end() {
         setup.pool.failures.push(StartError::Unavailable("broken".into()));
     }
     setup.run(14).await;
-    assert_eq!(setup.read(id).await.status(), Status::BrowserReady, "the fifth start");
+    assert_eq!(setup.read(id).await.status(), Status::Ready, "the fifth start");
     setup.world.apply(id, [Event::TerminatedByPartner]).await;
     setup.run(1).await;
 
@@ -116,7 +116,7 @@ async fn a_browser_without_a_slot_waits_on() {
     assert_eq!(setup.read(id).await.status(), Status::Initializing);
     assert_eq!(setup.turns.of_team(setup.world.team), (0, 1));
     setup.run(3).await;
-    assert_eq!(setup.read(id).await.status(), Status::BrowserReady);
+    assert_eq!(setup.read(id).await.status(), Status::Ready);
 }
 
 #[tokio::test(start_paused = true)]
@@ -187,7 +187,8 @@ async fn an_effect_that_always_fails_is_given_up() {
     let session = setup.read(id).await;
     for attempt in [1, 19, 20] {
         setup.vault.failures.push(());
-        let claim = OutboxClaim { effect: Effect::ForgetRecording, ..claim(&session, lease, attempt) };
+        let claim =
+            OutboxClaim { effect: Effect::ForgetRecording, ..claim(&session, lease, attempt) };
         executor.execute(&claim).await;
     }
     let now = setup.world.engine.clock.now();
@@ -208,7 +209,8 @@ async fn effects_that_the_store_carried_out_and_those_of_unknown_sessions_are_do
     let outbox = Arc::new(FakeOutbox::default());
     let executor = EffectExecutor { outbox: outbox.clone(), ..setup.executor() };
     let mut session = setup.read(id).await;
-    let done = [Effect::NotifyPartner, Effect::SendLink, Effect::EraseCopies, Effect::KeepRecording];
+    let done =
+        [Effect::NotifyPartner, Effect::SendLink, Effect::EraseCopies, Effect::KeepRecording];
     for effect in done {
         executor.execute(&OutboxClaim { effect, ..claim(&session, lease, 1) }).await;
     }

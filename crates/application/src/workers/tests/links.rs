@@ -9,10 +9,10 @@ use domain::{
     session::Event,
 };
 use ports::{
-    clock::TokenIssuer as _,
     notifier::{NotificationQueue as _, SendError},
     session_store::SessionStore as _,
     suppression_store::SuppressionStore as _,
+    tokens::TokenIssuer as _,
 };
 
 use super::{run_for, seconds};
@@ -73,7 +73,10 @@ async fn a_permanent_failure_is_not_retried() {
 
 #[tokio::test(start_paused = true)]
 async fn a_notifier_that_hangs_is_given_up_after_a_while() {
-    let setup = Setup { notifier: Arc::new(FakeNotifier { hangs: true, ..FakeNotifier::default() }), ..Setup::new().await };
+    let setup = Setup {
+        notifier: Arc::new(FakeNotifier { hangs: true, ..FakeNotifier::default() }),
+        ..Setup::new().await
+    };
     setup.world.invited().await;
     setup.run(120).await;
     assert_eq!(setup.notifier.sent.lock().unwrap().len(), 2, "the first one took 90 seconds");
@@ -168,7 +171,8 @@ impl Setup {
     }
 
     async fn claim(&self) -> ports::notifier::NotificationClaim {
-        let claims = self.world.store.claim_notifications(self.now(), TimeDelta::minutes(1), 8, None);
+        let claims =
+            self.world.store.claim_notifications(self.now(), TimeDelta::minutes(1), 8, None);
         claims.await.unwrap().remove(0)
     }
 

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::{run_for, seconds};
 use crate::{
     testing::{FakeMailer, World},
-    workers::{AccountLinkMails, AccountNotices, RetryPolicy, Worker as _},
+    workers::{AccountLinkMails, AccountNoticeMails, RetryPolicy, Worker as _},
 };
 
 #[tokio::test(start_paused = true)]
@@ -154,8 +154,8 @@ impl Setup {
         }
     }
 
-    fn account_notices(&self) -> AccountNotices {
-        AccountNotices {
+    fn account_notices(&self) -> AccountNoticeMails {
+        AccountNoticeMails {
             notices: self.world.store.clone(),
             mailer: self.mailer.clone(),
             retries: self.retries(),

@@ -75,7 +75,8 @@ async fn a_long_encoding_keeps_its_claim() {
     let id = setup.failed(true).await;
     setup.run(200).await;
     assert_eq!(setup.state(id).await, RecordingState::InProgress);
-    let other = setup.world.store.claim_recordings(setup.world.clock.now(), TimeDelta::minutes(1), 8);
+    let other =
+        setup.world.store.claim_recordings(setup.world.clock.now(), TimeDelta::minutes(1), 8);
     assert!(other.await.unwrap().is_empty(), "its lease was renewed");
 }
 
