@@ -21,6 +21,7 @@ pub struct Urls {
 
 impl Urls {
     /// Returns a session with its URLs.
+    #[must_use]
     pub fn with_urls(&self, session: Session) -> SessionView {
         SessionView {
             embed_url: self.embed_url(&session),
@@ -30,6 +31,7 @@ impl Urls {
     }
 
     /// Returns the URL of the session's embed page.
+    #[must_use]
     pub fn embed_url(&self, session: &Session) -> String {
         let origin = self.addresses.of(session.terms.worker_region);
         format!(
@@ -41,6 +43,7 @@ impl Urls {
 
     /// Returns the URL at which a live session can be observed. It changes once a minute and not
     /// with each call, so that a partner who polls sees no change where there is none.
+    #[must_use]
     pub fn stream_url(&self, session: &Session) -> Option<String> {
         if !matches!(session.state, State::Live { .. }) {
             return None;

@@ -232,6 +232,7 @@ fn check_url(egress: &Egress, text: &str) -> Result<String, WebhookError> {
 }
 
 /// Where a URL leads, without what may be a secret; empty where it cannot be read.
+#[must_use]
 pub fn origin(url: &str) -> String {
     Url::parse(url).map_or_else(|_| String::new(), |url| url.origin().ascii_serialization())
 }

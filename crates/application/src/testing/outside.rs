@@ -91,10 +91,13 @@ impl Places for FakePlaces {
     }
 }
 
+/// The segments of a session, each with its number.
+type Segments = Vec<(u32, Vec<RecordedItem>)>;
+
 /// Keeps recordings in memory.
 #[derive(Default)]
 pub(crate) struct FakeVault {
-    pub(crate) segments: Mutex<HashMap<SessionId, Vec<(u32, Vec<RecordedItem>)>>>,
+    pub(crate) segments: Mutex<HashMap<SessionId, Segments>>,
     pub(crate) recordings: Mutex<HashMap<SessionId, Vec<u8>>>,
     /// Failures of calls that change something, in order.
     pub(crate) failures: Script<()>,

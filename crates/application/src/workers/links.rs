@@ -136,7 +136,7 @@ impl LinkSender {
                         "attempt {} to send a link failed", claim.attempt
                     );
                 }
-                self.retries.outcome(sent, claim.attempt)
+                self.retries.outcome(&sent, claim.attempt)
             }
         };
         metrics::counter!("avouch_links_total", "outcome" => metric_label(outcome)).increment(1);

@@ -84,7 +84,7 @@ async fn send<Q: MailQueue>(
     if let Err(error) = &sent {
         queue.log_failure(claim, error);
     }
-    let outcome = retries.outcome(sent, queue.attempt(claim));
+    let outcome = retries.outcome(&sent, queue.attempt(claim));
     metrics::counter!("avouch_portal_mails_total", "outcome" => metric_label(outcome)).increment(1);
     queue.settle(claim, outcome).await
 }

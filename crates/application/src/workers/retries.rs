@@ -23,10 +23,14 @@ pub struct RetryPolicy {
 
 impl RetryPolicy {
     /// Returns the outcome of an attempt; the first attempt has number 1.
-    pub(super) fn outcome(&self, sent: Result<(), SendError>, attempt: i32) -> NotificationOutcome {
+    pub(super) fn outcome(
+        &self,
+        sent: &Result<(), SendError>,
+        attempt: i32,
+    ) -> NotificationOutcome {
         match sent {
             Ok(()) => NotificationOutcome::Sent { at: self.clock.now() },
-            Err(SendError::Permanent { why, .. }) => self.failed(why),
+            Err(SendError::Permanent { why, .. }) => self.failed(*why),
             Err(SendError::Transient(_)) => self.retry(attempt),
         }
     }

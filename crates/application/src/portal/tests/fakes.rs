@@ -143,7 +143,8 @@ impl PlainTotp {
 impl TotpVerifier for PlainTotp {
     fn secret(&self, bits: [u8; 20]) -> Secret {
         // The bits that differ come first in a recovery code as well.
-        Secret::new(bits[2..18].iter().map(|byte| format!("{byte:02X}")).collect())
+        let digits: Vec<_> = bits[2..18].iter().map(|byte| format!("{byte:02X}")).collect();
+        Secret::new(digits.concat())
     }
 
     fn step(&self, secret: &Secret, code: &str, now: DateTime<Utc>) -> Option<i64> {

@@ -45,8 +45,8 @@ fn password(text: &str, second: Option<SecondFactorProof>) -> ReauthenticationPr
     ReauthenticationProof { first: FirstFactor::Password(secret(text)), second }
 }
 
-fn code(text: &str) -> Option<SecondFactorProof> {
-    Some(SecondFactorProof::Code(text.to_owned()))
+fn code(text: &str) -> SecondFactorProof {
+    SecondFactorProof::Code(text.to_owned())
 }
 
 /// Signs a member in. Returns the token and the user as the service sees them.
@@ -174,16 +174,17 @@ async fn a_second_factor_is_part_of_the_proof() {
     let user = seen(&fixture, &token).await;
     let service = fixture.reauthentication();
     let right = fixture.code(&totp);
-    for (first, second) in [(PASSWORD, None), (PASSWORD, code("000000"))] {
+    for (first, second) in [(PASSWORD, None), (PASSWORD, Some(code("000000")))] {
         let proof = password(first, second);
         let refused = service.reauthenticate(&user, token.clone(), proof).await;
         assert!(matches!(error(refused), PortalError::WrongCode));
     }
-    let refused = service.reauthenticate(&user, token.clone(), password("wrong", code(&right)));
+    let refused =
+        service.reauthenticate(&user, token.clone(), password("wrong", Some(code(&right))));
     assert!(matches!(error(refused.await), PortalError::WrongPassword));
-    let proof = password(PASSWORD, code(&right));
+    let proof = password(PASSWORD, Some(code(&right)));
     let token = service.reauthenticate(&user, token, proof).await.unwrap();
-    let proof = password(PASSWORD, code(recovery[0].expose()));
+    let proof = password(PASSWORD, Some(code(recovery[0].expose())));
     assert!(service.reauthenticate(&user, token, proof).await.is_ok());
 }
 

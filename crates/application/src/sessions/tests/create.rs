@@ -167,7 +167,8 @@ async fn registered(world: &World) -> StoredContact {
         email: Some(Email::from_str("ada@example.com").unwrap().as_str().into()),
         ..Contact::default()
     };
-    let sources = (&*world.clock as &dyn ports::clock::Clock, &*world.random as _);
+    let sources: (&dyn ports::clock::Clock, &dyn ports::random::RandomSource) =
+        (&*world.clock, &*world.random);
     let stored = register(world.store.as_ref(), sources, world.team, contact).await.unwrap();
     assert_eq!(world.store.contacts(world.team).await.unwrap(), std::slice::from_ref(&stored));
     stored

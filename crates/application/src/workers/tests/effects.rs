@@ -92,12 +92,12 @@ async fn a_start_is_retried_and_fails_the_session_in_the_end() {
     setup.world.apply(id, [Event::TerminatedByPartner]).await;
     setup.run(1).await;
 
-    for (error, expected) in [
+    let cases: [(fn() -> StartError, ErrorCode); 3] = [
         (|| StartError::Unavailable("broken".into()), ErrorCode::BrowserUnavailable),
         (|| StartError::NoExit, ErrorCode::ProxyUnavailable),
         (|| StartError::Elsewhere, ErrorCode::GeoMismatch),
-    ] as [(fn() -> StartError, ErrorCode); 3]
-    {
+    ];
+    for (error, expected) in cases {
         let (id, _) = setup.requested().await;
         for _ in 0..5 {
             setup.pool.failures.push(error());
