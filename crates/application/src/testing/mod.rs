@@ -22,7 +22,7 @@ use ports::{
     catalogue::Catalogue as _, key_store::KeyStore as _, session_store::SessionStore as _,
     webhook_store::WebhookStore as _,
 };
-use testkit::sample::{self, NODE, noon};
+use testkit::sample::{self, INSTANCE, noon};
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
@@ -110,7 +110,7 @@ impl World {
 
     pub(crate) fn starter(&self) -> Arc<SessionStarter> {
         let (engine, random) = (self.engine.clone(), self.random.clone());
-        Arc::new(SessionStarter { engine, random, node: NODE })
+        Arc::new(SessionStarter { engine, random, node: INSTANCE })
     }
 
     pub(crate) fn attestations(&self) -> Arc<Attestations> {
