@@ -7,13 +7,13 @@ use acceptance::{
     service::Deployment,
 };
 use serde_json::json;
-use testkit::fleet::{CLOSED, Shared};
+use testkit::fleet::{SharedChromium, WEBRTC_FLAGS};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_runs_in_a_fleet_and_leaves_no_context() {
-    let shared = Shared::start(CLOSED).await;
+    let shared = SharedChromium::start(WEBRTC_FLAGS).await;
     let mut deployment = deployment(&shared).await;
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = applicant.start_session().await;
@@ -32,7 +32,7 @@ async fn a_session_runs_in_a_fleet_and_leaves_no_context() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_without_its_fleet_ends_with_browser_unavailable() {
-    let shared = Shared::start(CLOSED).await;
+    let shared = SharedChromium::start(WEBRTC_FLAGS).await;
     let deployment = deployment(&shared).await;
     shared.kill();
     let session = deployment.create(&json!({})).await;
@@ -43,12 +43,12 @@ async fn a_session_without_its_fleet_ends_with_browser_unavailable() {
     applicant.close().await;
 }
 
-async fn none_left(shared: &Shared) {
+async fn none_left(shared: &SharedChromium) {
     eventually("no context to remain", TIMEOUT, async || (shared.contexts() == 0).then_some(()))
         .await;
 }
 
-async fn deployment(shared: &Shared) -> Deployment {
+async fn deployment(shared: &SharedChromium) -> Deployment {
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
     deployment.set("AVOUCH_BROWSER", shared.url());
     deployment.set("AVOUCH_BROWSER_PROXY_LISTEN", format!("127.0.0.1:{}", free_port()));

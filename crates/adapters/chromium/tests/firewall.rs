@@ -15,7 +15,7 @@ use domain::secret::Secret;
 use ports::browser::BrowserPool as _;
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use serde_json::{Value, json};
-use testkit::fleet::{CLOSED, Shared};
+use testkit::fleet::{SharedChromium, WEBRTC_FLAGS};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -108,7 +108,7 @@ async fn a_page_reaches_nothing_of_our_network() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_in_a_fleet_reaches_nothing_of_its_network() {
-    let shared = Shared::start(CLOSED).await;
+    let shared = SharedChromium::start(WEBRTC_FLAGS).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))

@@ -11,7 +11,7 @@ use ports::browser::{BrowserPool as _, StartError};
 use rustls::{ClientConfig, RootCertStore};
 use testkit::{
     contract::browser_pool::Pool,
-    fleet::{CLOSED, Shared},
+    fleet::{SharedChromium, WEBRTC_FLAGS},
     tls::acceptor,
 };
 use tokio::{
@@ -29,7 +29,7 @@ const PAGE: &str = "http://page.localhost/";
 
 #[tokio::test]
 async fn a_fleet_is_connected_to_over_tls() {
-    let shared = Shared::start(CLOSED).await;
+    let shared = SharedChromium::start(WEBRTC_FLAGS).await;
     let ((acceptor, root), behind) = (acceptor("localhost"), shared.address);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -69,7 +69,7 @@ async fn a_fleet_at_capacity_is_reported_as_such() {
 
 #[tokio::test]
 async fn browsers_that_bypass_their_proxy_are_refused() {
-    let shared = Shared::start(&[]).await;
+    let shared = SharedChromium::start(&[]).await;
     let pool = pool(&shared.url(), RootCertStore::empty()).await;
     let error = pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
     let StartError::Unavailable(why) = error else { panic!("{error:?}") };
@@ -79,7 +79,7 @@ async fn browsers_that_bypass_their_proxy_are_refused() {
 
 #[tokio::test]
 async fn a_proxy_that_the_fleet_cannot_reach_is_an_error() {
-    let shared = Shared::start(CLOSED).await;
+    let shared = SharedChromium::start(WEBRTC_FLAGS).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = Secret::new(shared.url());
     let fleet = Fleet::new(url, tls(RootCertStore::empty()), listener, "127.0.0.1:1".to_owned());
@@ -92,7 +92,7 @@ async fn a_proxy_that_the_fleet_cannot_reach_is_an_error() {
 
 #[tokio::test]
 async fn sessions_in_one_browser_are_isolated_and_do_not_block_each_other() {
-    let shared = Shared::start(CLOSED).await;
+    let shared = SharedChromium::start(WEBRTC_FLAGS).await;
     let (one, other) = (
         pool(&shared.url(), RootCertStore::empty()).await,
         pool(&shared.url(), RootCertStore::empty()).await,
@@ -114,7 +114,7 @@ async fn sessions_in_one_browser_are_isolated_and_do_not_block_each_other() {
 
 #[tokio::test]
 async fn browsers_end_with_their_fleet() {
-    let shared = Shared::start(CLOSED).await;
+    let shared = SharedChromium::start(WEBRTC_FLAGS).await;
     let pool = pool(&shared.url(), RootCertStore::empty()).await;
     let browser = pool.start(spec(HOST, "US")).await.unwrap();
     shared.kill();
@@ -147,7 +147,7 @@ async fn until(condition: impl Fn() -> bool) {
 }
 
 async fn contract() -> Pool {
-    let shared = Arc::new(Shared::start(CLOSED).await);
+    let shared = Arc::new(SharedChromium::start(WEBRTC_FLAGS).await);
     let contexts = shared.clone();
     Pool {
         pool: pool(&shared.url(), RootCertStore::empty()).await,

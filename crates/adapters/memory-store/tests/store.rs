@@ -23,7 +23,7 @@ use ports::{
     webhook_sender::{FailureCause, WebhookRequest, WebhookResponse},
     webhook_store::WebhookStore as _,
 };
-use testkit::sample::{definition, key, moved, noon, opening, webhook};
+use testkit::sample::{definition, key, noon, opening, transition, webhook};
 use uuid::Uuid;
 
 const TEAM: TeamId = TeamId::from_uuid(Uuid::from_u128(1));
@@ -73,7 +73,7 @@ async fn at_most_as_many_sessions_are_due_as_were_asked_for() {
         let opening = opening(key.id, platform);
         store.insert(&opening, None).await.unwrap();
         let lease = testkit::sample::lease();
-        let change = moved(&opening.session, Event::BrowserRequested { lease });
+        let change = transition(&opening.session, Event::BrowserRequested { lease });
         store.commit(&change, noon()).await.unwrap();
     }
     let late = noon() + TimeDelta::days(30);

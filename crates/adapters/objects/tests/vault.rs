@@ -35,14 +35,14 @@ fn folder() -> Ready<Vault> {
     let (storage, path) =
         (ObjectStorage::Folder(folder.path().to_owned()), folder.path().to_owned());
     let vault = Arc::new(open(&storage, links(Arc::new(SystemClock))));
-    ready(Vault { vault, look: Box::new(move || files(&path)), guard: Box::new(folder) })
+    ready(Vault { vault, objects: Box::new(move || files(&path)), guard: Box::new(folder) })
 }
 
 fn bucket() -> Ready<Vault> {
     let server = S3Server::start();
     let path = server.bucket();
     let vault = Arc::new(open(&storage(&server), links(Arc::new(SystemClock))));
-    ready(Vault { vault, look: Box::new(move || files(&path)), guard: Box::new(server) })
+    ready(Vault { vault, objects: Box::new(move || files(&path)), guard: Box::new(server) })
 }
 
 fn storage(server: &S3Server) -> ObjectStorage {

@@ -18,7 +18,7 @@ use ports::{
     driving::SessionError,
     session_store::SessionStore as _,
 };
-use testkit::sample::{NODE, lease, noon};
+use testkit::sample::{INSTANCE, lease, noon};
 use uuid::Uuid;
 
 use super::{AdvanceError, MAX_COMMIT_ATTEMPTS, SessionEngine};
@@ -186,7 +186,7 @@ impl Rival {
         let mut moved = session.clone();
         moved.version = session.version.next();
         let browser = BrowserId::from_uuid(Uuid::from_u128(moved.version.0.unsigned_abs().into()));
-        let lease = domain::session::Lease { browser, node: NODE };
+        let lease = domain::session::Lease { browser, node: INSTANCE };
         let event = Event::BrowserRequested { lease };
         let change = domain::session::Change {
             session: moved,

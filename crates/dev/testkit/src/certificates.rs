@@ -1,10 +1,10 @@
-//! Certificates for servers and clients of tests, under an authority that nobody else believes.
+//! Certificates for servers and clients of tests, issued by a test authority.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
 };
 
-/// An authority of a test's own.
+/// A certificate authority of a test.
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 /// A certificate and its key, both as PEM.
@@ -26,12 +26,12 @@ impl Authority {
         self.0.pem()
     }
 
-    /// For these hosts, and valid now.
+    /// Issues a certificate for these hosts that is valid now.
     pub fn valid(&self, hosts: &[&str]) -> Certified {
         self.certify(&params(hosts))
     }
 
-    /// For these hosts, until 2021.
+    /// Issues a certificate for these hosts that expired in 2021.
     pub fn expired(&self, hosts: &[&str]) -> Certified {
         let mut params = params(hosts);
         params.not_before = date_time_ymd(2020, 1, 1);
@@ -39,7 +39,7 @@ impl Authority {
         self.certify(&params)
     }
 
-    /// For a client that PostgreSQL knows by this name.
+    /// Issues a certificate for a client with this `PostgreSQL` user name.
     pub fn client(&self, name: &str) -> Certified {
         let mut params = params(&[]);
         params.distinguished_name.push(DnType::CommonName, name);

@@ -1,11 +1,11 @@
-//! A clock that stands still until it is moved.
+//! A fake clock.
 
 use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use ports::clock::Clock;
 
-/// Tells the time it was set to.
+/// A clock that stands still until it is set forward.
 pub struct FakeClock {
     now: Mutex<DateTime<Utc>>,
 }

@@ -1,4 +1,4 @@
-//! A Chromium that somebody runs for all who know its port; ended with its value.
+//! A Chromium process of a fleet, reached over its DevTools port; it ends when its value is dropped.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -11,22 +11,22 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_tungstenite::tungstenite::{Message, connect};
 
-/// What an operator has to start the browsers of a fleet with.
-pub const CLOSED: &[&str] = &[
+/// The flags with which an operator has to start the browsers of a fleet.
+pub const WEBRTC_FLAGS: &[&str] = &[
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 ];
 
-/// A Chromium that many share.
-pub struct Shared {
+/// A Chromium process that several clients share.
+pub struct SharedChromium {
     pub address: SocketAddr,
     path: String,
     child: Mutex<Child>,
     _folder: TempDir,
 }
 
-impl Shared {
-    /// Starts one on a free port.
+impl SharedChromium {
+    /// Starts Chromium on a free port.
     pub async fn start(flags: &'static [&'static str]) -> Self {
         tokio::task::spawn_blocking(|| Self::spawn(flags)).await.unwrap()
     }
@@ -34,7 +34,7 @@ impl Shared {
     fn spawn(flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let child = Command::new("/usr/lib/chromium/chromium")
-            // As root it has no sandbox of its own; a fleet has containers.
+            // Chromium has no sandbox as root; a fleet runs in containers.
             .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0"])
             .arg(format!("--user-data-dir={}", folder.path().display()))
             .args(flags)
@@ -44,7 +44,7 @@ impl Shared {
         let mut child = child.unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
         let url = lines.find_map(|line| Some(line.split_once("ws://")?.1.to_owned())).unwrap();
-        // Whatever else it has to say.
+        // Reads the rest of the output, so that the pipe does not fill up.
         std::thread::spawn(move || lines.for_each(drop));
         let (address, path) = url.split_once('/').unwrap();
         Self {
@@ -55,12 +55,12 @@ impl Shared {
         }
     }
 
-    /// Without the path, which is another one at each start.
+    /// Returns the URL without the path, which differs at each start.
     pub fn url(&self) -> String {
         format!("ws://{}/", self.address)
     }
 
-    /// How many contexts it has beside its own.
+    /// Returns the number of browser contexts besides the default one.
     pub fn contexts(&self) -> usize {
         let (mut socket, _) = connect(format!("ws://{}/{}", self.address, self.path)).unwrap();
         let ask = json!({ "id": 1, "method": "Target.getBrowserContexts" });
@@ -70,16 +70,16 @@ impl Shared {
         answer["result"]["browserContextIds"].as_array().unwrap().len()
     }
 
-    /// Ends it at once, as `kill -9` does.
+    /// Kills the process, as `kill -9` does.
     pub fn kill(&self) {
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
-        // Its other processes end when it is gone.
+        // Its child processes end with it.
         let _ = child.kill();
         let _ = child.wait();
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedChromium {
     fn drop(&mut self) {
         self.kill();
     }

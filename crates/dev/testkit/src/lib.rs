@@ -1,4 +1,4 @@
-//! What tests share: sample values, a clock that is set by hand, servers and browsers to throw away, and the contract of each port.
+//! Shared test support: sample values, a fake clock, temporary servers and browsers, and the contract suite of each port.
 
 pub mod certificates;
 pub mod clock;

@@ -15,15 +15,15 @@ const FIRST: u16 = 10_000;
 /// section 6) assign to a bind of port 0 and to each outgoing connection: neither takes the port
 /// before the test's server has bound it.
 const COUNT: u16 = 22_000;
-/// The ports of one test where nextest runs several at once, each in a process of its own.
+/// The number of ports of one test if nextest runs several concurrently, each in its own process.
 const PER_SLOT: u16 = 500;
 
-/// Returns a port of this machine's loopback on which nothing listens, and that this process has not
-/// been given before.
+/// Returns a loopback port on which no process listens, and which this process has not been
+/// given before.
 ///
 /// # Panics
 ///
-/// Where there is none.
+/// If no port is free.
 pub fn free_port() -> u16 {
     static GIVEN: AtomicU16 = AtomicU16::new(0);
     static RANGE: LazyLock<Range> = LazyLock::new(Range::of_this_process);
@@ -38,7 +38,7 @@ pub fn free_port() -> u16 {
     panic!("no port is free");
 }
 
-/// The ports that a process chooses from, and where among them it begins.
+/// The ports that a process chooses from, and the first one that it tries.
 struct Range {
     first: u16,
     count: u16,

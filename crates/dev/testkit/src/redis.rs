@@ -1,4 +1,4 @@
-//! A Redis server to throw away: free port, no data on disk, ended with its value.
+//! A temporary Redis server on a free port, without data on disk; it ends when its value is dropped.
 
 use std::{
     fs,
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 use crate::{certificates::Certified, port::free_port};
 
-/// A server to throw away.
+/// A temporary Redis server.
 pub struct RedisServer {
     port: u16,
-    /// Its certificate and key, where it speaks TLS alone.
+    /// The certificate and the key, if the server accepts only TLS.
     files: Option<TempDir>,
     process: Option<Child>,
 }
@@ -24,7 +24,7 @@ impl RedisServer {
         Self::started(None)
     }
 
-    /// One that speaks TLS alone, and asks clients for no certificate.
+    /// Starts a server that accepts only TLS, without client certificates.
     #[must_use]
     pub fn start_tls(certified: &Certified) -> Self {
         let files = tempfile::tempdir().unwrap();
@@ -39,7 +39,7 @@ impl RedisServer {
         server
     }
 
-    /// Runs it, empty, where it ran before.
+    /// Starts the server again, empty, on the same port.
     pub fn run(&mut self) {
         let port = self.port.to_string();
         let mut command = Command::new("redis-server");
@@ -59,12 +59,12 @@ impl RedisServer {
         }));
         let ends = Instant::now() + Duration::from_secs(10);
         while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            assert!(Instant::now() < ends, "Redis does not come up");
+            assert!(Instant::now() < ends, "Redis does not start");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
-    /// Ends it at once, as `kill -9` does.
+    /// Kills the process, as `kill -9` does.
     pub fn stop(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().unwrap();
@@ -78,7 +78,7 @@ impl RedisServer {
         format!("{scheme}://127.0.0.1:{}", self.port)
     }
 
-    /// The number of its process.
+    /// Returns the process identifier.
     #[must_use]
     pub fn process(&self) -> u32 {
         self.process.as_ref().expect("a process").id()

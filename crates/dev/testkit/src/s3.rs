@@ -1,4 +1,4 @@
-//! An S3 server to throw away, which checks every signature: a folder of its own, a free port.
+//! A temporary S3 server that verifies every signature, with its own folder and a free port.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,11 +8,11 @@ use std::{
 
 use crate::port::free_port;
 
-const BUCKET: &str = "films";
+const BUCKET: &str = "recordings";
 const KEY: &str = "AKIATESTTESTTESTTEST";
-const SECRET: &str = "a-secret-that-nobody-else-has";
+const SECRET: &str = "a-secret-of-the-test-server";
 
-/// A server to throw away, with one empty bucket.
+/// A temporary S3 server with one empty bucket.
 pub struct S3Server {
     port: u16,
     folder: tempfile::TempDir,
@@ -37,19 +37,19 @@ impl S3Server {
         });
         let ends = Instant::now() + Duration::from_secs(10);
         while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(Instant::now() < ends, "the S3 server does not come up");
+            assert!(Instant::now() < ends, "the S3 server does not start");
             std::thread::sleep(Duration::from_millis(20));
         }
         Self { port, folder, process }
     }
 
-    /// `s3://` with the bucket and a prefix in it.
+    /// Returns the `s3://` URL of a prefix in the bucket.
     #[must_use]
     pub fn url(&self) -> String {
         format!("s3://{BUCKET}/some/prefix")
     }
 
-    /// The usual variables, as they reach this server.
+    /// Returns the usual environment variables for this server.
     #[must_use]
     pub fn variables(&self) -> [(&'static str, String); 5] {
         [
@@ -61,7 +61,7 @@ impl S3Server {
         ]
     }
 
-    /// Where the bucket's objects are files.
+    /// Returns the folder in which the bucket's objects are files.
     #[must_use]
     pub fn bucket(&self) -> PathBuf {
         self.folder.path().join(BUCKET)
@@ -75,7 +75,7 @@ impl Drop for S3Server {
     }
 }
 
-/// The one that `cargo xtask test` built, or one that is installed.
+/// Returns the path of the server that `cargo xtask test` built, or of an installed one.
 fn program() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target/tools/bin/s3s-fs");
     if own.exists() { own } else { "s3s-fs".into() }

@@ -1,4 +1,4 @@
-//! Sample values, fixed where they can be, so that failures read the same every time.
+//! Sample values, constant where possible, so that failures are reproducible.
 
 use std::time::Duration;
 
@@ -16,20 +16,20 @@ use domain::{
 use ports::delivery::Delivery;
 use uuid::Uuid;
 
-pub const NODE: InstanceId = InstanceId::from_uuid(Uuid::from_u128(0xA0));
-pub const OTHER_NODE: InstanceId = InstanceId::from_uuid(Uuid::from_u128(0xA1));
+pub const INSTANCE: InstanceId = InstanceId::from_uuid(Uuid::from_u128(0xA0));
+pub const OTHER_INSTANCE: InstanceId = InstanceId::from_uuid(Uuid::from_u128(0xA1));
 
 /// # Panics
-/// Never: the moment exists.
+/// Never, since the timestamp is valid.
 #[must_use]
 pub fn noon() -> DateTime<Utc> {
-    DateTime::from_timestamp_micros(1_767_268_800_123_456).expect("a moment")
+    DateTime::from_timestamp_micros(1_767_268_800_123_456).expect("a timestamp")
 }
 
-/// A lease on a browser of its own at the sample node.
+/// Returns a lease of a new browser on the sample instance.
 #[must_use]
 pub fn lease() -> Lease {
-    Lease { browser: BrowserId::from_uuid(Uuid::new_v4()), node: NODE }
+    Lease { browser: BrowserId::from_uuid(Uuid::new_v4()), node: INSTANCE }
 }
 
 #[must_use]
@@ -61,7 +61,7 @@ pub fn webhook(team: TeamId) -> Webhook {
     }
 }
 
-/// A delivery to a receiver at this URL, with so much time for an answer.
+/// Returns a delivery to an endpoint at this URL, with this timeout.
 #[must_use]
 pub fn delivery(url: &str, timeout: Duration) -> Delivery {
     let webhook = webhook(TeamId::from_uuid(Uuid::nil()));
@@ -79,10 +79,10 @@ pub fn delivery(url: &str, timeout: Duration) -> Delivery {
     }
 }
 
-/// A definition that is small and in order.
+/// Returns a small, valid definition.
 ///
 /// # Panics
-/// Never: it is a definition.
+/// Never, since the document is a definition.
 #[must_use]
 pub fn definition(platform: &str, version: &str) -> Definition {
     let document = serde_json::json!({
@@ -105,7 +105,7 @@ pub fn definition(platform: &str, version: &str) -> Definition {
     serde_json::from_value(document).expect("a definition")
 }
 
-/// A fresh session of this owner's.
+/// Returns the change that creates a session of this owner.
 #[must_use]
 pub fn opening(owner: ApiKeyId, platform: PlatformId) -> Change {
     let session = Session {
@@ -135,11 +135,11 @@ pub fn opening(owner: ApiKeyId, platform: PlatformId) -> Change {
     session.opening()
 }
 
-/// The session, moved.
+/// Returns the change by which an event changes the session.
 ///
 /// # Panics
-/// Where the event does not move it.
+/// If the event does not change the session.
 #[must_use]
-pub fn moved(session: &Session, event: Event) -> Change {
-    session.apply(event, noon()).expect("a move").expect("a change")
+pub fn transition(session: &Session, event: Event) -> Change {
+    session.apply(event, noon()).expect("a transition").expect("a change")
 }

@@ -1,4 +1,4 @@
-//! Servers over TLS under a root that nobody else believes.
+//! TLS servers with certificates of a test root.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// Takes connections for a host; and the root that its certificate is under, DER.
+/// Returns an acceptor for a host, and the root of its certificate in DER.
 pub fn acceptor(host: &str) -> (TlsAcceptor, Vec<u8>) {
     let mut params = CertificateParams::new(vec![]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

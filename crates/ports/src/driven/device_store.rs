@@ -11,7 +11,7 @@ use crate::StoreError;
 
 /// Stores the devices of sessions, and the codes with which other devices join.
 ///
-/// Every implementation passes `testkit::store_contract!`.
+/// Every implementation passes `testkit::stores_contract!`.
 #[async_trait]
 pub trait DeviceStore: Send + Sync {
     /// Returns which of a session's devices has this secret.

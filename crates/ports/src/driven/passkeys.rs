@@ -76,7 +76,7 @@ pub struct Ceremony {
     pub state: Vec<u8>,
 }
 
-/// Starts `WebAuthn` ceremonies and verifies the answers of browsers.
+/// Starts passkey ceremonies and verifies the answers of browsers.
 pub trait PasskeyVerifier: Send + Sync {
     /// Starts the registration of a passkey on a device without one of the existing passkeys.
     /// `None` if an existing credential cannot be read.

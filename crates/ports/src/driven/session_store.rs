@@ -64,7 +64,7 @@ pub struct TimelineEntry {
 
 /// Stores sessions, and with each transition its effects.
 ///
-/// Every implementation passes `testkit::store_contract!`.
+/// Every implementation passes `testkit::stores_contract!`.
 #[async_trait]
 pub trait SessionStore: Send + Sync {
     /// Saves a new session together with its first effects. With an idempotency key, the session is

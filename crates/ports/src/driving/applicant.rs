@@ -1,4 +1,4 @@
-//! The applicant's side of the service: one page, one live view.
+//! The services that applicants use through the embed page and the mail preference page.
 
 use std::sync::Arc;
 
@@ -19,45 +19,45 @@ use crate::{
     browser::{Device, Frame, Input, PageState},
 };
 
-/// Opens live views for applicants whose token fits.
+/// Opens applicant connections for clients with a valid token.
 #[async_trait]
 pub trait ApplicantService: Send + Sync {
-    /// Joins a session. The first device that does so starts it and owns it; from then on one of
-    /// its devices becomes the one active viewer, the one before is told and let go, and anybody
-    /// else with the link is a guest: told how the session stands and nothing of the platform's
-    /// page, and listened to only where that is about joining.
+    /// Joins a session. The first device that joins starts the session and owns it. From then on,
+    /// the session's device that joined last is the active viewer, and the previous one is notified
+    /// and disconnected. Any other client with the link is a guest: it sees the status of the
+    /// session but nothing of the platform's page, and only its commands about joining are handled.
     async fn join(
         &self,
         id: SessionId,
-        joining: JoinRequest,
+        request: JoinRequest,
     ) -> Result<Arc<dyn ApplicantConnection>, ApplicantError>;
 
-    /// What its page is to be like; where the token does not fit, as for anybody.
+    /// Returns the appearance of the session's page; the default one if the token is wrong.
     async fn appearance(&self, id: SessionId, token: &str) -> Result<PageAppearance, StoreError>;
 }
 
-/// What somebody joins a session with. **Invariant:** no `Debug`, since it holds secrets.
+/// A request of a client to join a session. **Invariant:** no `Debug`, since it contains secrets.
 #[derive(Clone)]
 pub struct JoinRequest {
-    /// That of the link.
+    /// The token of the link.
     pub token: String,
-    /// What this device made for the session at random:
+    /// The random secret that the device generated for the session:
     /// [`SECRET_CHARS`](domain::binding::SECRET_CHARS) characters.
     pub secret: String,
-    /// A code that lets one more device join, long or short.
+    /// A code with which one more device joins, long or short.
     pub code: Option<String>,
     pub device: Device,
-    /// BCP 47.
+    /// A BCP 47 tag.
     pub language: Option<String>,
 }
 
-/// Lets receivers of mails say whether they want more of a team's.
+/// Lets contacts choose whether to receive more mails of a team.
 #[async_trait]
 pub trait MailPreferenceService: Send + Sync {
-    /// What was chosen with this token. `None`: it is no token of ours.
+    /// Returns the preference of a token. `None` if this service did not issue the token.
     async fn mails(&self, token: &str) -> Result<Option<MailPreference>, StoreError>;
 
-    /// Chooses, whatever was chosen before. `None`: it is no token of ours.
+    /// Sets the preference. `None` if this service did not issue the token.
     async fn choose_mails(
         &self,
         token: &str,
@@ -65,63 +65,64 @@ pub trait MailPreferenceService: Send + Sync {
     ) -> Result<Option<MailPreference>, StoreError>;
 }
 
-/// Whether a team's mails are wanted.
+/// Whether a contact wants mails of a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MailPreference {
     pub sender: Option<BrandName>,
     pub wanted: bool,
 }
 
-/// What an applicant's page is like before anything happens on it.
+/// The appearance of an applicant's page before the session starts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PageAppearance {
-    /// Whose pages may show it in a frame; empty: anybody's.
+    /// The origins whose pages may embed it; empty if any origin may.
     pub ancestors: Vec<FrameAncestor>,
     pub brand: Brand,
-    /// In which the applicant was written to; none: the browser knows best.
+    /// The language of the notification to the applicant; `None` to use the browser's preference.
     pub language: Option<Language>,
 }
 
-/// One applicant's live view. Dropping it means that the applicant has left.
+/// An applicant connection. Dropping it disconnects the applicant.
 #[async_trait]
 pub trait ApplicantConnection: Send + Sync {
-    /// The next thing to show; waits for it. `None` when nothing more will come. Without
-    /// `pictures` none of them is given: a viewer that is slow to draw is told all else in time.
-    async fn next(&self, pictures: bool) -> Option<ServerEvent>;
+    /// Waits for the next event. `None` if no more events will come. Without `frames`, no frame is
+    /// returned, so that a slow client receives all other events in time.
+    async fn next(&self, frames: bool) -> Option<ServerEvent>;
 
-    async fn handle(&self, act: ClientCommand);
+    async fn handle(&self, command: ClientCommand);
 
-    /// The time, for what is left until a deadline.
+    /// Returns the current time, from which the remaining time to a deadline is computed.
     fn now(&self) -> DateTime<Utc>;
 
-    /// A code that lets one more device join. `None`: to a guest, and to whoever asks too often.
+    /// Returns a code with which one more device joins. `None` for a guest, and if the client asks
+    /// too often.
     async fn handover(&self) -> Option<Handover>;
 }
 
-/// How another device joins the session. **Invariant:** no `Debug`.
+/// A code with which another device joins the session. **Invariant:** no `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Handover {
-    /// The session's link with a long code in its fragment, which browsers send to nobody.
+    /// The session's link with a long code in its fragment, which browsers do not send to servers.
     pub link: String,
-    /// The same code for typing: [`SHORT_CODE_DIGITS`](domain::binding::SHORT_CODE_DIGITS) digits.
+    /// The short code for typing: [`SHORT_CODE_DIGITS`](domain::binding::SHORT_CODE_DIGITS) digits.
     pub code: String,
 }
 
-/// Something to show.
+/// An event for the client of an applicant connection.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerEvent {
     View(SessionSnapshot),
     Frame(Arc<Frame>),
     Scene(Arc<PageState>),
-    /// Another place took over.
+    /// Another connection became the active viewer.
     Replaced,
-    /// The session is on another device.
+    /// The session belongs to another device.
     Guest(Guest),
-    /// The device may join now: it is one of the session's.
+    /// The device now belongs to the session and may join.
     Admitted,
 }
 
-/// What somebody who has the link and none of the session's devices is told.
+/// The information for a guest, a client with the link on none of the session's devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guest {
     pub status: Status,
@@ -129,34 +130,34 @@ pub struct Guest {
     pub platform: String,
     /// Whether a new link can be sent over the session's own channel.
     pub has_channel: bool,
-    /// The number that the active viewer is asked about, while it is.
+    /// The guest's number, while the active viewer is asked for approval.
     pub asking: Option<u8>,
-    /// What became of the last thing that was tried.
+    /// The result of the guest's last command.
     pub answer: Option<GuestAnswer>,
 }
 
-/// What became of a guest's try to join.
+/// The result of a guest's attempt to join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuestAnswer {
     WrongCode,
-    /// The session has as many devices as it may have.
+    /// The session has the maximum number of devices.
     TooManyDevices,
     LinkSent,
-    /// A link was sent a short time ago, or as often as may be.
+    /// A link was sent recently, or the maximum number of links was sent.
     LinkNotSent,
-    /// The active viewer did not agree, or is not there.
+    /// The active viewer did not approve, or is not connected.
     NotApproved,
-    /// The service could not look the code up; the guest may try again.
+    /// The service failed to look the code up; the guest may try again.
     Unavailable,
 }
 
-/// All of the page but the picture.
+/// The state of the session, as the embed page shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionSnapshot {
     pub status: Status,
     pub progress: u8,
     pub platform: String,
-    /// The place among those that wait for a browser, from 1; none: it does not wait.
+    /// The place in the queue for a browser, from 1; `None` if the session does not wait.
     pub place: Option<u32>,
     /// The number of a guest who asks to join.
     pub guest: Option<u8>,
@@ -164,41 +165,41 @@ pub struct SessionSnapshot {
     pub outcome: Option<ShownOutcome>,
 }
 
-/// What is expected of the applicant now.
+/// The action that the applicant is asked for now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
-    /// Another one for each prompt of a run.
+    /// The number of the prompt, different for each prompt of a run.
     pub number: u32,
     pub kind: PromptKind,
     pub text: String,
     pub deadline: DateTime<Utc>,
-    /// Label and value of each thing that would be shared; only for [`AskKind::Consent`].
+    /// The label and value of each field to be shared; only for [`PromptKind::Consent`].
     pub share: Vec<(String, String)>,
-    /// Whether sharing lets a witness see the whole exchange with the platform, credentials too;
-    /// only for [`AskKind::Consent`].
+    /// Whether the attestor would see the whole exchange with the platform, including the
+    /// credentials; only for [`PromptKind::Consent`].
     pub witnessed: bool,
 }
 
-/// How it ended, in words for the applicant.
+/// The outcome of the session, for the applicant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShownOutcome {
-    /// In English.
+    /// The text in English.
     pub text: String,
     pub code: Option<ErrorCode>,
-    /// What was shared.
+    /// The fields that were shared.
     pub shared: Vec<SharedItem>,
 }
 
-/// Something that was shared with the partner.
+/// A field that was shared with the partner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedItem {
-    /// In the applicant's language, where the definition has it.
+    /// The label in the applicant's language, if the definition has it.
     pub label: String,
-    /// Whether the session's attestation proves its value; none where there is no attestation.
+    /// Whether the session's attestation proves the value; `None` without an attestation.
     pub attested: Option<bool>,
 }
 
-/// What the applicant does. **Invariant:** no `Debug`, since input may be a password.
+/// A command of the applicant's client. **Invariant:** no `Debug`, since input may be a password.
 pub enum ClientCommand {
     Input(Input),
     /// The answer to the question for consent with this number.
@@ -207,16 +208,16 @@ pub enum ClientCommand {
         agreed: bool,
     },
     Cancel,
-    /// Of the active viewer: whether the guest with this number may join.
+    /// From the active viewer: whether the guest with this number may join.
     Admit {
         number: u8,
         allowed: bool,
     },
-    /// Of a guest: a code.
+    /// From a guest: redeem a code.
     Redeem(String),
-    /// Of a guest: a new link is to be sent over the session's own channel.
+    /// From a guest: send a new link over the session's own channel.
     SendLink,
-    /// Of a guest: the active viewer is to be asked.
+    /// From a guest: ask the active viewer for approval.
     Ask,
 }
 
@@ -224,7 +225,7 @@ pub enum ClientCommand {
 pub enum ApplicantError {
     #[error("there is no such session, or the link is not complete")]
     NotFound,
-    /// Another process has it; the session's address there.
+    /// Another instance has the session; the URL of the session there.
     #[error("the session is opened elsewhere")]
     Elsewhere(String),
     #[error(transparent)]

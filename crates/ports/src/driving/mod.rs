@@ -1,4 +1,4 @@
-//! What the outside may ask of the service.
+//! The driving ports: the services that partners, applicants, observers and members use.
 
 mod applicant;
 mod observer;

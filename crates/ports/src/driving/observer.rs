@@ -1,4 +1,4 @@
-//! The onlooker's side of the service: a partner's own people who see a session and do not act.
+//! The service for observers: people of the partner who watch a session and send no input.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use domain::{id::SessionId, session::Status};
 
 use crate::{StoreError, browser::Frame};
 
-/// Opens views of running sessions for whoever has a pass that has not run out.
+/// Opens observer connections to running sessions with a valid stream token.
 #[async_trait]
 pub trait ObserverService: Send + Sync {
     async fn watch(
         &self,
         id: SessionId,
-        pass: &str,
+        token: &str,
     ) -> Result<Arc<dyn ObserverConnection>, ObserveError>;
 }
 
-/// One onlooker's view. Nothing that the applicant writes is in it: no picture while the applicant
-/// is waited for, and fields are covered at all times.
+/// The connection of one observer. It contains no input of the applicant: no frame is sent while
+/// the session waits for the applicant, and fields are always redacted.
 #[async_trait]
 pub trait ObserverConnection: Send + Sync {
-    /// The next thing to see; waits for it. `None` when nothing more will come. Without
-    /// `pictures` none of them is given, but what hides one is.
-    async fn next(&self, pictures: bool) -> Option<ObserverEvent>;
+    /// Waits for the next event. `None` if no more events will come. Without `frames`, no frame is
+    /// returned, but [`ObserverEvent::Covered`] is.
+    async fn next(&self, frames: bool) -> Option<ObserverEvent>;
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -31,12 +31,12 @@ pub enum ObserverEvent {
     State {
         status: Status,
         progress: u8,
-        /// Whether pictures are left out for now.
+        /// Whether frames are withheld for now.
         withheld: bool,
         over: bool,
     },
     Frame(Arc<Frame>),
-    /// What was seen before is not to be seen any longer.
+    /// The last frame must no longer be shown.
     Covered,
 }
 

@@ -1,4 +1,4 @@
-//! The partner's side of the service.
+//! The services that partners use through the REST API.
 
 use std::net::IpAddr;
 
@@ -22,10 +22,10 @@ use crate::{
     template_store::StoredTemplate,
 };
 
-/// Who makes a request: a key that was checked.
+/// The caller of a request: the record of a verified key.
 pub type Caller = ApiKey;
 
-/// A request before it is known whose it is.
+/// The credentials of a request whose caller is not known yet.
 #[derive(Clone)]
 pub struct RequestCredentials {
     pub key: Option<Secret>,
@@ -36,19 +36,19 @@ pub struct RequestCredentials {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestPurpose {
     Any,
-    /// To create a session, which has a limit of its own.
+    /// Creating a session, which has a rate limit of its own.
     Creation,
 }
 
-/// Whether a request is served.
+/// The result of authenticating a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthOutcome {
-    /// The limit that partners are told of; none where there is none.
+    /// The rate limit window that partners see; `None` without a limit.
     pub window: Option<RateWindow>,
     pub verdict: Result<Caller, AccessDenied>,
-    /// The record of the key that was shown, where it opens nothing any more too; for the log alone.
+    /// The record of the given key, also if the key is no longer valid; only for the log.
     pub key: Option<ApiKeyId>,
-    /// The catalogue's revision when the key was looked at; none where a poll looked, or nobody.
+    /// The catalogue's revision when the key was looked up; `None` for a poll, or without a lookup.
     pub catalogue: Option<CatalogueRevision>,
 }
 
@@ -57,45 +57,48 @@ pub enum AccessDenied {
     /// The key is missing, unknown, revoked or expired.
     Unauthorized,
     TooMany {
-        /// Whole seconds.
+        /// The delay in whole seconds.
         retry_after: i64,
     },
 }
 
-/// Finds out whose a request is, and counts it.
+/// Authenticates requests, and counts them against rate limits.
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait Authenticator: Send + Sync {
-    /// Admits a request or refuses it. A key that was rotated, revoked or expired before the call
-    /// is refused.
-    async fn authenticate(&self, knock: RequestCredentials) -> Result<AuthOutcome, StoreError>;
+    /// Authenticates a request. A key that was rotated, revoked or expired before the call is
+    /// refused.
+    async fn authenticate(
+        &self,
+        credentials: RequestCredentials,
+    ) -> Result<AuthOutcome, StoreError>;
 
-    /// Admits a request that only reads one session, and reads it with the same look at the
-    /// store. An `id` that is none finds nothing, at the same cost.
+    /// Authenticates a request that reads one session, and reads the session with the same lookup.
+    /// Without an `id`, no session is found, at the same cost.
     async fn poll(
         &self,
-        knock: RequestCredentials,
+        credentials: RequestCredentials,
         id: Option<SessionId>,
     ) -> Result<(AuthOutcome, Option<PolledSession>), StoreError>;
 }
 
-/// A polled session, with the platform it is for.
+/// A polled session with its platform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolledSession {
     pub face: SessionView,
-    /// Absent only where the catalogue lost it.
+    /// `None` only if the catalogue no longer has the platform.
     pub platform: Option<PlatformSummary>,
 }
 
-/// Says that a creation is to happen once, however often it is asked for.
+/// A create request with an idempotency key: repeating it creates one session only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotentRequest {
     pub key: String,
-    /// SHA-256 of the request.
+    /// The SHA-256 hash of the request.
     pub request: [u8; 32],
 }
 
-/// A session that was created, now or by the same request before.
+/// A session that was created, by this request or by the same one before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatedSession {
     pub face: SessionView,
@@ -110,36 +113,36 @@ pub trait SessionService: Send + Sync {
         &self,
         caller: &Caller,
         request: NewSession,
-        once: Option<IdempotentRequest>,
+        idempotency: Option<IdempotentRequest>,
     ) -> Result<CreatedSession, CreateError>;
 
     async fn read(&self, caller: &Caller, id: SessionId) -> Result<SessionView, SessionError>;
 
-    /// The recording of a session that ended in ERROR, with a fresh link to it.
+    /// Returns the recording of a session that ended in ERROR, with a new link to it.
     async fn recording(
         &self,
         caller: &Caller,
         id: SessionId,
     ) -> Result<RecordingView, SessionError>;
 
-    /// What happened to a session, oldest first.
+    /// Returns the timeline of a session, oldest entry first.
     async fn timeline(
         &self,
         caller: &Caller,
         id: SessionId,
     ) -> Result<Vec<TimelineEntry>, SessionError>;
 
-    /// A part of the caller's sessions, and how many there are in all.
+    /// Returns a page of the caller's sessions, and their total number.
     async fn list(
         &self,
         caller: &Caller,
         query: ListQuery,
     ) -> Result<(Vec<SessionSummary>, i64), SessionError>;
 
-    /// Ends a session early. A session that has ended already is left alone.
+    /// Terminates a session. A closed session is not changed.
     async fn terminate(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError>;
 
-    /// Compares data with what the attestation of this hash holds.
+    /// Compares data with the attestation of this hash.
     async fn compare(
         &self,
         caller: &Caller,
@@ -147,7 +150,7 @@ pub trait SessionService: Send + Sync {
         data: &GivenData,
     ) -> Result<Comparison, SessionError>;
 
-    /// The portable attestation of a session of the caller's; none where the session has no
+    /// Returns the portable attestation of a session of the caller; `None` if the session has no
     /// attestation, or it was erased.
     async fn attestation(
         &self,
@@ -155,81 +158,81 @@ pub trait SessionService: Send + Sync {
         id: SessionId,
     ) -> Result<Option<PortableAttestation>, SessionError>;
 
-    /// Sends the applicant the link of an open session once more.
+    /// Sends the applicant the link of an open session again.
     async fn notify_again(&self, caller: &Caller, id: SessionId) -> Result<(), NotifyError>;
 
-    /// Erases what is known about the applicant. An open session is terminated first.
+    /// Erases the data of the applicant. An open session is terminated first.
     async fn erase(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError>;
 }
 
 /// An attestation as a file that can be verified without this service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortableAttestation {
-    /// Names the attestation that the file is of.
+    /// The hash of the attestation in the file.
     pub proof: ProofHash,
     /// CBOR, at most about 12 MiB; the same each time.
     pub file: Vec<u8>,
 }
 
-/// What came of comparing data with an attestation.
+/// The result of comparing data with an attestation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparison {
     pub session: SessionId,
-    /// Whether every attested field was given with its attested value. Says nothing about given
-    /// fields that are not attested.
+    /// Whether every attested field was given with its attested value. This makes no statement about
+    /// given fields that are not attested.
     pub matches: bool,
     pub coverage: Coverage,
     pub fields: Vec<(String, FieldMatch)>,
 }
 
-/// How much of the given data a comparison can speak for.
+/// How much of the given data a comparison covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage {
-    /// Every field that was given is attested.
+    /// Every given field is attested.
     AllGivenFields,
-    /// Some of the given fields are not attested: nothing is known of their values.
+    /// Some of the given fields are not attested: nothing is known about their values.
     AttestedFieldsOnly,
 }
 
-/// How a field compares.
+/// The result of comparing one field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldMatch {
     Matches,
     Differs,
-    /// Attested, and not given.
+    /// The field is attested but was not given.
     Missing,
-    /// Given, and not attested.
+    /// The field was given but is not attested.
     NotAttested,
 }
 
-/// How far a recording has come.
+/// The recording of a session, as its partner sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordingView {
     Pending,
     InProgress,
-    /// A link to the film.
+    /// A link to the recording.
     Completed(String),
-    /// There is none, and why.
+    /// The reason why there is no recording.
     Failed(String),
 }
 
-/// A session with the addresses that belong to it.
+/// A session with its URLs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionView {
     pub session: Session,
     pub embed_url: String,
-    /// Where the session can be watched for a short time, while a browser runs.
+    /// The URL with which the session can be observed for a short time, while a browser runs.
     pub stream_url: Option<String>,
 }
 
-/// What a partner may choose from.
+/// Looks up the options of a create request.
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait LookupService: Send + Sync {
     async fn platforms(&self, environment: Environment) -> Result<Vec<Platform>, StoreError>;
-    /// Those over which links can be sent here.
+    /// Returns the channels that are configured.
     fn channels(&self) -> &[Channel];
-    /// A team's approved ones.
+    /// Returns the approved templates of a team.
     async fn email_templates(&self, team: TeamId) -> Result<Vec<StoredTemplate>, StoreError>;
     fn countries(&self) -> &'static [Country];
     fn country(&self, code: &str) -> Option<&'static Country>;
@@ -243,14 +246,14 @@ pub enum CreateError {
     OtherRequest,
     #[error("a request with this Idempotency-Key is being carried out")]
     InFlight,
-    /// The team has sent this receiver as many links as it may for now.
+    /// The team has reached the rate limit of links to this contact.
     #[error("the receiver was sent as many links as allowed for now")]
     TooManyLinks { retry_after: i64 },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Why a link is not sent again.
+/// Why the link is not sent again.
 #[derive(Debug, thiserror::Error)]
 pub enum NotifyError {
     #[error("Session not found")]
@@ -263,7 +266,7 @@ pub enum NotifyError {
     NoMore,
     #[error("the link was sent a moment ago")]
     TooSoon {
-        /// Whole seconds.
+        /// The delay in whole seconds.
         retry_after: i64,
     },
     #[error(transparent)]

@@ -1,10 +1,10 @@
-//! Whether the service can serve requests.
+//! The readiness of the service.
 
 use async_trait::async_trait;
 
-/// Checks what the service depends on.
+/// Checks the dependencies of the service.
 #[async_trait]
 pub trait Readiness: Send + Sync {
-    /// Returns whether everything that requests need answers now.
+    /// Returns whether all dependencies that requests need respond now.
     async fn ready(&self) -> bool;
 }

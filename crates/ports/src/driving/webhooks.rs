@@ -1,4 +1,4 @@
-//! What a team does with its webhooks.
+//! The service that manages the webhooks of teams.
 
 use std::time::Duration;
 
@@ -16,65 +16,66 @@ use crate::{
     webhook_store::{StoredWebhook, WebhookChange},
 };
 
-/// Webhooks and their log, as their owners use them.
+/// Manages webhooks and reads their delivery log.
 #[async_trait]
 pub trait WebhookService: Send + Sync {
-    /// Makes a webhook. The secret it signs with is shown in this answer alone.
-    async fn create(&self, order: NewWebhook) -> Result<StoredWebhook, WebhookError>;
+    /// Creates a webhook. Only this result contains its signing secret.
+    async fn create(&self, webhook: NewWebhook) -> Result<StoredWebhook, WebhookError>;
 
-    /// A team's webhooks, the oldest first.
+    /// Returns a team's webhooks, the oldest first.
     async fn list(&self, team: TeamId) -> Result<Vec<StoredWebhook>, WebhookError>;
 
-    /// Changes what a webhook was made with. What it is owed already goes where it says from now
-    /// on.
+    /// Changes the configuration of a webhook. Pending deliveries use the new configuration.
     async fn change(&self, id: WebhookId, change: WebhookChange) -> Result<(), WebhookError>;
 
-    /// While it is not active it is told nothing; what it is owed waits.
+    /// Activates or deactivates a webhook. An inactive one gets no new deliveries, and its pending
+    /// ones wait.
     async fn set_active(&self, id: WebhookId, active: bool) -> Result<(), WebhookError>;
 
-    /// Gives a webhook a new secret, which is shown in this answer alone; deliveries are signed
-    /// with both for a while.
+    /// Replaces the secret of a webhook. Only this result contains the new secret. For the time of
+    /// the overlap, deliveries are signed with both secrets.
     async fn rotate_secret(
         &self,
         id: WebhookId,
         overlap: Duration,
     ) -> Result<Rotated, WebhookError>;
 
-    /// Owes a webhook a delivery of the usual shape about no session, with one attempt.
+    /// Enqueues a test delivery, of a fictitious session and with one attempt.
     async fn test(&self, id: WebhookId) -> Result<DeliveryId, WebhookError>;
 
-    /// Deliveries, the newest first.
-    async fn deliveries(&self, find: DeliveryFilter) -> Result<Vec<StoredDelivery>, WebhookError>;
+    /// Returns the deliveries that match, the newest first.
+    async fn deliveries(&self, filter: DeliveryFilter)
+    -> Result<Vec<StoredDelivery>, WebhookError>;
 
     async fn delivery(&self, id: DeliveryId) -> Result<DeliveryWithAttempts, WebhookError>;
 
-    /// Sends one delivery again, whatever became of it.
+    /// Resends a delivery in any state.
     async fn send_again(&self, id: DeliveryId) -> Result<(), WebhookError>;
 
-    /// Sends all deliveries of a time again that were given up on; answers how many.
+    /// Resends all exhausted deliveries of a time range and returns their number.
     async fn send_exhausted_again(
         &self,
         id: WebhookId,
-        span: TimeRange,
+        range: TimeRange,
     ) -> Result<usize, WebhookError>;
 }
 
-/// A webhook to be made.
+/// A webhook to be created.
 pub struct NewWebhook {
     pub team: TeamId,
     pub url: String,
     pub header: Option<WebhookHeader>,
-    /// The keys whose sessions it is told of; none: all of the team's.
+    /// The keys whose sessions the webhook receives; empty for all keys of the team.
     pub keys: Vec<ApiKeyId>,
     pub timeout: Duration,
     pub retries: u8,
     pub active: bool,
 }
 
-/// A secret that was just made.
+/// The new secret of a webhook.
 pub struct Rotated {
     pub secret: Secret,
-    /// Until when the old one signs too.
+    /// The time until which the old secret also signs.
     pub old_until: DateTime<Utc>,
 }
 

@@ -120,7 +120,7 @@ fn every_field_has_a_line_and_every_line_a_test() {
             faults.push(format!("no line for the status {status}"));
         }
     }
-    let ended = sample::moved(&session(), Event::TerminatedByPartner).session;
+    let ended = sample::transition(&session(), Event::TerminatedByPartner).session;
     for key in webhook::payload(&ended).unwrap().as_object().unwrap().keys() {
         if !named("Webhooks").contains(&key.as_str()) {
             faults.push(format!("no line for {key} of a webhook's body"));

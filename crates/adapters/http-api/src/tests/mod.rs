@@ -97,7 +97,7 @@ async fn a_session_of_the_caller_is_terminated() {
     let mut service = MockSessionService::new();
     service
         .expect_terminate()
-        .returning(|_, _| Ok(sample::moved(&session(), Event::TerminatedByPartner).session));
+        .returning(|_, _| Ok(sample::transition(&session(), Event::TerminatedByPartner).session));
     insta::assert_snapshot!(call(service, &Method::DELETE, PATH, None).await);
 }
 

@@ -17,7 +17,7 @@ use ports::{
     outbox::{ClaimOutcome, Outbox, OutboxClaim},
     session_store::SessionStore as _,
 };
-use testkit::sample::{NODE, OTHER_NODE};
+use testkit::sample::{INSTANCE, OTHER_INSTANCE};
 use tokio::sync::Notify;
 
 use super::{run_for, seconds};
@@ -157,7 +157,7 @@ async fn a_platform_without_a_definition_fails_the_session() {
 async fn effects_for_another_process_are_left_to_it() {
     let setup = Setup::new(1).await;
     let id = setup.world.session().await;
-    let lease = Lease { node: OTHER_NODE, ..testkit::sample::lease() };
+    let lease = Lease { node: OTHER_INSTANCE, ..testkit::sample::lease() };
     setup.world.apply(id, [Event::BrowserRequested { lease }]).await;
     setup.run(5).await;
     assert!(setup.pool.started.lock().unwrap().is_empty());
@@ -308,7 +308,7 @@ impl Setup {
 
     fn effects(&self) -> Effects {
         Effects {
-            node: NODE,
+            node: INSTANCE,
             outbox: self.world.store.clone(),
             clock: self.world.clock.clone(),
             wakeup: Arc::new(Notify::new()),

@@ -13,7 +13,7 @@ use ports::{
     key_store::KeyStore as _,
     outbox::Outbox as _,
 };
-use testkit::sample::{NODE, OTHER_NODE, lease, noon};
+use testkit::sample::{INSTANCE, OTHER_INSTANCE, lease, noon};
 
 use super::{run_for, seconds};
 use crate::{
@@ -57,12 +57,12 @@ async fn a_session_loses_a_browser_whose_lease_has_expired() {
 async fn effects_for_a_process_that_is_gone_are_dropped() {
     let world = World::new().await;
     let id = world.session().await;
-    let lease = Lease { node: OTHER_NODE, ..lease() };
+    let lease = Lease { node: OTHER_INSTANCE, ..lease() };
     world.apply(id, [Event::BrowserRequested { lease }]).await;
     world.clock.forward(TimeDelta::minutes(11));
     sweep(&world, 1).await;
     let (now, ttl) = (world.engine.clock.now(), TimeDelta::minutes(1));
-    let claims = world.store.claim(OTHER_NODE, now, ttl, 8).await.unwrap();
+    let claims = world.store.claim(OTHER_INSTANCE, now, ttl, 8).await.unwrap();
     let effects: Vec<_> = claims.iter().map(|claim| claim.effect.name()).collect();
     assert_eq!(effects, ["release_browser"], "the start is dropped; the loss asks for a release");
 }
@@ -123,7 +123,7 @@ async fn the_last_use_of_a_key_is_recorded() {
 }
 
 fn sweeper(world: &World) -> SessionSweeper {
-    SessionSweeper { engine: world.engine.clone(), outbox: world.store.clone(), node: NODE }
+    SessionSweeper { engine: world.engine.clone(), outbox: world.store.clone(), node: INSTANCE }
 }
 
 async fn sweep(world: &World, time: u64) {

@@ -10,7 +10,7 @@ use ports::{
 };
 use uuid::Uuid;
 
-/// A limiter, and the clock that it goes by.
+/// A limiter and its clock.
 pub struct Limiter {
     pub limiter: Arc<dyn AttemptLimiter>,
     pub clock: Arc<dyn Clock>,
@@ -41,7 +41,7 @@ pub async fn delays_attempts_beyond_the_free_ones(limiter: &Limiter) {
     assert!(wait > TimeDelta::seconds(590) && wait < TimeDelta::seconds(610), "{wait}");
 }
 
-pub async fn lets_in_who_waits_and_forgets_in_the_end(limiter: &Limiter) {
+pub async fn allows_an_attempt_after_the_delay_and_forgets_old_ones(limiter: &Limiter) {
     let target = AttemptTarget::Account(account());
     for _ in 0..3 {
         assert_eq!(limiter.attempt(target, DELAYS).await, Ok(()));
@@ -49,14 +49,14 @@ pub async fn lets_in_who_waits_and_forgets_in_the_end(limiter: &Limiter) {
     assert!(limiter.attempt(target, DELAYS).await.is_err());
     tokio::time::sleep(Duration::from_millis(1100)).await;
     assert_eq!(limiter.attempt(target, DELAYS).await, Ok(()));
-    assert!(limiter.attempt(target, DELAYS).await.is_err(), "and waits again");
+    assert!(limiter.attempt(target, DELAYS).await.is_err(), "delayed again");
     tokio::time::sleep(Duration::from_millis(3200)).await;
     for _ in 0..3 {
         assert_eq!(limiter.attempt(target, DELAYS).await, Ok(()), "forgotten");
     }
 }
 
-pub async fn takes_back_what_was_right(limiter: &Limiter) {
+pub async fn takes_back_a_right_attempt(limiter: &Limiter) {
     let target = AttemptTarget::Account(account());
     for _ in 0..20 {
         assert_eq!(limiter.attempt(target, SLOW).await, Ok(()));
@@ -68,7 +68,7 @@ pub async fn takes_back_what_was_right(limiter: &Limiter) {
     limiter.limiter.undo_attempt(target, limiter.clock.now()).await;
     assert_eq!(limiter.attempt(target, SLOW).await, Ok(()));
     assert!(limiter.attempt(target, SLOW).await.is_err());
-    // What was never counted stays so.
+    // Taking back an attempt that was never counted changes nothing.
     let other = AttemptTarget::Account(account());
     limiter.limiter.undo_attempt(other, limiter.clock.now()).await;
     for _ in 0..3 {
@@ -77,7 +77,7 @@ pub async fn takes_back_what_was_right(limiter: &Limiter) {
     assert!(limiter.attempt(other, SLOW).await.is_err());
 }
 
-pub async fn counts_each_target_for_itself(limiter: &Limiter) {
+pub async fn counts_each_target_separately(limiter: &Limiter) {
     let account = account();
     let address = |text: &str| text.parse::<IpAddr>().unwrap();
     let here = AttemptTarget::AccountFrom(account, address("2001:db8:1::1"));
@@ -85,7 +85,7 @@ pub async fn counts_each_target_for_itself(limiter: &Limiter) {
         assert_eq!(limiter.attempt(here, SLOW).await, Ok(()));
     }
     let neighbour = AttemptTarget::AccountFrom(account, address("2001:db8:1::2"));
-    assert!(limiter.attempt(neighbour, SLOW).await.is_err(), "a /64 network is one");
+    assert!(limiter.attempt(neighbour, SLOW).await.is_err(), "a /64 network is one target");
     for other in [
         AttemptTarget::AccountFrom(account, address("2001:db8:2::1")),
         AttemptTarget::AccountFrom(*Uuid::new_v4().as_bytes(), address("2001:db8:1::1")),
@@ -96,7 +96,7 @@ pub async fn counts_each_target_for_itself(limiter: &Limiter) {
     }
 }
 
-pub async fn admits_no_more_of_many_at_once(limiter: &Limiter) {
+pub async fn limits_concurrent_attempts(limiter: &Limiter) {
     let target = AttemptTarget::Account(account());
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..16 {

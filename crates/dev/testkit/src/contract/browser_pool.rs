@@ -1,4 +1,4 @@
-//! The contract of [`ports::browser::BrowserPool`]: **release beats start**, and nothing is left.
+//! The contract of [`ports::browser::BrowserPool`]: **releasing takes precedence over starting**, and no process remains.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -6,18 +6,18 @@ use domain::{id::BrowserId, request::Location};
 use ports::browser::{BrowserPool, BrowserSpec, Device, Locale, ObservedSignals, StartError};
 use uuid::Uuid;
 
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Releases that come at any moment of a start.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// The number of releases, at different moments of a start.
 const ROUNDS: u32 = 6;
 
-/// A pool with room for two browsers, and a page that its browsers can reach.
+/// A pool with two slots, and a page that its browsers can reach.
 pub struct Pool {
     pub pool: Arc<dyn BrowserPool>,
     /// A page with the text `hello` in the element `h1`.
     pub page: String,
     /// The host of the page.
     pub host: String,
-    /// How many browsers of this pool the machine runs.
+    /// Counts the browsers of this pool that the machine runs.
     pub running: Box<dyn Fn() -> usize + Send + Sync>,
     pub guard: Box<dyn std::any::Any + Send + Sync>,
 }
@@ -27,12 +27,12 @@ pub async fn starts_a_browser_that_shows_pages(pool: &Pool) {
     browser.navigate(&pool.page).await.unwrap();
     let texts = browser.texts(&["h1".to_owned(), "h2".to_owned()]).await.unwrap();
     assert_eq!(texts, [Some("hello".to_owned()), None]);
-    let frame = tokio::time::timeout(PATIENCE, browser.frame(0)).await.unwrap().unwrap();
+    let frame = tokio::time::timeout(TIMEOUT, browser.frame(0)).await.unwrap().unwrap();
     assert!(frame.jpeg.starts_with(&[0xFF, 0xD8]), "a JPEG");
     assert!(frame.origin.contains(&pool.host), "{}", frame.origin);
 }
 
-pub async fn starts_nothing_under_a_released_name(pool: &Pool) {
+pub async fn starts_no_browser_with_a_released_identifier(pool: &Pool) {
     let spec = spec(pool);
     pool.pool.release(spec.id).await;
     let refusal = pool.pool.start(spec).await.map(drop).unwrap_err();
@@ -40,7 +40,7 @@ pub async fn starts_nothing_under_a_released_name(pool: &Pool) {
     assert_eq!((pool.running)(), 0);
 }
 
-pub async fn ends_what_was_released_while_it_started(pool: &Pool) {
+pub async fn ends_a_browser_released_during_its_start(pool: &Pool) {
     for round in 0..ROUNDS {
         let spec = spec(pool);
         let (id, starter) = (spec.id, pool.pool.clone());
@@ -55,20 +55,20 @@ pub async fn ends_what_was_released_while_it_started(pool: &Pool) {
     }
 }
 
-pub async fn answers_the_running_browser_to_a_second_start(pool: &Pool) {
+pub async fn returns_the_running_browser_for_a_second_start(pool: &Pool) {
     let spec = spec(pool);
     pool.pool.start(spec.clone()).await.unwrap();
     pool.pool.start(spec).await.unwrap();
     assert_eq!((pool.running)(), 1);
 }
 
-pub async fn releases_what_never_was(pool: &Pool) {
+pub async fn releases_an_unknown_browser(pool: &Pool) {
     let id = spec(pool).id;
     pool.pool.release(id).await;
     pool.pool.release(id).await;
 }
 
-pub async fn refuses_what_it_has_no_room_for(pool: &Pool) {
+pub async fn refuses_a_start_without_a_free_slot(pool: &Pool) {
     let first = spec(pool);
     pool.pool.start(first.clone()).await.unwrap();
     pool.pool.start(spec(pool)).await.unwrap();
@@ -78,17 +78,17 @@ pub async fn refuses_what_it_has_no_room_for(pool: &Pool) {
     pool.pool.start(spec(pool)).await.unwrap();
 }
 
-pub async fn tells_the_end_of_a_browser(pool: &Pool) {
+pub async fn reports_the_end_of_a_browser(pool: &Pool) {
     let spec = spec(pool);
     let browser = pool.pool.start(spec.clone()).await.unwrap();
     pool.pool.release(spec.id).await;
-    tokio::time::timeout(PATIENCE, browser.ended()).await.unwrap();
+    tokio::time::timeout(TIMEOUT, browser.ended()).await.unwrap();
     assert_eq!(browser.frame(u64::MAX).await, None);
     until_running(pool, 0).await;
 }
 
 async fn until_running(pool: &Pool, count: usize) {
-    let ends = tokio::time::Instant::now() + PATIENCE;
+    let ends = tokio::time::Instant::now() + TIMEOUT;
     while (pool.running)() != count {
         assert!(tokio::time::Instant::now() < ends, "{} browsers run", (pool.running)());
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -1,4 +1,4 @@
-//! One suite for each port, run against everything that implements it.
+//! A contract suite for each port, run against every implementation.
 
 pub mod attempts;
 pub mod browser_pool;
@@ -33,15 +33,15 @@ use ports::{
     webhook_store::WebhookStore,
 };
 
-/// A fresh, empty backend, and what must outlive the test (a folder, a database).
+/// A new, empty backend, and a guard that must outlive the test (a folder, a database).
 pub struct Backend {
     pub sessions: Arc<dyn SessionStore>,
     pub devices: Arc<dyn DeviceStore>,
     pub outbox: Arc<dyn Outbox>,
     pub deliveries: Arc<dyn DeliveryQueue>,
     pub log: Arc<dyn DeliveryLog>,
-    /// The same log as another process has it, with connections of its own.
-    pub log_beside: Arc<dyn DeliveryLog>,
+    /// The same log as seen by another process, with connections of its own.
+    pub other_log: Arc<dyn DeliveryLog>,
     pub attestations: Arc<dyn AttestationStore>,
     pub recordings: Arc<dyn RecordingQueue>,
     pub notifications: Arc<dyn NotificationQueue>,
@@ -54,7 +54,7 @@ pub struct Backend {
     pub notices: Arc<dyn NoticeStore>,
     pub invitations: Arc<dyn InvitationStore>,
     pub audit: Arc<dyn AuditLog>,
-    pub receivers: Arc<dyn ContactStore>,
+    pub contacts: Arc<dyn ContactStore>,
     pub templates: Arc<dyn TemplateStore>,
     pub brands: Arc<dyn BrandStore>,
     pub suppressions: Arc<dyn SuppressionStore>,
@@ -63,125 +63,125 @@ pub struct Backend {
     pub guard: Box<dyn std::any::Any + Send + Sync>,
 }
 
-/// Names every case of the stores' contract, once.
+/// Generates a test for every case of the stores' contract.
 ///
-/// `$open` is an expression that makes a future of a fresh [`Backend`].
+/// `$open` is an expression for a future of a new [`Backend`].
 #[macro_export]
 macro_rules! stores_contract {
     ($open:expr) => {
         $crate::stores_contract! { $open;
-            sessions::finds_what_was_inserted
+            sessions::finds_an_inserted_session
             sessions::hides_a_session_from_other_owners
             sessions::refuses_a_second_insert
-            sessions::inserts_each_of_many_at_once_but_the_one_that_is_there
+            sessions::inserts_concurrent_sessions_except_a_duplicate
             sessions::commits_state_and_effects_together
-            sessions::refuses_a_stale_commit_whole
-            sessions::lets_one_of_two_racing_commits_win
-            sessions::survives_a_dropped_commit
-            sessions::lists_the_newest_first_and_counts_what_fits
-            sessions::lists_what_all_keys_of_a_team_made
-            sessions::tells_what_has_expired
-            sessions::tells_whose_browser_was_not_renewed
-            sessions::renews_only_the_browser_that_the_session_has
+            sessions::refuses_a_stale_commit_entirely
+            sessions::lets_one_of_two_concurrent_commits_succeed
+            sessions::leaves_a_dropped_commit_complete_or_undone
+            sessions::lists_the_newest_first_and_counts_all_matches
+            sessions::lists_the_sessions_of_all_keys_of_a_team
+            sessions::finds_expired_sessions
+            sessions::finds_sessions_whose_lease_was_not_renewed
+            sessions::renews_only_the_lease_of_the_current_browser
             partners::polls_a_session_with_the_key_that_owns_it
-            partners::answers_each_of_many_who_poll_at_once
-            partners::opens_nothing_with_a_key_rotated_while_others_ask
-            partners::tells_what_happened_to_a_session
+            partners::answers_concurrent_polls_each_with_its_own_session
+            partners::rejects_a_rotated_key_during_concurrent_lookups
+            partners::returns_the_timeline_of_a_session
             partners::creates_once_for_an_idempotency_key
-            partners::creates_once_for_many_who_come_at_once
-            partners::forgets_old_idempotency_keys
+            partners::creates_once_for_concurrent_requests
+            partners::deletes_old_idempotency_keys
             partners::erases_a_session_and_its_deliveries
-            outbox::hands_an_effect_to_one_claimer
-            outbox::hands_an_effect_only_to_the_node_it_names
-            outbox::hands_out_again_when_the_lease_runs_out
-            outbox::ignores_the_verdict_of_a_lost_claim
+            outbox::leases_an_effect_to_one_claimer
+            outbox::leases_an_effect_only_to_its_instance
+            outbox::leases_an_effect_again_after_the_lease_expires
+            outbox::ignores_the_outcome_of_a_lost_claim
             outbox::keeps_a_retried_effect_until_it_is_due
-            outbox::hands_out_no_buried_effect
-            outbox::drops_what_a_node_that_is_gone_left
-            deliveries::owes_one_delivery_to_each_active_webhook
-            deliveries::tells_a_webhook_of_the_keys_it_is_for
-            deliveries::hands_a_delivery_to_one_claimer
-            deliveries::passes_no_webhook_over
-            deliveries::keeps_body_and_webhook_over_attempts
-            deliveries::hands_out_again_what_was_claimed_and_not_settled
-            deliveries::settles_many_at_once
-            deliveries::hands_out_no_settled_delivery
-            health::lets_a_receiver_that_fails_rest
-            health::counts_the_failures_that_several_note_at_once
-            health::notes_health_while_sessions_end
-            deliveries::keeps_what_an_inactive_webhook_is_owed
-            deliveries::gives_up_on_what_is_too_old
-            delivery_log::shows_deliveries_and_their_attempts
-            delivery_log::finds_deliveries_by_what_they_are_about
-            delivery_log::sends_a_delivery_again
-            delivery_log::sends_again_beside_a_process_that_writes
-            delivery_log::sends_what_waits_at_once
-            delivery_log::sends_what_was_given_up_on_in_a_time_again
-            delivery_log::owes_a_test_one_attempt
-            delivery_log::forgets_old_deliveries_that_are_not_owed
-            notifications::owes_a_link_with_the_session_that_asks_for_it
-            notifications::hands_each_link_to_one_of_many
-            notifications::hands_out_links_of_each_team_by_turns
-            notifications::hands_a_link_out_again_when_its_lease_is_over
-            notifications::tells_in_the_timeline_what_became_of_links
-            notifications::sends_a_link_again_so_often_and_no_oftener
-            recordings::owes_a_film_of_an_error_once_a_browser_ran
-            recordings::hands_a_film_to_one_claimer
-            recordings::keeps_a_film_for_whoever_renews_and_hands_it_out_again_else
-            recordings::tries_a_film_again_when_it_is_due_and_tells_why_there_is_none
-            recordings::makes_no_film_of_what_was_erased
-            attestations::keeps_the_newest_of_a_session
-            attestations::finds_one_by_its_hash_for_its_owner_alone
-            attestations::forgets_with_the_sessions_data
-            attestations::keeps_nothing_of_a_session_that_is_erased_meanwhile
+            outbox::does_not_lease_a_buried_effect
+            outbox::deletes_the_effects_of_an_instance_that_is_gone
+            deliveries::creates_one_delivery_for_each_active_webhook
+            deliveries::creates_deliveries_only_for_the_keys_of_a_webhook
+            deliveries::leases_a_delivery_to_one_claimer
+            deliveries::skips_no_webhook
+            deliveries::keeps_body_and_webhook_across_attempts
+            deliveries::leases_an_unsettled_delivery_again
+            deliveries::settles_a_batch
+            deliveries::does_not_lease_a_settled_delivery
+            health::pauses_an_endpoint_that_fails
+            health::counts_concurrent_failures
+            health::updates_health_while_sessions_end
+            deliveries::keeps_the_deliveries_of_an_inactive_webhook
+            deliveries::exhausts_deliveries_that_are_too_old
+            delivery_log::returns_deliveries_with_their_attempts
+            delivery_log::finds_deliveries_by_webhook_session_and_state
+            delivery_log::resends_a_delivery
+            delivery_log::resends_while_another_process_writes
+            delivery_log::resends_a_pending_delivery_at_once
+            delivery_log::resends_exhausted_deliveries_of_a_time_range
+            delivery_log::enqueues_a_test_with_one_attempt
+            delivery_log::deletes_old_deliveries_except_pending_ones
+            notifications::enqueues_a_notification_with_an_invited_session
+            notifications::leases_a_notification_to_one_claimer
+            notifications::leases_the_notifications_of_teams_in_turn
+            notifications::leases_a_notification_again_after_its_lease_expires
+            notifications::shows_notifications_in_the_timeline
+            notifications::limits_how_often_a_link_is_resent
+            recordings::enqueues_the_recording_of_an_error_once_a_browser_ran
+            recordings::leases_a_recording_to_one_claimer
+            recordings::keeps_a_renewed_claim_and_leases_an_expired_one_again
+            recordings::retries_a_recording_when_due_and_keeps_the_reason_of_a_failure
+            recordings::encodes_no_recording_of_an_erased_session
+            attestations::keeps_the_newest_attestation_of_a_session
+            attestations::finds_an_attestation_by_its_hash_only_for_its_owner
+            attestations::deletes_the_attestation_with_the_sessions_data
+            attestations::stores_no_attestation_of_a_session_erased_concurrently
             keys::finds_a_key_by_its_hash
-            keys::opens_nothing_with_a_rotated_key
-            keys::revokes_once
-            keys::lists_a_teams_keys_and_when_they_were_used
-            people::finds_a_person_by_their_address
-            people::keeps_until_when_a_made_password_holds
-            people::invites_an_address_that_somebody_else_has
-            people::binds_a_person_to_one_identity
-            people::takes_each_one_time_code_once
-            sign_ins::knows_who_is_signed_in_until_they_are_not
-            sign_ins::signs_out_who_is_idle_and_not_who_is_seen
-            sign_ins::tells_what_a_team_requires
-            sign_ins::confirms_a_sign_in_with_another_token
-            sign_ins::keeps_one_form_of_a_sign_in_and_gives_it_out_once
-            people::takes_somebody_out_with_what_they_are_signed_in_with
-            people::leaves_nobody_without_an_owner
-            people::writes_down_what_was_done_in_a_chain
-            account_links::opens_the_door_once_with_a_link
-            account_links::hands_a_mail_to_one_who_sends_it
+            keys::rejects_a_rotated_key
+            keys::revokes_a_key_once
+            keys::lists_a_teams_keys_with_their_last_use
+            members::finds_a_member_by_address
+            members::keeps_the_expiry_of_a_generated_password
+            members::invites_an_address_that_another_member_has
+            members::binds_a_member_to_one_subject
+            members::accepts_each_one_time_code_once
+            sign_ins::finds_a_sign_in_until_it_ends
+            sign_ins::ends_idle_sign_ins_only
+            sign_ins::returns_whether_a_team_requires_a_second_factor
+            sign_ins::replaces_the_token_with_a_reauthentication
+            sign_ins::keeps_one_form_of_a_sign_in_and_returns_it_once
+            members::removes_a_member_with_their_sign_ins
+            members::leaves_no_team_without_an_owner
+            members::chains_the_audit_entries
+            account_links::sets_a_password_once_with_a_link
+            account_links::leases_a_mail_to_one_claimer
             account_links::voids_links_when_a_password_is_changed
-            notices::hands_a_notice_to_one_who_sends_it
-            receivers::keeps_a_teams_receivers_for_that_team
-            brands::keeps_what_a_team_looks_like
-            suppressions::keeps_who_wants_no_more_of_a_teams_mails
-            devices::binds_a_session_to_the_first_of_two_devices_at_once
-            devices::admits_one_device_by_each_code
-            devices::counts_wrong_short_codes_also_at_the_same_moment
-            devices::admits_no_more_devices_than_there_may_be
-            devices::shows_in_the_timeline_which_device_joined_and_consented
-            browsers::knows_a_persons_browsers_until_they_run_out
-            browsers::keeps_no_more_browsers_than_may_be
-            browsers::forgets_browsers_with_a_password_that_is_chosen_by_link
+            notices::leases_a_notice_to_one_claimer
+            contacts::keeps_the_contacts_of_each_team_separate
+            brands::keeps_the_brand_of_a_team
+            suppressions::keeps_the_suppressions_of_a_team
+            devices::binds_a_session_to_one_of_concurrent_devices
+            devices::admits_one_device_with_each_code
+            devices::counts_concurrent_wrong_short_codes
+            devices::admits_no_more_than_the_maximum_of_devices
+            devices::shows_joins_and_consents_of_devices_in_the_timeline
+            browsers::finds_known_browsers_until_they_expire
+            browsers::keeps_no_more_than_the_maximum_of_browsers
+            browsers::deletes_known_browsers_when_a_password_is_set_with_a_link
             passkeys::keeps_passkeys_and_their_state
-            passkeys::recovery_codes_go_with_the_last_factor
-            passkeys::nobody_has_more_passkeys_than_may_be
-            templates::keeps_a_teams_templates_for_that_team
-            templates::takes_each_template_its_way
-            templates::has_one_default_template_in_a_language
-            templates::settles_on_one_default_template
+            passkeys::deletes_recovery_codes_with_the_last_factor
+            passkeys::stores_no_more_than_the_maximum_of_passkeys
+            templates::keeps_the_templates_of_each_team_separate
+            templates::allows_only_the_steps_of_the_review
+            templates::has_one_default_template_per_language
+            templates::has_one_default_template_after_concurrent_changes
             keys::returns_webhooks_with_their_secrets
             keys::changes_a_webhook
-            keys::signs_with_two_secrets_while_one_is_rotated
-            keys::tells_whose_pages_may_show_a_session
+            keys::returns_two_secrets_during_a_rotation
+            keys::returns_the_frame_ancestors_of_a_session
             catalogue::publishes_a_definition
-            catalogue::publishes_the_same_twice_as_once
+            catalogue::publishes_the_same_definition_idempotently
             catalogue::refuses_other_content_under_a_published_version
-            catalogue::prefers_the_newest_version
-            catalogue::has_another_revision_after_each_change
+            catalogue::returns_the_newest_version
+            catalogue::changes_the_revision_with_each_change
         }
     };
     ($open:expr; $($suite:ident :: $case:ident)+) => {$(
@@ -193,21 +193,21 @@ macro_rules! stores_contract {
     )+};
 }
 
-/// Names every case of the browser pool's contract, once.
+/// Generates a test for every case of the browser pool's contract.
 ///
-/// `$open` is an expression that makes a future of a
-/// [`Pool`](crate::contract::browser_pool::Pool) with room for two browsers.
+/// `$open` is an expression for a future of a
+/// [`Pool`](crate::contract::browser_pool::Pool) with two slots.
 #[macro_export]
 macro_rules! browser_pool_contract {
     ($open:expr) => {
         $crate::browser_pool_contract! { $open;
             starts_a_browser_that_shows_pages
-            starts_nothing_under_a_released_name
-            ends_what_was_released_while_it_started
-            answers_the_running_browser_to_a_second_start
-            releases_what_never_was
-            refuses_what_it_has_no_room_for
-            tells_the_end_of_a_browser
+            starts_no_browser_with_a_released_identifier
+            ends_a_browser_released_during_its_start
+            returns_the_running_browser_for_a_second_start
+            releases_an_unknown_browser
+            refuses_a_start_without_a_free_slot
+            reports_the_end_of_a_browser
         }
     };
     ($open:expr; $($case:ident)+) => {$(
@@ -219,20 +219,20 @@ macro_rules! browser_pool_contract {
     )+};
 }
 
-/// Names every case of the rate limiter's contract, once.
+/// Generates a test for every case of the rate limiter's contract.
 ///
-/// `$open` is an expression that makes a future of a
+/// `$open` is an expression for a future of a
 /// [`Limiter`](crate::contract::rate_limiter::Limiter).
 #[macro_export]
 macro_rules! rate_limiter_contract {
     ($open:expr) => {
         $crate::rate_limiter_contract! { $open;
-            counts_up_to_the_limit_and_refuses_what_is_over_it
-            keeps_a_window_where_it_began
-            begins_a_new_window_when_the_old_one_is_over
-            counts_each_subject_for_itself
-            charges_several_in_one_step
-            counts_every_one_of_many_at_once
+            counts_all_requests_and_admits_up_to_the_limit
+            keeps_the_end_of_a_window
+            starts_a_new_window_after_the_old_one
+            counts_each_subject_separately
+            charges_several_subjects_in_one_step
+            counts_every_concurrent_request
         }
     };
     ($open:expr; $($case:ident)+) => {$(
@@ -244,19 +244,19 @@ macro_rules! rate_limiter_contract {
     )+};
 }
 
-/// Names every case of the attempt limiter's contract, once.
+/// Generates a test for every case of the attempt limiter's contract.
 ///
-/// `$open` is an expression that makes a future of a
+/// `$open` is an expression for a future of a
 /// [`Limiter`](crate::contract::attempts::Limiter).
 #[macro_export]
 macro_rules! attempts_contract {
     ($open:expr) => {
         $crate::attempts_contract! { $open;
             delays_attempts_beyond_the_free_ones
-            lets_in_who_waits_and_forgets_in_the_end
-            takes_back_what_was_right
-            counts_each_target_for_itself
-            admits_no_more_of_many_at_once
+            allows_an_attempt_after_the_delay_and_forgets_old_ones
+            takes_back_a_right_attempt
+            counts_each_target_separately
+            limits_concurrent_attempts
         }
     };
     ($open:expr; $($case:ident)+) => {$(
@@ -268,18 +268,18 @@ macro_rules! attempts_contract {
     )+};
 }
 
-/// Names every case of the recording vault's contract, once.
+/// Generates a test for every case of the recording vault's contract.
 ///
-/// `$open` is an expression that makes a future of a
+/// `$open` is an expression for a future of a
 /// [`Vault`](crate::contract::recording_vault::Vault).
 #[macro_export]
 macro_rules! recording_vault_contract {
     ($open:expr) => {
         $crate::recording_vault_contract! { $open;
-            gives_back_what_was_kept_browser_by_browser
-            shows_nobody_what_is_kept_while_a_session_runs
-            forgets_whole_sessions_and_no_other
-            links_to_a_film
+            returns_the_segments_of_each_browser
+            encrypts_the_segments_of_a_running_session
+            deletes_one_session_and_no_other
+            links_to_a_recording
         }
     };
     ($open:expr; $($case:ident)+) => {$(

@@ -10,7 +10,7 @@ use ports::{
 };
 use uuid::Uuid;
 
-/// A limiter, and the clock that it goes by.
+/// A limiter and its clock.
 pub struct Limiter {
     pub limiter: Arc<dyn RateLimiter>,
     pub clock: Arc<dyn Clock>,
@@ -29,7 +29,7 @@ fn key(limit: RateLimit) -> Charge {
     Charge { subject: Subject::Key(ApiKeyId::from_uuid(Uuid::new_v4())), limit }
 }
 
-pub async fn counts_up_to_the_limit_and_refuses_what_is_over_it(limiter: &Limiter) {
+pub async fn counts_all_requests_and_admits_up_to_the_limit(limiter: &Limiter) {
     let charge = key(MINUTE);
     let mut admitted = 0;
     for used in 1..=5 {
@@ -40,9 +40,9 @@ pub async fn counts_up_to_the_limit_and_refuses_what_is_over_it(limiter: &Limite
     assert_eq!(admitted, MINUTE.count);
 }
 
-pub async fn keeps_a_window_where_it_began(limiter: &Limiter) {
+pub async fn keeps_the_end_of_a_window(limiter: &Limiter) {
     let charge = key(MINUTE);
-    // When it was charged, at the earliest and the latest; however slow everything is.
+    // Returns the times before and after the charge, so that the checks hold on a slow machine too.
     let charged = async || {
         let before = limiter.clock.now();
         let resets_at = limiter.limiter.charge(&[charge], before).await[0].resets_at;
@@ -58,7 +58,7 @@ pub async fn keeps_a_window_where_it_began(limiter: &Limiter) {
     assert!(second >= earliest - (answered - again), "cut: {before} {second}");
 }
 
-pub async fn begins_a_new_window_when_the_old_one_is_over(limiter: &Limiter) {
+pub async fn starts_a_new_window_after_the_old_one(limiter: &Limiter) {
     let charge = key(RateLimit { count: 1, seconds: 1 });
     assert_eq!(limiter.used(charge).await, 1);
     assert_eq!(limiter.used(charge).await, 2);
@@ -66,7 +66,7 @@ pub async fn begins_a_new_window_when_the_old_one_is_over(limiter: &Limiter) {
     assert_eq!(limiter.used(charge).await, 1);
 }
 
-pub async fn counts_each_subject_for_itself(limiter: &Limiter) {
+pub async fn counts_each_subject_separately(limiter: &Limiter) {
     let id = ApiKeyId::from_uuid(Uuid::new_v4());
     let address = |text: &str| Subject::Address(text.parse::<IpAddr>().unwrap());
     let random = u32::from_be_bytes(*Uuid::new_v4().as_bytes().first_chunk().unwrap());
@@ -78,7 +78,7 @@ pub async fn counts_each_subject_for_itself(limiter: &Limiter) {
     assert_eq!(limiter.used(neighbour).await, 2, "a /64 network is one subject");
 }
 
-pub async fn charges_several_in_one_step(limiter: &Limiter) {
+pub async fn charges_several_subjects_in_one_step(limiter: &Limiter) {
     let id = ApiKeyId::from_uuid(Uuid::new_v4());
     let creation = RateLimit { count: 1, seconds: 60 };
     let charges = [
@@ -91,7 +91,7 @@ pub async fn charges_several_in_one_step(limiter: &Limiter) {
     assert_eq!(seen, [(2, MINUTE), (1, creation)]);
 }
 
-pub async fn counts_every_one_of_many_at_once(limiter: &Limiter) {
+pub async fn counts_every_concurrent_request(limiter: &Limiter) {
     let charge = key(RateLimit { count: 100, seconds: 60 });
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..16 {

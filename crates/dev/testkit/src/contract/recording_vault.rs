@@ -15,28 +15,28 @@ use uuid::Uuid;
 
 use crate::sample::noon;
 
-/// A fresh, empty vault; a look at all that is in it; and what must outlive the test.
+/// A new, empty vault, a function that lists its objects, and a guard that must outlive the test.
 pub struct Vault {
     pub vault: Arc<dyn RecordingVault>,
-    /// Name and content of every object.
-    pub look: Box<dyn Fn() -> Vec<(String, Vec<u8>)> + Send + Sync>,
+    /// Returns the name and content of every object.
+    pub objects: Box<dyn Fn() -> Vec<(String, Vec<u8>)> + Send + Sync>,
     pub guard: Box<dyn std::any::Any + Send + Sync>,
 }
 
-pub async fn gives_back_what_was_kept_browser_by_browser(vault: &Vault) {
+pub async fn returns_the_segments_of_each_browser(vault: &Vault) {
     let (session, other) = (session(), session());
     let (first, second) = (browser(), browser());
     let vault = &vault.vault;
-    vault.append(session, second, 0, &[shot(b"four"), end()]).await.unwrap();
+    vault.append(session, second, 0, &[frame(b"four"), end()]).await.unwrap();
     for (part, content) in [b"one".as_slice(), b"two", b"three"].into_iter().enumerate() {
         let part = u32::try_from(part).unwrap() + 9;
-        vault.append(session, first, part, &[shot(content)]).await.unwrap();
+        vault.append(session, first, part, &[frame(content)]).await.unwrap();
     }
-    vault.append(other, first, 0, &[shot(b"another's")]).await.unwrap();
-    let reels = vault.segments(session).await.unwrap();
+    vault.append(other, first, 0, &[frame(b"another's")]).await.unwrap();
+    let segments = vault.segments(session).await.unwrap();
     assert_eq!(
-        reels,
-        [vec![shot(b"one"), shot(b"two"), shot(b"three")], vec![shot(b"four"), end()]]
+        segments,
+        [vec![frame(b"one"), frame(b"two"), frame(b"three")], vec![frame(b"four"), end()]]
     );
     vault.delete_part(session, first, 9).await.unwrap();
     vault.delete_part(session, first, 9).await.unwrap();
@@ -44,19 +44,19 @@ pub async fn gives_back_what_was_kept_browser_by_browser(vault: &Vault) {
     assert_eq!(vault.segments(self::session()).await.unwrap(), Vec::<Vec<RecordedItem>>::new());
 }
 
-pub async fn shows_nobody_what_is_kept_while_a_session_runs(vault: &Vault) {
-    let content = b"a picture of a page that nobody is to see";
-    vault.vault.append(session(), browser(), 0, &[shot(content)]).await.unwrap();
-    let objects = (vault.look)();
+pub async fn encrypts_the_segments_of_a_running_session(vault: &Vault) {
+    let content = b"a frame of a page that must be encrypted";
+    vault.vault.append(session(), browser(), 0, &[frame(content)]).await.unwrap();
+    let objects = (vault.objects)();
     assert_eq!(objects.len(), 1);
     let plain = objects[0].1.windows(9).any(|part| content.windows(9).any(|own| own == part));
-    assert!(!plain, "it can be read");
+    assert!(!plain, "the plain text is stored");
 }
 
-pub async fn forgets_whole_sessions_and_no_other(vault: &Vault) {
+pub async fn deletes_one_session_and_no_other(vault: &Vault) {
     let (session, other) = (session(), session());
     for session in [session, other] {
-        vault.vault.append(session, browser(), 0, &[shot(b"one")]).await.unwrap();
+        vault.vault.append(session, browser(), 0, &[frame(b"one")]).await.unwrap();
         vault.vault.store_recording(session, b"film".to_vec()).await.unwrap();
     }
     let mut unfinished = vault.vault.unfinished(10).await.unwrap();
@@ -66,18 +66,18 @@ pub async fn forgets_whole_sessions_and_no_other(vault: &Vault) {
     assert_eq!(unfinished, both);
     vault.vault.delete_segments(session).await.unwrap();
     assert_eq!(vault.vault.unfinished(10).await.unwrap(), [other]);
-    assert_eq!((vault.look)().len(), 3, "the films are there");
+    assert_eq!((vault.objects)().len(), 3, "the recordings remain");
     for _ in 0..2 {
         vault.vault.delete_all(session).await.unwrap();
     }
-    let left = (vault.look)();
-    assert_eq!(left.len(), 2, "{left:?}");
-    assert!(left.iter().all(|(name, _)| name.contains(&other.to_string())));
+    let remaining = (vault.objects)();
+    assert_eq!(remaining.len(), 2, "{remaining:?}");
+    assert!(remaining.iter().all(|(name, _)| name.contains(&other.to_string())));
     vault.vault.delete_all(other).await.unwrap();
-    assert!((vault.look)().is_empty());
+    assert!((vault.objects)().is_empty());
 }
 
-pub async fn links_to_a_film(vault: &Vault) {
+pub async fn links_to_a_recording(vault: &Vault) {
     let session = session();
     vault.vault.store_recording(session, b"film".to_vec()).await.unwrap();
     let [one, other] = [TimeDelta::days(7), TimeDelta::days(6)];
@@ -86,7 +86,7 @@ pub async fn links_to_a_film(vault: &Vault) {
     assert_ne!(vault.vault.link(session, other).await.unwrap(), link);
 }
 
-fn shot(content: &[u8]) -> RecordedItem {
+fn frame(content: &[u8]) -> RecordedItem {
     RecordedItem { at: noon(), what: RecordedContent::Picture(content.to_vec()) }
 }
 
@@ -98,7 +98,7 @@ fn session() -> SessionId {
     SessionId::from_uuid(Uuid::new_v4())
 }
 
-/// Named in the order of time, as browsers are.
+/// Returns an identifier; identifiers are ordered by time, as those of browsers are.
 fn browser() -> BrowserId {
     static LAST: AtomicU64 = AtomicU64::new(1);
     BrowserId::from_uuid(Uuid::from_u64_pair(LAST.fetch_add(1, Ordering::Relaxed), 0))

@@ -1,24 +1,23 @@
-//! What a team looks like to its applicants, as the portal shows and changes it.
+//! The service that manages a team's branding.
 
 use async_trait::async_trait;
 use domain::branding::{Brand, BrandName, Colour, Logo};
 
 use super::{PortalError, SignedInUser};
 
-/// A team's name, colour and logo.
+/// Reads and changes a team's brand.
 #[async_trait]
 pub trait BrandingService: Send + Sync {
-    async fn brand(&self, visitor: &SignedInUser) -> Result<Brand, PortalError>;
+    async fn brand(&self, user: &SignedInUser) -> Result<Brand, PortalError>;
 
     /// Sets name and colour.
     async fn set_brand(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         name: Option<BrandName>,
         colour: Option<Colour>,
     ) -> Result<(), PortalError>;
 
-    /// Sets the logo, or takes it away.
-    async fn set_logo(&self, visitor: &SignedInUser, logo: Option<Logo>)
-    -> Result<(), PortalError>;
+    /// Sets or removes the logo.
+    async fn set_logo(&self, user: &SignedInUser, logo: Option<Logo>) -> Result<(), PortalError>;
 }

@@ -1,4 +1,4 @@
-//! People whom a team has registered, as the portal shows and changes them.
+//! The service that manages a team's registered contacts.
 
 use async_trait::async_trait;
 use domain::{id::ContactId, request::Contact};
@@ -6,37 +6,33 @@ use domain::{id::ContactId, request::Contact};
 use super::{PortalError, SignedInUser};
 use crate::contact_store::StoredContact;
 
-/// A team's registered receivers.
+/// Reads and changes a team's registered contacts.
 #[async_trait]
 pub trait ContactService: Send + Sync {
-    /// The newest first.
-    async fn receivers(&self, visitor: &SignedInUser) -> Result<Vec<StoredContact>, PortalError>;
+    /// Returns the team's contacts, the newest first.
+    async fn receivers(&self, user: &SignedInUser) -> Result<Vec<StoredContact>, PortalError>;
 
     async fn receiver(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: ContactId,
     ) -> Result<StoredContact, PortalError>;
 
-    /// Registers somebody; a team has so many at most.
+    /// Registers a contact, up to the limit of the team.
     async fn register(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         contact: Contact,
     ) -> Result<ContactId, PortalError>;
 
-    /// Gives somebody another contact, for sessions to come.
+    /// Replaces the data of a contact, for new sessions.
     async fn change_receiver(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: ContactId,
         contact: Contact,
     ) -> Result<(), PortalError>;
 
-    /// Forgets somebody. Sessions that name them keep what they have.
-    async fn remove_receiver(
-        &self,
-        visitor: &SignedInUser,
-        id: ContactId,
-    ) -> Result<(), PortalError>;
+    /// Deletes a contact. Sessions keep its data.
+    async fn remove_receiver(&self, user: &SignedInUser, id: ContactId) -> Result<(), PortalError>;
 }

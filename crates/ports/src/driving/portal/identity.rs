@@ -1,4 +1,4 @@
-//! Signing in with somebody else's word for who one is.
+//! The service for signing in at an identity provider.
 
 use async_trait::async_trait;
 use domain::secret::Secret;
@@ -6,44 +6,44 @@ use domain::secret::Secret;
 use super::{PortalError, SignedIn, SignedInUser};
 use crate::{account_store::RequestOrigin, identity::AuthorizationCallback};
 
-/// Signing in at a provider of identities, in the place of a password.
+/// Signs members in, and re-authenticates them, at an identity provider instead of with a password.
 #[async_trait]
 pub trait IdentityService: Send + Sync {
-    /// What the provider is called; `None`: there is none.
+    /// Returns the name of the provider; `None` if there is none.
     fn provider(&self) -> Option<&str>;
 
-    /// Where a browser is sent, and what it keeps for when it comes back, to which it goes on to
-    /// `next`.
+    /// Starts a sign-in. Returns the URL that the browser is redirected to, and the state that it
+    /// keeps for the callback. After the sign-in the browser continues to `next`.
     async fn begin_sign_in(
         &self,
         next: String,
         from: RequestOrigin,
     ) -> Result<(String, Secret), PortalError>;
 
-    /// Where a browser is sent so that the provider asks the visitor anew who they are, whether
-    /// they are signed in there or not; and what it keeps for when it comes back.
-    async fn depart_to_confirm(
-        &self,
-        visitor: &SignedInUser,
-    ) -> Result<(String, Secret), PortalError>;
+    /// Starts a re-authentication, for which the provider authenticates the user again even if they
+    /// are signed in there. Returns the URL that the browser is redirected to, and the state that
+    /// it keeps for the callback.
+    async fn depart_to_confirm(&self, user: &SignedInUser)
+    -> Result<(String, Secret), PortalError>;
 
-    /// Understands what a browser came back with: signs in whom the provider names, if they are in
-    /// a team here, or confirms who the visitor is. A second factor is asked for as after a
-    /// password. `browser`: who is signed in in it, and what it was handed as in
-    /// [`Attempt`](super::Attempt).
+    /// Handles the callback of the browser: signs in the member whom the provider authenticated, if
+    /// they are in a team, or completes the re-authentication of the user. A second factor is
+    /// required as after a password. `browser` is the user who is signed in in the browser, and
+    /// its tokens as in [`SignInAttempt::browsers`](super::SignInAttempt::browsers).
     async fn complete_sign_in(
         &self,
-        kept: Secret,
-        arrival: AuthorizationCallback,
+        state: Secret,
+        callback: AuthorizationCallback,
         from: RequestOrigin,
         browser: (Option<SignedInUser>, Secret),
     ) -> Result<SignInOutcome, PortalError>;
 }
 
-/// What came of a browser that came back from the provider.
+/// The result of a callback from the provider.
 pub enum SignInOutcome {
-    /// Somebody is signed in, and goes on to a page.
+    /// A member is signed in, and continues to a page.
     SignedIn(SignedIn, String),
-    /// The visitor was asked anew: the first half of a [`Proof`](super::Proof), good for 10 minutes.
+    /// The user was authenticated again. The secret is the first factor of a
+    /// [`ReauthenticationProof`](super::ReauthenticationProof), valid for 10 minutes.
     Asked(Secret),
 }

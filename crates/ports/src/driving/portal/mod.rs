@@ -1,4 +1,4 @@
-//! What people do in the portal.
+//! The services that members use through the portal.
 
 mod branding;
 mod contacts;
@@ -45,7 +45,7 @@ use crate::{
     key_store::StoredKey,
 };
 
-/// Somebody who is signed in.
+/// A signed-in user.
 #[derive(Clone)]
 pub struct SignedInUser {
     pub user: UserId,
@@ -54,18 +54,18 @@ pub struct SignedInUser {
     pub team: TeamId,
     pub team_name: String,
     pub sign_in: SignInId,
-    /// Whether all was shown that is asked for; else nothing but that is open to them.
+    /// Whether all required factors were verified; until then, the user can do nothing else.
     pub passed: bool,
-    /// Whether one-time codes are asked for.
+    /// Whether the user has one-time codes.
     pub has_codes: bool,
-    /// Whether a passkey is.
+    /// Whether the user has a passkey.
     pub has_passkey: bool,
     pub authenticated: AuthenticationTimes,
-    /// From when on their password opens nothing; none where they chose it themselves.
+    /// The expiry of a generated password; `None` if the user chose it.
     pub password_until: Option<DateTime<Utc>>,
-    /// What they have to do before anything else is open to them.
+    /// The action that the user has to take before any other.
     pub duty: Option<RequiredAction>,
-    /// Comes with every form that they send.
+    /// The CSRF token of the user's forms.
     pub form_token: Secret,
     pub from: RequestOrigin,
 }
@@ -76,11 +76,13 @@ impl SignedInUser {
         self.has_codes || self.has_passkey
     }
 
+    /// Checks a permission.
+    ///
     /// # Errors
-    /// Their role does not have this right, they have shown only half of what is asked for, or they
-    /// have a [`Duty`].
-    pub fn require(&self, right: Permission) -> Result<(), PortalError> {
-        if self.passed && self.duty.is_none() && self.role.may(right) {
+    /// The role lacks the permission, a required factor was not verified, or the user has to take a
+    /// [`RequiredAction`] first.
+    pub fn require(&self, permission: Permission) -> Result<(), PortalError> {
+        if self.passed && self.duty.is_none() && self.role.may(permission) {
             Ok(())
         } else {
             Err(PortalError::Forbidden)
@@ -89,33 +91,35 @@ impl SignedInUser {
 }
 
 impl SignedInUser {
-    /// Whether a provider of identities signed them in.
+    /// Returns whether the identity provider signed the user in.
     #[must_use]
     pub const fn is_by_provider(&self) -> bool {
         self.authenticated.signed_in_at.is_none()
     }
 
+    /// Checks that the user has authenticated recently enough for a sensitive action.
+    ///
     /// # Errors
-    /// [`PortalError::Unconfirmed`]: they have to confirm first who they are.
+    /// [`PortalError::Unconfirmed`] if the user has to re-authenticate first.
     pub fn require_reauthentication(
         &self,
-        change: SensitiveAction,
+        action: SensitiveAction,
         now: DateTime<Utc>,
     ) -> Result<(), PortalError> {
-        let confirmed = change.is_confirmed(self.authenticated, now);
+        let confirmed = action.is_confirmed(self.authenticated, now);
         if confirmed { Ok(()) } else { Err(PortalError::Unconfirmed) }
     }
 }
 
-/// Signing in and out, and what one signs in with.
+/// Signs members in and out, and manages their credentials.
 #[async_trait]
 pub trait AccountService: Send + Sync {
-    /// Checks an address and a password. Takes as long for an address that nobody has. That a
-    /// password has run out is told to those alone who know it.
+    /// Verifies an address and a password. It takes as long for an unknown address. That a password
+    /// has expired is reported only if it is right.
     async fn sign_in(&self, attempt: SignInAttempt) -> Result<SignedIn, PortalError>;
 
-    /// Checks a one-time or recovery code of somebody whose password was right; answers their new
-    /// token.
+    /// Verifies a one-time code or recovery code after a right password, and returns the new token
+    /// of the sign-in.
     async fn verify_totp(
         &self,
         token: &Secret,
@@ -124,134 +128,130 @@ pub trait AccountService: Send + Sync {
         browsers: Secret,
     ) -> Result<SignedIn, PortalError>;
 
-    /// Who a token stands for.
+    /// Returns the user of a token.
     async fn signed_in_user(
         &self,
         token: &Secret,
         from: RequestOrigin,
     ) -> Result<Option<SignedInUser>, PortalError>;
 
-    async fn sign_out(&self, visitor: &SignedInUser) -> Result<(), PortalError>;
+    async fn sign_out(&self, user: &SignedInUser) -> Result<(), PortalError>;
 
-    /// The visitor's sign-ins, the latest first.
-    async fn sign_ins(&self, visitor: &SignedInUser) -> Result<Vec<SignIn>, PortalError>;
+    /// Returns the user's sign-ins, the latest first.
+    async fn sign_ins(&self, user: &SignedInUser) -> Result<Vec<SignIn>, PortalError>;
 
-    async fn end_sign_in(&self, visitor: &SignedInUser, id: SignInId) -> Result<(), PortalError>;
+    async fn end_sign_in(&self, user: &SignedInUser, id: SignInId) -> Result<(), PortalError>;
 
-    /// Changes the visitor's password and ends all of their other sign-ins.
-    async fn change_password(&self, visitor: &SignedInUser, new: Secret)
-    -> Result<(), PortalError>;
+    /// Changes the user's password and ends all their other sign-ins.
+    async fn change_password(&self, user: &SignedInUser, new: Secret) -> Result<(), PortalError>;
 
-    /// A secret for one-time codes, which nothing keeps until it is proved: the one that was
-    /// offered before, where that is still good, or a fresh one.
-    fn totp_setup(&self, visitor: &SignedInUser, before: Option<&str>) -> TotpSetup;
+    /// Offers a TOTP secret, which is not stored before [`Self::enable_totp`]: the one of an
+    /// earlier offer if that is still valid, otherwise a new one.
+    fn totp_setup(&self, user: &SignedInUser, before: Option<&str>) -> TotpSetup;
 
-    /// Keeps such a secret, proved by a code of it; answers recovery codes, which are shown once.
+    /// Stores the offered secret if the code is right, and returns recovery codes, which are shown
+    /// once.
     async fn enable_totp(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         offer: &str,
         code: &str,
     ) -> Result<Vec<Secret>, PortalError>;
 
-    /// Takes the one-time codes away.
-    async fn disable_totp(&self, visitor: &SignedInUser) -> Result<(), PortalError>;
+    /// Removes the TOTP secret.
+    async fn disable_totp(&self, user: &SignedInUser) -> Result<(), PortalError>;
 }
 
-/// A try to sign in.
+/// An attempt to sign in.
 pub struct SignInAttempt {
     pub email: String,
     pub password: Secret,
     pub from: RequestOrigin,
-    /// What the browser was handed when somebody signed in there; empty: nothing.
+    /// The known-browser tokens of the browser; empty if it has none.
     pub browsers: Secret,
 }
 
-/// A token for somebody, and whether a code is asked for before it is worth anything.
+/// The token of a sign-in, and whether a second factor is required before the token is valid.
 pub struct SignedIn {
     pub token: Secret,
     pub needs_code: bool,
-    /// What the browser shows at its next attempt to sign in, once somebody is in.
+    /// The known-browser tokens for the browser's next attempt, once the sign-in is complete.
     pub browsers: Option<Secret>,
 }
 
-/// A secret for one-time codes that may be taken.
+/// An offered TOTP secret.
 pub struct TotpSetup {
-    /// In base32, to be typed.
+    /// The secret in base32, for typing.
     pub secret: Secret,
-    /// `otpauth:` URL, to be scanned.
+    /// The `otpauth:` URL, for scanning.
     pub url: Secret,
-    /// Says later that the offer was ours, and made to this person a moment ago.
+    /// The encrypted offer, which proves later that it was made to this user recently.
     pub sealed: Secret,
 }
 
-/// A team's API keys.
+/// Manages a team's API keys.
 #[async_trait]
 pub trait KeyService: Send + Sync {
-    async fn keys(&self, visitor: &SignedInUser) -> Result<Vec<StoredKey>, PortalError>;
+    async fn keys(&self, user: &SignedInUser) -> Result<Vec<StoredKey>, PortalError>;
 
-    /// Makes a key. It is shown in this answer alone.
-    async fn make_key(&self, visitor: &SignedInUser, order: NewKey) -> Result<Secret, PortalError>;
+    /// Creates a key. Only this result contains it.
+    async fn make_key(&self, user: &SignedInUser, key: NewKey) -> Result<Secret, PortalError>;
 
-    /// Gives a record another key, which is shown in this answer alone; the one before opens
-    /// nothing from then on.
-    async fn rotate_key(&self, visitor: &SignedInUser, id: ApiKeyId)
-    -> Result<Secret, PortalError>;
+    /// Replaces the key of a record. Only this result contains the new key; the earlier one is
+    /// invalid from then on.
+    async fn rotate_key(&self, user: &SignedInUser, id: ApiKeyId) -> Result<Secret, PortalError>;
 
-    async fn revoke_key(&self, visitor: &SignedInUser, id: ApiKeyId) -> Result<(), PortalError>;
+    async fn revoke_key(&self, user: &SignedInUser, id: ApiKeyId) -> Result<(), PortalError>;
 }
 
-/// A key to be made.
+/// A key to be created.
 pub struct NewKey {
     pub label: String,
     pub environment: Environment,
     pub expires_at: Option<DateTime<Utc>>,
 }
 
-/// Whose pages may show a team's sessions.
+/// Manages the origins whose pages may embed a team's sessions.
 #[async_trait]
 pub trait EmbeddingService: Send + Sync {
-    /// Empty: anybody's.
-    async fn embed_origins(
-        &self,
-        visitor: &SignedInUser,
-    ) -> Result<Vec<FrameAncestor>, PortalError>;
+    /// Returns the origins; an empty list allows any origin.
+    async fn embed_origins(&self, user: &SignedInUser) -> Result<Vec<FrameAncestor>, PortalError>;
 
     async fn set_embed_origins(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         origins: Vec<FrameAncestor>,
     ) -> Result<(), PortalError>;
 }
 
-/// A team's log of what was done in the portal.
+/// Reads a team's audit log.
 #[async_trait]
 pub trait AuditService: Send + Sync {
-    /// Up to `limit` entries before a number, the newest first.
+    /// Returns up to `limit` entries before a number, the newest first.
     async fn audit(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         before: Option<i64>,
         limit: u16,
     ) -> Result<Vec<AuditEntry>, PortalError>;
 
-    /// Computes the whole chain anew.
-    async fn verify_audit(&self, visitor: &SignedInUser) -> Result<AuditCheck, PortalError>;
+    /// Verifies the hash chain of the whole log.
+    async fn verify_audit(&self, user: &SignedInUser) -> Result<AuditCheck, PortalError>;
 }
 
-/// What came of computing a log's chain anew.
+/// The result of verifying a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditCheck {
     pub entries: i64,
-    /// The newest entry; whoever keeps its hash can tell later that nothing before was changed.
+    /// The newest entry. With a copy of its hash, a later change of the log up to it is detected.
     pub last: Option<AuditEntry>,
-    /// The newest entry that does not follow from the one before it.
+    /// The newest entry whose hash does not match the previous one.
     pub broken: Option<i64>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum PortalError {
-    /// As for what is another team's.
+    /// The object does not exist, or belongs to another team.
     #[error("there is no such {0}")]
     NotFound(&'static str),
     #[error("your role does not allow that")]
@@ -269,7 +269,7 @@ pub enum PortalError {
     WrongCode,
     #[error("too many attempts: wait a moment, then try again")]
     TooMany {
-        /// Whole seconds.
+        /// The delay in whole seconds.
         retry_after: i64,
     },
     #[error(transparent)]

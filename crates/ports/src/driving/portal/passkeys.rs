@@ -1,4 +1,4 @@
-//! Passkeys in the portal.
+//! The service that manages and verifies passkeys.
 
 use async_trait::async_trait;
 use domain::{id::PasskeyId, secret::Secret};
@@ -6,60 +6,61 @@ use domain::{id::PasskeyId, secret::Secret};
 use super::{PortalError, SignedIn, SignedInUser};
 use crate::passkeys::StoredPasskey;
 
-/// What somebody's browser is asked, and what comes back with its answer.
+/// The options of a passkey ceremony for the browser, and the state that returns with its answer.
 #[derive(Clone)]
 pub struct PasskeyChallenge {
-    /// JSON.
+    /// The options as JSON.
     pub options: String,
-    /// Says later that it was we who asked, this person, a moment ago.
+    /// The encrypted state, which proves later that the challenge was made to this user recently.
     pub sealed: Secret,
 }
 
-/// What a browser answers to somebody's attempt to sign in with a passkey.
+/// The answer of a browser that signs in with a passkey.
 pub struct PasskeyRegistered {
-    /// As it was in what was [`Asked`].
+    /// The state of the [`PasskeyChallenge`].
     pub asked: Secret,
-    /// JSON.
+    /// The answer as JSON.
     pub answer: String,
-    /// As in [`Attempt`](super::Attempt).
+    /// The known-browser tokens, as in [`SignInAttempt`](super::SignInAttempt).
     pub browsers: Secret,
 }
 
-/// Passkeys of whoever is signed in, and of whoever has shown their password alone.
+/// Manages the passkeys of signed-in users, and verifies a passkey as the second factor.
 #[async_trait]
 pub trait PasskeyService: Send + Sync {
-    /// The visitor's passkeys; `None` where the deployment can have none.
+    /// Returns the user's passkeys; `None` if the deployment does not support them.
     async fn passkeys(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
     ) -> Result<Option<Vec<StoredPasskey>>, PortalError>;
 
-    /// Asks for a new passkey.
-    async fn offer_passkey(&self, visitor: &SignedInUser) -> Result<PasskeyChallenge, PortalError>;
+    /// Starts the registration of a passkey.
+    async fn offer_passkey(&self, user: &SignedInUser) -> Result<PasskeyChallenge, PortalError>;
 
-    /// Keeps it; answers recovery codes, which are shown once, if the visitor had no second factor.
+    /// Stores the registered passkey. Returns recovery codes, which are shown once, if the user had
+    /// no second factor.
     async fn keep_passkey(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         name: String,
         asked: Secret,
         answer: String,
     ) -> Result<Vec<Secret>, PortalError>;
 
-    /// Forgets one.
-    async fn drop_passkey(&self, visitor: &SignedInUser, id: PasskeyId) -> Result<(), PortalError>;
+    /// Deletes a passkey.
+    async fn drop_passkey(&self, user: &SignedInUser, id: PasskeyId) -> Result<(), PortalError>;
 
-    /// Asks somebody for one of their passkeys, to sign in or to confirm who they are; `None`: they
-    /// have none.
+    /// Starts an authentication with one of the user's passkeys, to sign in or to re-authenticate.
+    /// `None` if the user has none.
     async fn ask_passkey(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
     ) -> Result<Option<PasskeyChallenge>, PortalError>;
 
-    /// Checks the answer; answers their new token in the place of the one that they have.
+    /// Verifies the answer, and returns a new token in place of the user's current one.
     async fn show_passkey(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         token: Secret,
         answered: PasskeyRegistered,
     ) -> Result<SignedIn, PortalError>;

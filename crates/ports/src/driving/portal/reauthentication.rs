@@ -1,58 +1,59 @@
-//! Confirming again who one is before a sensitive change, and the form that waits meanwhile.
+//! The service for re-authentication before a sensitive change, and for the form that waits for it.
 
 use async_trait::async_trait;
 use domain::secret::Secret;
 
 use super::{PortalError, SignedInUser};
 
-/// Confirms again who the visitor is (step-up authentication).
+/// Re-authenticates the user (step-up authentication).
 #[async_trait]
 pub trait ReauthenticationService: Send + Sync {
-    /// Keeps what the visitor was about to do for 10 minutes, in the place of what was kept before.
+    /// Stores the form that the user was about to send for 10 minutes, in place of an earlier one.
     ///
     /// # Errors
-    /// [`PortalError::Invalid`]: its fields are longer than 32 KiB.
+    /// [`PortalError::Invalid`] if its fields are longer than 32 KiB.
     async fn hold_form(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         path: String,
         fields: Option<String>,
     ) -> Result<(), PortalError>;
 
-    /// What the visitor was about to do, if it is kept still.
-    async fn held_form(&self, visitor: &SignedInUser) -> Result<Option<PendingForm>, PortalError>;
+    /// Returns the stored form of the user, if it has not expired.
+    async fn held_form(&self, user: &SignedInUser) -> Result<Option<PendingForm>, PortalError>;
 
-    /// Takes out what was kept under this identifier. Of two at once one gets it.
+    /// Removes and returns the stored form with this identifier. Of two concurrent calls one gets
+    /// it.
     async fn take_held_form(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: String,
     ) -> Result<Option<PendingForm>, PortalError>;
 
-    /// Confirms who the visitor is; answers the token that they have from now on. The token that
-    /// they had before is void, so that a copy of it gains nothing by the confirmation.
+    /// Re-authenticates the user and returns the new token of their sign-in. The earlier token is
+    /// void, so that a copy of it does not gain from the re-authentication.
     ///
     /// # Errors
-    /// A proof is wrong or missing, or was tried too often.
+    /// A factor is wrong or missing, or there were too many attempts.
     async fn reauthenticate(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         token: Secret,
         proof: ReauthenticationProof,
     ) -> Result<Secret, PortalError>;
 }
 
-/// What somebody was about to do.
+/// A request of the user that waits for the re-authentication.
 #[derive(Clone)]
 pub struct PendingForm {
     pub id: String,
-    /// Of the portal.
+    /// The path in the portal.
     pub path: String,
-    /// A form's fields, URL-encoded; `None`: it is a page that they were to see.
+    /// The fields of the form, URL-encoded; `None` for a page.
     pub fields: Option<String>,
 }
 
-/// With what somebody confirms who they are: a first factor, and a second one where they have one.
+/// The factors of a re-authentication: a first one, and a second one if the user has it.
 pub struct ReauthenticationProof {
     pub first: FirstFactor,
     pub second: Option<SecondFactorProof>,
@@ -61,7 +62,7 @@ pub struct ReauthenticationProof {
 /// The first factor.
 pub enum FirstFactor {
     Password(Secret),
-    /// That the provider of identities has asked them a moment ago, sealed by the service.
+    /// An encrypted proof that the identity provider authenticated the user recently.
     Provider(Secret),
 }
 
@@ -69,6 +70,6 @@ pub enum FirstFactor {
 pub enum SecondFactorProof {
     /// A one-time code or a recovery code.
     Code(String),
-    /// An answer to what [`PasskeyService::ask_passkey`](super::PasskeyService::ask_passkey) asked.
+    /// An answer to [`PasskeyService::ask_passkey`](super::PasskeyService::ask_passkey).
     Passkey { asked: Secret, answer: String },
 }

@@ -1,4 +1,4 @@
-//! A team's sessions, as the portal shows and ends them.
+//! The service for a team's sessions in the portal.
 
 use std::time::Duration;
 
@@ -18,112 +18,112 @@ use super::{
 };
 use crate::session_store::{SessionSummary, TimelineEntry};
 
-/// The sessions of all of a team's keys. What their applicants are is not shown.
+/// Reads and terminates the sessions of all keys of a team. Data of applicants is not shown.
 #[async_trait]
 pub trait TeamSessionService: Send + Sync {
-    /// Where a reference is given: those that the team calls so.
+    /// Returns the team's sessions; with a reference, only those with this external reference.
     async fn team_sessions(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         query: ListQuery,
         reference: Option<String>,
     ) -> Result<Vec<TeamSession>, PortalError>;
 
-    /// What came of the sessions of the last 30 days.
-    async fn overview(&self, visitor: &SignedInUser) -> Result<Overview, PortalError>;
+    /// Returns statistics of the sessions of the last 30 days.
+    async fn overview(&self, user: &SignedInUser) -> Result<Overview, PortalError>;
 
-    /// What the team may have, and what it has of it in this process.
-    async fn quotas(&self, visitor: &SignedInUser) -> Result<TeamQuotas, PortalError>;
+    /// Returns the team's quotas and their use in this process.
+    async fn quotas(&self, user: &SignedInUser) -> Result<TeamQuotas, PortalError>;
 
     async fn team_session(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: SessionId,
     ) -> Result<SessionDetails, PortalError>;
 
-    /// The portable attestation of a session. It has the applicant's attested data in it.
+    /// Returns the portable attestation of a session, which contains the applicant's attested data.
     async fn team_attestation(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: SessionId,
     ) -> Result<PortableAttestation, PortalError>;
 
-    /// Ends a session early. One that has ended already is left alone.
-    async fn end_session(&self, visitor: &SignedInUser, id: SessionId) -> Result<(), PortalError>;
+    /// Terminates a session. A closed session is not changed.
+    async fn end_session(&self, user: &SignedInUser, id: SessionId) -> Result<(), PortalError>;
 }
 
 /// A session in a team's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamSession {
     pub summary: SessionSummary,
-    /// The platform, as applicants know it.
+    /// The name of the platform, as applicants know it.
     pub platform: String,
-    /// What its team calls the key that it was created with.
+    /// The label of the key that the session was created with.
     pub key: String,
 }
 
-/// A session and what happened to it.
+/// A session with its timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionDetails {
     pub session: Session,
     pub platform: String,
     pub key: String,
-    /// Oldest first.
+    /// The timeline, oldest entry first.
     pub timeline: Vec<TimelineEntry>,
-    /// None where none was to be made.
+    /// `None` if the session has no recording.
     pub recording: Option<RecordingView>,
 }
 
-/// What a team may have; `None` is no limit.
+/// The quotas of a team and their use; `None` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TeamQuotas {
-    /// Of each key.
+    /// The limit of requests with each key.
     pub requests: Option<RateLimit>,
-    /// Sessions created with each key.
+    /// The limit of sessions created with each key.
     pub creations: Option<RateLimit>,
-    /// Sessions created with all keys together.
+    /// The limit of sessions created with all keys together.
     pub team_creations: Option<RateLimit>,
-    /// Links to one address or number.
+    /// The limit of links to one address or number.
     pub recipient: Option<RateLimit>,
-    /// Of each process.
+    /// The quotas of browsers in each process.
     pub browsers: Quotas,
-    /// Sessions that have a browser of this process.
+    /// The number of sessions that have a browser of this process.
     pub running: usize,
-    /// Sessions that wait for one.
+    /// The number of sessions that wait for a browser of this process.
     pub waiting: usize,
 }
 
-/// What came of a team's sessions lately.
+/// Statistics of a team's recent sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overview {
-    /// Each day of the time, the oldest first.
+    /// The days of the period, the oldest first.
     pub days: Vec<DailyCounts>,
     pub created: usize,
     pub completed: usize,
-    /// Those that ended, in whatever way.
+    /// The number of closed sessions, with any outcome.
     pub ended: usize,
-    /// From creation to completion.
+    /// The median time from creation to completion.
     pub median: Option<Duration>,
-    /// Why sessions did not come to their goal, the most frequent first.
+    /// The error codes of failed sessions with their numbers, the most frequent first.
     pub failures: Vec<(String, usize)>,
-    /// The nodes of workflows at which sessions failed, the most frequent first.
+    /// The workflow nodes at which sessions failed, the most frequent first.
     pub nodes: Vec<FailingNode>,
-    /// Whether there were more sessions than were looked at.
+    /// Whether the period has more sessions than were counted.
     pub cut: bool,
 }
 
-/// Where sessions failed, and how many of them.
+/// A workflow node at which sessions failed, and their number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailingNode {
-    /// As its catalogue calls the platform.
+    /// The name of the platform in the catalogue.
     pub platform: String,
     pub node: String,
-    /// The error code; another one counts apart.
+    /// The error code; each code is counted separately.
     pub why: String,
     pub count: usize,
 }
 
-/// A day (UTC), and how many sessions of it have which status.
+/// The numbers of sessions by status for a day (UTC).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DailyCounts {
     pub date: NaiveDate,

@@ -1,4 +1,4 @@
-//! Who is in a team, and how people come in.
+//! The services for a team's members and for account links.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -14,73 +14,69 @@ use crate::{
     account_store::{RequestOrigin, User},
 };
 
-/// A team's people.
+/// Manages a team's members.
 #[async_trait]
 pub trait TeamService: Send + Sync {
-    /// By their addresses.
-    async fn members(&self, visitor: &SignedInUser) -> Result<Vec<Member>, PortalError>;
+    /// Returns the team's members, sorted by address.
+    async fn members(&self, user: &SignedInUser) -> Result<Vec<Member>, PortalError>;
 
-    /// Takes somebody into the team and mails them a link to choose a password.
-    async fn invite(&self, visitor: &SignedInUser, order: NewMember) -> Result<(), PortalError>;
+    /// Adds a member to the team and mails them a link to choose a password.
+    async fn invite(&self, user: &SignedInUser, member: NewMember) -> Result<(), PortalError>;
 
-    /// Mails another link to somebody who has not chosen a password yet; the one before opens
-    /// nothing any more.
-    async fn invite_again(&self, visitor: &SignedInUser, id: UserId) -> Result<(), PortalError>;
+    /// Mails another link to a member who has not chosen a password yet; the earlier link is void.
+    async fn invite_again(&self, user: &SignedInUser, id: UserId) -> Result<(), PortalError>;
 
-    /// Gives somebody another role, from their next request on.
-    async fn appoint(
-        &self,
-        visitor: &SignedInUser,
-        id: UserId,
-        role: Role,
-    ) -> Result<(), PortalError>;
+    /// Changes the role of a member, effective with their next request.
+    async fn appoint(&self, user: &SignedInUser, id: UserId, role: Role)
+    -> Result<(), PortalError>;
 
-    /// Ends all of somebody's sign-ins.
-    async fn sign_out_member(&self, visitor: &SignedInUser, id: UserId) -> Result<(), PortalError>;
+    /// Ends all sign-ins of a member.
+    async fn sign_out_member(&self, user: &SignedInUser, id: UserId) -> Result<(), PortalError>;
 
-    /// Whether all of the team's people have to have a second factor.
-    async fn requires_second_factor(&self, visitor: &SignedInUser) -> Result<bool, PortalError>;
+    /// Returns whether all members of the team must have a second factor.
+    async fn requires_second_factor(&self, user: &SignedInUser) -> Result<bool, PortalError>;
 
-    /// Says whether they have to. Those who have none set one up before anything else is open to
-    /// them, from their next request on.
+    /// Sets whether all members of the team must have a second factor. A member without one has to
+    /// set it up before any other action, from their next request on.
     async fn require_second_factor(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         required: bool,
     ) -> Result<(), PortalError>;
 
-    /// Takes somebody out of the team, and out of the portal.
-    async fn remove(&self, visitor: &SignedInUser, id: UserId) -> Result<(), PortalError>;
+    /// Removes a member from the team and deletes their account.
+    async fn remove(&self, user: &SignedInUser, id: UserId) -> Result<(), PortalError>;
 }
 
-/// Somebody to be invited.
+/// A member to be invited.
 pub struct NewMember {
     pub email: String,
     pub role: Role,
 }
 
-/// Somebody of a team.
+/// A member of a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
     pub user: User,
-    /// A link that they have: what became of its mail, and until when it opens something.
+    /// The state and the expiry of the member's account link.
     pub link: Option<(Mailed, DateTime<Utc>)>,
 }
 
-/// Choosing a password by a link that was mailed.
+/// Lets members choose a password with a mailed link.
 #[async_trait]
 pub trait LinkService: Send + Sync {
-    /// Mails a link to whoever has this address. Answers the same where nobody has it.
+    /// Mails a link to the member with this address. The result is the same if there is none.
     async fn forgot_password(&self, email: String, from: RequestOrigin) -> Result<(), PortalError>;
 
-    /// Whose link it is.
+    /// Returns the account link of a token.
     ///
     /// # Errors
-    /// [`PortalError::NotFound`]: it is none of ours, ran out, or was used.
+    /// [`PortalError::NotFound`] if this service did not issue the link, or the link has expired or
+    /// was used.
     async fn mailed_link(&self, token: &Secret) -> Result<MailedLink, PortalError>;
 
-    /// Chooses a password by a link, which opens nothing afterwards, and ends all of the person's
-    /// sign-ins. What else they sign in with stays.
+    /// Sets a password with a link, which is void afterwards, and ends all the member's sign-ins.
+    /// Their other credentials stay.
     async fn choose_password(
         &self,
         token: &Secret,
@@ -89,7 +85,7 @@ pub trait LinkService: Send + Sync {
     ) -> Result<(), PortalError>;
 }
 
-/// A link that opens something.
+/// A valid account link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MailedLink {
     pub email: String,

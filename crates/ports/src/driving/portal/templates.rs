@@ -1,4 +1,4 @@
-//! A team's own wordings of its mails, as the portal shows and changes them.
+//! The service that manages a team's mail templates and their review.
 
 use async_trait::async_trait;
 use domain::{
@@ -12,69 +12,66 @@ use crate::{
     template_store::{StoredTemplate, TemplateRevision},
 };
 
-/// A mail, or everything that is wrong with its wording.
+/// A rendered mail, or all errors of its template.
 pub type Preview = Result<RenderedMail, Vec<String>>;
 
-/// A team's templates, and what operators decide about them.
+/// Manages a team's templates, and lets operators review them.
 #[async_trait]
 pub trait TemplateService: Send + Sync {
-    /// The newest first.
-    async fn templates(&self, visitor: &SignedInUser) -> Result<Vec<StoredTemplate>, PortalError>;
+    /// Returns the team's templates, the newest first.
+    async fn templates(&self, user: &SignedInUser) -> Result<Vec<StoredTemplate>, PortalError>;
 
-    /// One of the team's; to an operator, also another team's that was submitted.
+    /// Returns a template of the team; for an operator, also a submitted one of another team.
     async fn one_template(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: TemplateId,
     ) -> Result<StoredTemplate, PortalError>;
 
     async fn add_template(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         draft: Draft,
     ) -> Result<TemplateId, PortalError>;
 
-    /// Writes one anew that is a draft or was rejected.
+    /// Replaces the text of a draft or rejected template.
     async fn write_template(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: TemplateId,
         draft: Draft,
     ) -> Result<(), PortalError>;
 
-    /// Submits, withdraws, approves or rejects what was read. Submitting refuses what cannot be
-    /// sent; approving and rejecting are for operators.
+    /// Submits, withdraws, approves or rejects the revision that was read. A template that cannot be
+    /// rendered cannot be submitted; only operators approve and reject.
     async fn step_template(
         &self,
-        visitor: &SignedInUser,
-        what: (TemplateId, TemplateRevision),
+        user: &SignedInUser,
+        template: (TemplateId, TemplateRevision),
         step: ReviewStep,
         reason: String,
     ) -> Result<(), PortalError>;
 
     async fn prefer_template(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: TemplateId,
         on: bool,
     ) -> Result<(), PortalError>;
 
-    async fn remove_template(
-        &self,
-        visitor: &SignedInUser,
-        id: TemplateId,
-    ) -> Result<(), PortalError>;
+    async fn remove_template(&self, user: &SignedInUser, id: TemplateId)
+    -> Result<(), PortalError>;
 
-    /// Those of all teams that wait for an operator, with their teams' names.
+    /// Returns the templates of all teams that wait for review, with the names of their teams.
     async fn submitted_templates(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
     ) -> Result<Vec<(StoredTemplate, String)>, PortalError>;
 
-    /// What a mail with it is like, for somebody made up.
+    /// Renders a mail of a template for a fictitious applicant.
     async fn preview(
         &self,
-        visitor: &SignedInUser,
-        kept: StoredTemplate,
+        user: &SignedInUser,
+        template: StoredTemplate,
     ) -> Result<Preview, PortalError>;
 }

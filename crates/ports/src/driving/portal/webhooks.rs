@@ -1,4 +1,4 @@
-//! What people do with their team's webhooks in the portal.
+//! The service that manages a team's webhooks in the portal.
 
 use std::time::Duration;
 
@@ -14,91 +14,92 @@ use crate::{
     webhook_store::{StoredWebhook, WebhookChange},
 };
 
-/// A team's webhooks and what they were sent.
+/// Manages a team's webhooks and reads their deliveries.
 #[async_trait]
 pub trait TeamWebhookService: Send + Sync {
-    /// The oldest first.
-    async fn webhooks(&self, visitor: &SignedInUser) -> Result<Vec<StoredWebhook>, PortalError>;
+    /// Returns the team's webhooks, the oldest first.
+    async fn webhooks(&self, user: &SignedInUser) -> Result<Vec<StoredWebhook>, PortalError>;
 
     async fn webhook(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: WebhookId,
     ) -> Result<StoredWebhook, PortalError>;
 
-    /// Makes a webhook for the visitor's team, whatever team the order names. The secret it signs
-    /// with is shown in this answer alone.
+    /// Creates a webhook for the user's team; the team in `webhook` is ignored. Only this result
+    /// contains the signing secret.
     async fn make_webhook(
         &self,
-        visitor: &SignedInUser,
-        order: NewWebhook,
+        user: &SignedInUser,
+        webhook: NewWebhook,
     ) -> Result<StoredWebhook, PortalError>;
 
     async fn change_webhook(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: WebhookId,
         change: WebhookChange,
     ) -> Result<(), PortalError>;
 
-    /// While it is off it is told nothing; what it is owed waits.
+    /// Activates or deactivates a webhook. An inactive one gets no new deliveries, and its pending
+    /// ones wait.
     async fn switch_webhook(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: WebhookId,
         active: bool,
     ) -> Result<(), PortalError>;
 
-    /// Gives a webhook a new secret, which is shown in this answer alone; the old one signs too
-    /// for as long as `overlap`.
+    /// Replaces the secret of a webhook. Only this result contains the new secret; the old one also
+    /// signs for the time of `overlap`.
     async fn rotate_webhook(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: WebhookId,
         overlap: Duration,
     ) -> Result<Rotated, PortalError>;
 
-    /// Owes a webhook a test, which has one attempt.
+    /// Enqueues a test delivery, which has one attempt.
     async fn test_webhook(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: WebhookId,
     ) -> Result<DeliveryId, PortalError>;
 
-    /// The latest deliveries of a webhook, the newest first.
+    /// Returns the latest deliveries of a webhook, the newest first.
     async fn webhook_deliveries(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: WebhookId,
         state: Option<DeliveryState>,
     ) -> Result<Vec<StoredDelivery>, PortalError>;
 
-    /// What the team's webhooks were told of a session, the newest first.
+    /// Returns the deliveries of a session to the team's webhooks, the newest first.
     async fn session_deliveries(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: SessionId,
     ) -> Result<Vec<StoredDelivery>, PortalError>;
 
     async fn webhook_delivery(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: DeliveryId,
     ) -> Result<DeliveryWithAttempts, PortalError>;
 
-    /// Sends a delivery again, whatever became of it.
+    /// Resends a delivery in any state.
     async fn send_delivery_again(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: DeliveryId,
     ) -> Result<(), PortalError>;
 
-    /// Sends what a webhook was given up on again; answers how many.
+    /// Resends all exhausted deliveries of a webhook in a time range and returns their number.
     async fn send_all_again(
         &self,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
         id: WebhookId,
-        span: TimeRange,
+        range: TimeRange,
     ) -> Result<usize, PortalError>;
 }
 

@@ -7,7 +7,7 @@ use domain::{
 };
 use ports::attestor::{AttestationPackage, Issuer};
 
-use super::{Backend, ROUNDS, commit, ended, household, inserted};
+use super::{Backend, ROUNDS, commit, ended, inserted, team_fixture};
 use crate::sample::noon;
 
 fn package(byte: u8) -> AttestationPackage {
@@ -34,8 +34,8 @@ async fn kept(backend: &Backend, session: &Session, byte: u8) -> bool {
     backend.attestations.keep(session.id, &proof(byte), &package(byte)).await.unwrap()
 }
 
-pub async fn keeps_the_newest_of_a_session(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn keeps_the_newest_attestation_of_a_session(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let session = inserted(backend, &home).await;
     let other = inserted(backend, &home).await;
     let found =
@@ -47,11 +47,15 @@ pub async fn keeps_the_newest_of_a_session(backend: &Backend) {
     }
     assert_eq!(found(&other).await, None);
     let done = backend.attestations.reencrypt_attestations(None, 10).await.unwrap();
-    assert_eq!((done.changed, done.unreadable, done.next), (0, vec![], None), "the key is newest");
+    assert_eq!(
+        (done.changed, done.unreadable, done.next),
+        (0, vec![], None),
+        "already encrypted with the newest key"
+    );
 }
 
-pub async fn finds_one_by_its_hash_for_its_owner_alone(backend: &Backend) {
-    let (home, others) = (household(backend).await, household(backend).await);
+pub async fn finds_an_attestation_by_its_hash_only_for_its_owner(backend: &Backend) {
+    let (home, others) = (team_fixture(backend).await, team_fixture(backend).await);
     let session = inserted(backend, &home).await;
     keep(backend, &session, 3).await;
     let found =
@@ -61,8 +65,8 @@ pub async fn finds_one_by_its_hash_for_its_owner_alone(backend: &Backend) {
     assert_eq!(found(home.owner, 4).await, None);
 }
 
-pub async fn forgets_with_the_sessions_data(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn deletes_the_attestation_with_the_sessions_data(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let session = inserted(backend, &home).await;
     let other = inserted(backend, &home).await;
     keep(backend, &session, 5).await;
@@ -72,13 +76,13 @@ pub async fn forgets_with_the_sessions_data(backend: &Backend) {
     let erased = closed.session.erase(noon() + TimeDelta::days(1)).unwrap();
     backend.sessions.commit(&erased, noon()).await.unwrap();
     assert_eq!(backend.attestations.attestation(session.id).await.unwrap(), None);
-    assert!(!kept(backend, &session, 5).await, "what comes late is not kept");
+    assert!(!kept(backend, &session, 5).await, "an attestation of a closed session is not stored");
     assert_eq!(backend.attestations.attestation(session.id).await.unwrap(), None);
     assert!(backend.attestations.attestation(other.id).await.unwrap().is_some());
 }
 
-pub async fn keeps_nothing_of_a_session_that_is_erased_meanwhile(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn stores_no_attestation_of_a_session_erased_concurrently(backend: &Backend) {
+    let home = team_fixture(backend).await;
     for _ in 0..ROUNDS {
         let session = inserted(backend, &home).await;
         let (store, id) = (backend.attestations.clone(), session.id);

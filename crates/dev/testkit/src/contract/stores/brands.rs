@@ -6,11 +6,11 @@ use domain::{
 };
 use uuid::Uuid;
 
-use super::{Backend, household, inserted};
+use super::{Backend, inserted, team_fixture};
 
-pub async fn keeps_what_a_team_looks_like(backend: &Backend) {
+pub async fn keeps_the_brand_of_a_team(backend: &Backend) {
     let store = &backend.brands;
-    let (home, other) = (household(backend).await, household(backend).await);
+    let (home, other) = (team_fixture(backend).await, team_fixture(backend).await);
     let (session, theirs) = (inserted(backend, &home).await, inserted(backend, &other).await);
     assert_eq!(store.brand(home.team).await.unwrap(), Brand::default());
     assert_eq!(store.brand_of(session.id).await.unwrap(), Brand::default());
@@ -24,9 +24,9 @@ pub async fn keeps_what_a_team_looks_like(backend: &Backend) {
     store.set_brand(home.team, brand.name.as_ref(), brand.colour).await.unwrap();
     assert_eq!(store.brand(home.team).await.unwrap(), brand);
     assert_eq!(store.brand_of(session.id).await.unwrap(), brand);
-    assert_eq!(store.brand_of(theirs.id).await.unwrap(), Brand::default(), "another team's");
-    let nobody = SessionId::from_uuid(Uuid::new_v4());
-    assert_eq!(store.brand_of(nobody).await.unwrap(), Brand::default());
+    assert_eq!(store.brand_of(theirs.id).await.unwrap(), Brand::default(), "of another team");
+    let unknown = SessionId::from_uuid(Uuid::new_v4());
+    assert_eq!(store.brand_of(unknown).await.unwrap(), Brand::default());
 
     store.set_brand(home.team, None, brand.colour).await.unwrap();
     let nameless = Brand { name: None, ..brand.clone() };

@@ -12,7 +12,7 @@ use ports::{
 };
 use uuid::Uuid;
 
-use super::{Backend, hash, household, people::added};
+use super::{Backend, hash, members::added, team_fixture};
 use crate::sample::noon;
 
 fn token() -> CodeHash {
@@ -29,8 +29,8 @@ async fn known(backend: &Backend, user: UserId, tokens: &[&CodeHash]) -> Option<
     backend.browsers.known_browser(user, &tokens, noon()).await.unwrap()
 }
 
-pub async fn knows_a_persons_browsers_until_they_run_out(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn finds_known_browsers_until_they_expire(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let user = added(backend, home.team, Role::Member).await;
     let other = added(backend, home.team, Role::Member).await;
     let one = browser(user.id, 0);
@@ -38,22 +38,22 @@ pub async fn knows_a_persons_browsers_until_they_run_out(backend: &Backend) {
     assert_eq!(backend.browsers.keep_browser(&one, None).await.unwrap(), 0);
     assert!(known(backend, user.id, &[&token(), &one.token]).await == Some(one.token.clone()));
     assert!(known(backend, user.id, &[&token()]).await.is_none());
-    assert!(known(backend, other.id, &[&one.token]).await.is_none(), "somebody else's");
+    assert!(known(backend, other.id, &[&one.token]).await.is_none(), "of another member");
     let (tokens, late) = ([one.token.clone()], one.expires_at);
     let later = backend.browsers.known_browser(user.id, &tokens, late).await.unwrap();
-    assert!(later.is_none(), "it ran out");
+    assert!(later.is_none(), "expired");
 
     let anew = browser(user.id, 1);
     let kept = backend.browsers.keep_browser(&anew, Some(&one.token)).await.unwrap();
     assert_eq!(kept, 1);
-    assert!(known(backend, user.id, &[&one.token]).await.is_none(), "the token before");
+    assert!(known(backend, user.id, &[&one.token]).await.is_none(), "the earlier token");
     assert!(known(backend, user.id, &[&anew.token]).await.is_some());
     assert_eq!(backend.browsers.delete_expired_browsers(noon()).await.unwrap(), 0);
     assert_eq!(backend.browsers.delete_expired_browsers(anew.expires_at).await.unwrap(), 1);
 }
 
-pub async fn keeps_no_more_browsers_than_may_be(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn keeps_no_more_than_the_maximum_of_browsers(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let user = added(backend, home.team, Role::Member).await;
     let mut all = vec![];
     for minutes in 0..=i64::try_from(MAX_KNOWN_BROWSERS).unwrap() {
@@ -65,7 +65,7 @@ pub async fn keeps_no_more_browsers_than_may_be(backend: &Backend) {
     for one in &all[1..] {
         assert!(known(backend, user.id, &[&one.token]).await.is_some());
     }
-    // One that is known already takes nobody's place.
+    // Replacing a token of a known browser evicts no other one.
     let anew = browser(user.id, 60);
     let had = backend.browsers.keep_browser(&anew, Some(&all[3].token)).await.unwrap();
     assert_eq!(had, MAX_KNOWN_BROWSERS);
@@ -73,8 +73,8 @@ pub async fn keeps_no_more_browsers_than_may_be(backend: &Backend) {
     assert!(known(backend, user.id, &[&all[3].token]).await.is_none());
 }
 
-pub async fn forgets_browsers_with_a_password_that_is_chosen_by_link(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn deletes_known_browsers_when_a_password_is_set_with_a_link(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let user = added(backend, home.team, Role::Member).await;
     let one = browser(user.id, 0);
     backend.browsers.keep_browser(&one, None).await.unwrap();

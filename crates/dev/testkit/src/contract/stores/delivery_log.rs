@@ -11,22 +11,22 @@ use uuid::Uuid;
 use super::{
     Backend,
     deliveries::{add, claim, ended_session, settle},
-    household, inserted,
+    inserted, team_fixture,
 };
 use crate::sample::noon;
 
-/// As many as make two processes meet.
+/// Enough writes that the two processes conflict.
 const WRITES: usize = 200;
 
-pub async fn shows_deliveries_and_their_attempts(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn returns_deliveries_with_their_attempts(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let hook = add(backend, &home).await;
     let session = ended_session(backend, &home).await;
-    let owed = claim(backend, noon()).await.remove(0);
+    let pending = claim(backend, noon()).await.remove(0);
     let due = noon() + TimeDelta::seconds(5);
-    assert!(settle(backend, &owed, DeliveryDecision::RetryAt(due)).await);
+    assert!(settle(backend, &pending, DeliveryDecision::RetryAt(due)).await);
 
-    let (found, attempts) = backend.log.delivery(owed.id).await.unwrap().unwrap();
+    let (found, attempts) = backend.log.delivery(pending.id).await.unwrap().unwrap();
     assert_eq!((found.webhook, found.session, found.test), (hook.id, session, false));
     assert_eq!((found.state, found.due), (DeliveryState::Pending, Some(due)));
     assert_eq!((found.created_at, attempts.len()), (noon(), 1));
@@ -37,15 +37,15 @@ pub async fn shows_deliveries_and_their_attempts(backend: &Backend) {
 
     let second = claim(backend, due).await.remove(0);
     assert!(settle(backend, &second, DeliveryDecision::Exhausted).await);
-    let (found, attempts) = backend.log.delivery(owed.id).await.unwrap().unwrap();
+    let (found, attempts) = backend.log.delivery(pending.id).await.unwrap().unwrap();
     assert_eq!((found.state, found.due), (DeliveryState::Exhausted, None));
     assert_eq!(attempts.iter().map(|one| one.number).collect::<Vec<_>>(), [1, 2]);
     let nothing = DeliveryId::from_uuid(Uuid::new_v4());
     assert_eq!(backend.log.delivery(nothing).await.unwrap(), None);
 }
 
-pub async fn finds_deliveries_by_what_they_are_about(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn finds_deliveries_by_webhook_session_and_state(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let (hook, other) = (add(backend, &home).await, add(backend, &home).await);
     let session = ended_session(backend, &home).await;
     for delivery in claim(backend, noon()).await {
@@ -70,8 +70,8 @@ pub async fn finds_deliveries_by_what_they_are_about(backend: &Backend) {
     assert_eq!(backend.log.find_deliveries(&few).await.unwrap().len(), 1);
 }
 
-pub async fn sends_a_delivery_again(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn resends_a_delivery(backend: &Backend) {
+    let home = team_fixture(backend).await;
     add(backend, &home).await;
     ended_session(backend, &home).await;
     let first = claim(backend, noon()).await.remove(0);
@@ -88,13 +88,13 @@ pub async fn sends_a_delivery_again(backend: &Backend) {
     assert!(!backend.log.send_again(nothing, later).await.unwrap());
 }
 
-/// A command of the operator, beside the service.
-pub async fn sends_again_beside_a_process_that_writes(backend: &Backend) {
-    let home = household(backend).await;
+/// An operator's command runs while the service writes.
+pub async fn resends_while_another_process_writes(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let hook = add(backend, &home).await;
     ended_session(backend, &home).await;
-    let owed = claim(backend, noon()).await.remove(0);
-    let span = TimeRange { from: noon(), to: noon() + TimeDelta::seconds(1) };
+    let pending = claim(backend, noon()).await.remove(0);
+    let range = TimeRange { from: noon(), to: noon() + TimeDelta::seconds(1) };
     let serve = async {
         for _ in 0..WRITES {
             inserted(backend, &home).await;
@@ -102,17 +102,17 @@ pub async fn sends_again_beside_a_process_that_writes(backend: &Backend) {
     };
     let operate = async {
         for _ in 0..WRITES {
-            let log = &backend.log_beside;
-            assert!(log.send_again(owed.id, noon()).await.unwrap());
-            log.send_exhausted_again(hook.id, span, noon(), 10).await.unwrap();
+            let log = &backend.other_log;
+            assert!(log.send_again(pending.id, noon()).await.unwrap());
+            log.send_exhausted_again(hook.id, range, noon(), 10).await.unwrap();
             log.delete_old_deliveries(noon(), 10).await.unwrap();
         }
     };
     tokio::join!(serve, operate);
 }
 
-pub async fn sends_what_waits_at_once(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn resends_a_pending_delivery_at_once(backend: &Backend) {
+    let home = team_fixture(backend).await;
     add(backend, &home).await;
     ended_session(backend, &home).await;
     let first = claim(backend, noon()).await.remove(0);
@@ -123,43 +123,43 @@ pub async fn sends_what_waits_at_once(backend: &Backend) {
     assert_eq!((again.id, again.attempts), (first.id, 0));
 }
 
-pub async fn sends_what_was_given_up_on_in_a_time_again(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn resends_exhausted_deliveries_of_a_time_range(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let hook = add(backend, &home).await;
     for _ in 0..3 {
         ended_session(backend, &home).await;
     }
-    let verdicts =
+    let decisions =
         [DeliveryDecision::Exhausted, DeliveryDecision::Exhausted, DeliveryDecision::Delivered];
-    for (delivery, verdict) in claim(backend, noon()).await.iter().zip(verdicts) {
-        assert!(settle(backend, delivery, verdict).await);
+    for (delivery, decision) in claim(backend, noon()).await.iter().zip(decisions) {
+        assert!(settle(backend, delivery, decision).await);
     }
     let again = async |from, to, limit| {
-        let span = TimeRange { from: noon() + from, to: noon() + to };
-        backend.log.send_exhausted_again(hook.id, span, noon(), limit).await.unwrap()
+        let range = TimeRange { from: noon() + from, to: noon() + to };
+        backend.log.send_exhausted_again(hook.id, range, noon(), limit).await.unwrap()
     };
     let (none, one) = (TimeDelta::zero(), TimeDelta::seconds(1));
-    assert_eq!(again(one, one + one, 10).await, 0, "the time begins after them");
-    assert_eq!(again(-one, none, 10).await, 0, "the time ends before them");
+    assert_eq!(again(one, one + one, 10).await, 0, "the range begins after them");
+    assert_eq!(again(-one, none, 10).await, 0, "the range ends before them");
     assert_eq!(again(none, one, 1).await, 1);
     assert_eq!(again(none, one, 10).await, 1, "the rest");
     assert_eq!(claim(backend, noon()).await.len(), 2);
 }
 
-pub async fn owes_a_test_one_attempt(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn enqueues_a_test_with_one_attempt(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let hook = add(backend, &home).await;
     let session = SessionId::from_uuid(Uuid::new_v4());
     let id = backend.log.enqueue_test(hook.id, session, "{}", noon()).await.unwrap();
-    let owed = claim(backend, noon()).await.remove(0);
-    assert_eq!((owed.id, owed.session, owed.body.as_str()), (id, session, "{}"));
-    assert!(owed.is_test);
+    let pending = claim(backend, noon()).await.remove(0);
+    assert_eq!((pending.id, pending.session, pending.body.as_str()), (id, session, "{}"));
+    assert!(pending.is_test);
     let (found, _) = backend.log.delivery(id).await.unwrap().unwrap();
     assert!(found.test);
 }
 
-pub async fn forgets_old_deliveries_that_are_not_owed(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn deletes_old_deliveries_except_pending_ones(backend: &Backend) {
+    let home = team_fixture(backend).await;
     add(backend, &home).await;
     ended_session(backend, &home).await;
     ended_session(backend, &home).await;
@@ -170,5 +170,5 @@ pub async fn forgets_old_deliveries_that_are_not_owed(backend: &Backend) {
     assert_eq!(backend.log.delete_old_deliveries(later, 10).await.unwrap(), 1);
     assert_eq!(backend.log.delivery(claimed[0].id).await.unwrap(), None);
     assert!(backend.log.delivery(claimed[1].id).await.unwrap().is_some());
-    assert_eq!(claim(backend, later).await.len(), 1, "its body is there still");
+    assert_eq!(claim(backend, later).await.len(), 1, "its body still exists");
 }

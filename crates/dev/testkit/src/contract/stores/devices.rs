@@ -13,7 +13,7 @@ use ports::device_store::{Binding, DeviceStore, RedeemOutcome};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use super::{Backend, ROUNDS, household, inserted};
+use super::{Backend, ROUNDS, inserted, team_fixture};
 use crate::sample::noon;
 
 fn secret(number: u8) -> SecretHash {
@@ -40,14 +40,14 @@ async fn all<T>(tasks: impl Iterator<Item = JoinHandle<T>>) -> Vec<T> {
 
 /// A session with its first device, whose secret is 1.
 async fn bound(backend: &Backend) -> SessionId {
-    let home = household(backend).await;
+    let home = team_fixture(backend).await;
     let session = inserted(backend, &home).await.id;
     assert!(backend.devices.bind(session, &secret(1), noon()).await.unwrap());
     session
 }
 
-pub async fn binds_a_session_to_the_first_of_two_devices_at_once(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn binds_a_session_to_one_of_concurrent_devices(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let devices = &backend.devices;
     for _ in 0..ROUNDS {
         let session = inserted(backend, &home).await.id;
@@ -71,7 +71,7 @@ pub async fn binds_a_session_to_the_first_of_two_devices_at_once(backend: &Backe
     assert_eq!(devices.device(nowhere, &secret(1)).await.unwrap(), Binding::Unbound);
 }
 
-pub async fn admits_one_device_by_each_code(backend: &Backend) {
+pub async fn admits_one_device_with_each_code(backend: &Backend) {
     let (session, other) = (bound(backend).await, bound(backend).await);
     let devices = &backend.devices;
     let redeem = async |code: u8, device: u8, at| {
@@ -80,7 +80,7 @@ pub async fn admits_one_device_by_each_code(backend: &Backend) {
     assert_eq!(redeem(50, 2, noon()).await, RedeemOutcome::Refused, "there is no code");
     devices.offer_code(&shown(session, 50)).await.unwrap();
     devices.offer_code(&shown(other, 70)).await.unwrap();
-    assert_eq!(redeem(70, 2, noon()).await, RedeemOutcome::Refused, "another session's");
+    assert_eq!(redeem(70, 2, noon()).await, RedeemOutcome::Refused, "of another session");
     let late = noon() + SHOWN_CODE_TTL;
     assert_eq!(redeem(50, 2, late).await, RedeemOutcome::Refused, "expired");
     let joined = RedeemOutcome::Joined(DeviceNumber(2), JoinedBy::ShownCode);
@@ -88,7 +88,7 @@ pub async fn admits_one_device_by_each_code(backend: &Backend) {
     assert_eq!(redeem(50, 3, noon()).await, RedeemOutcome::Refused, "used");
     assert_eq!(redeem(51, 3, noon()).await, RedeemOutcome::Refused, "used by its long form");
     assert_eq!(devices.device(session, &secret(2)).await.unwrap(), Binding::Bound(DeviceNumber(2)));
-    // A newer code voids the one before, and not one of the other kind.
+    // A newer code voids the earlier one of its kind, but not one of the other kind.
     let sent = JoinCode { by: JoinedBy::SentCode, short: None, ..shown(session, 60) };
     devices.offer_code(&sent).await.unwrap();
     devices.offer_code(&shown(session, 52)).await.unwrap();
@@ -98,13 +98,13 @@ pub async fn admits_one_device_by_each_code(backend: &Backend) {
     assert_eq!(redeem(55, 3, noon()).await, joined, "the short form");
     let joined = RedeemOutcome::Joined(DeviceNumber(4), JoinedBy::SentCode);
     assert_eq!(redeem(60, 4, noon()).await, joined);
-    // Of many that bring one code one joins.
+    // Of several devices with the same code, one joins.
     for round in 0..4 {
         devices.offer_code(&shown(session, 100)).await.unwrap();
         let tries = (0..8).map(|number| {
             let (devices, device) = (devices.clone(), secret(150 + 8 * round + number));
             tokio::spawn(async move {
-                // Two that add a device at one moment may conflict; then it is tried again.
+                // Two concurrent calls that add a device may conflict; then the call is repeated.
                 loop {
                     let at = noon();
                     let redeemed = devices.redeem_code(session, &secret(100), &device, at).await;
@@ -124,12 +124,12 @@ pub async fn admits_one_device_by_each_code(backend: &Backend) {
     assert!(devices.delete_expired_codes(late).await.unwrap() >= 1);
 }
 
-pub async fn counts_wrong_short_codes_also_at_the_same_moment(backend: &Backend) {
+pub async fn counts_concurrent_wrong_short_codes(backend: &Backend) {
     let session = bound(backend).await;
     let devices = &backend.devices;
     for round in 0..4 {
         devices.offer_code(&shown(session, 100)).await.unwrap();
-        // Guesses, none of which is right.
+        // Wrong guesses.
         let tries = (0..10).map(|guess| {
             let devices = devices.clone();
             let (guess, mine) = (secret(200 + guess), secret(2 + round));
@@ -153,13 +153,13 @@ pub async fn counts_wrong_short_codes_also_at_the_same_moment(backend: &Backend)
     assert_eq!(last, RedeemOutcome::Joined(DeviceNumber(3), JoinedBy::ShownCode));
 }
 
-pub async fn admits_no_more_devices_than_there_may_be(backend: &Backend) {
+pub async fn admits_no_more_than_the_maximum_of_devices(backend: &Backend) {
     let session = bound(backend).await;
     let devices = &backend.devices;
     assert_eq!(
         devices.approve(session, &secret(1), noon()).await.unwrap(),
         Some(DeviceNumber(1)),
-        "it is one already"
+        "already a device of the session"
     );
     for number in 2..=MAX_DEVICES {
         let device = secret(u8::try_from(number).unwrap());
@@ -170,13 +170,13 @@ pub async fn admits_no_more_devices_than_there_may_be(backend: &Backend) {
     devices.offer_code(&shown(session, 50)).await.unwrap();
     let full = devices.redeem_code(session, &secret(50), &secret(101), noon()).await.unwrap();
     assert_eq!(full, RedeemOutcome::Full);
-    let home = household(backend).await;
+    let home = team_fixture(backend).await;
     let unbound = inserted(backend, &home).await.id;
     assert_eq!(devices.approve(unbound, &secret(1), noon()).await.unwrap(), None);
 }
 
-pub async fn shows_in_the_timeline_which_device_joined_and_consented(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn shows_joins_and_consents_of_devices_in_the_timeline(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let session = inserted(backend, &home).await.id;
     let devices = &backend.devices;
     devices.bind(session, &secret(1), noon()).await.unwrap();

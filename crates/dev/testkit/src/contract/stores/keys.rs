@@ -12,11 +12,11 @@ use domain::{
 use ports::webhook_store::{HeaderChange, WebhookChange};
 use uuid::Uuid;
 
-use super::{Backend, hash, household, inserted};
+use super::{Backend, hash, inserted, team_fixture};
 use crate::sample::{key, noon, webhook};
 
 pub async fn finds_a_key_by_its_hash(backend: &Backend) {
-    let home = household(backend).await;
+    let home = team_fixture(backend).await;
     let (key, mine) = (key(home.team), hash());
     backend.keys.add_key(&key, &mine, "Backend", noon()).await.unwrap();
     assert_eq!(backend.keys.key_by_hash(&mine).await.unwrap().unwrap().0, key);
@@ -26,8 +26,8 @@ pub async fn finds_a_key_by_its_hash(backend: &Backend) {
     assert!(!backend.keys.has_team(TeamId::from_uuid(Uuid::new_v4())).await.unwrap());
 }
 
-pub async fn opens_nothing_with_a_rotated_key(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn rejects_a_rotated_key(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let (key, old, new) = (key(home.team), hash(), hash());
     backend.keys.add_key(&key, &old, "Backend", noon()).await.unwrap();
     assert!(backend.keys.rotate_key(key.id, &new).await.unwrap());
@@ -35,8 +35,8 @@ pub async fn opens_nothing_with_a_rotated_key(backend: &Backend) {
     assert_eq!(backend.keys.key_by_hash(&new).await.unwrap().unwrap().0, key);
 }
 
-pub async fn revokes_once(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn revokes_a_key_once(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let (key, mine) = (key(home.team), hash());
     backend.keys.add_key(&key, &mine, "Backend", noon()).await.unwrap();
     assert!(backend.keys.revoke_key(key.id, noon()).await.unwrap());
@@ -46,8 +46,8 @@ pub async fn revokes_once(backend: &Backend) {
     assert_eq!(found.revoked_at, Some(noon()));
 }
 
-pub async fn lists_a_teams_keys_and_when_they_were_used(backend: &Backend) {
-    let (home, other) = (household(backend).await, household(backend).await);
+pub async fn lists_a_teams_keys_with_their_last_use(backend: &Backend) {
+    let (home, other) = (team_fixture(backend).await, team_fixture(backend).await);
     let mine = key(home.team);
     let later = noon() + TimeDelta::minutes(1);
     backend.keys.add_key(&mine, &hash(), "Loan desk", later).await.unwrap();
@@ -62,7 +62,7 @@ pub async fn lists_a_teams_keys_and_when_they_were_used(backend: &Backend) {
 }
 
 pub async fn returns_webhooks_with_their_secrets(backend: &Backend) {
-    let home = household(backend).await;
+    let home = team_fixture(backend).await;
     let hook = webhook(home.team);
     backend.webhooks.add_webhook(&hook, &[home.owner], noon()).await.unwrap();
     let kept = backend.webhooks.webhooks(home.team).await.unwrap().remove(0);
@@ -76,7 +76,7 @@ pub async fn returns_webhooks_with_their_secrets(backend: &Backend) {
 }
 
 pub async fn changes_a_webhook(backend: &Backend) {
-    let home = household(backend).await;
+    let home = team_fixture(backend).await;
     let hook = webhook(home.team);
     backend.webhooks.add_webhook(&hook, &[], noon()).await.unwrap();
     let read = async || backend.webhooks.webhook(hook.id).await.unwrap().unwrap();
@@ -103,38 +103,42 @@ pub async fn changes_a_webhook(backend: &Backend) {
         assert_eq!(kept.webhook.header.as_ref().map(|header| header.name.as_str()), name);
         assert!(kept.keys.is_empty());
     }
-    let nobodys = WebhookId::from_uuid(Uuid::new_v4());
-    assert!(!backend.webhooks.change_webhook(nobodys, &change).await.unwrap());
+    let unknown = WebhookId::from_uuid(Uuid::new_v4());
+    assert!(!backend.webhooks.change_webhook(unknown, &change).await.unwrap());
 }
 
-pub async fn signs_with_two_secrets_while_one_is_rotated(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn returns_two_secrets_during_a_rotation(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let hook = webhook(home.team);
     backend.webhooks.add_webhook(&hook, &[], noon()).await.unwrap();
-    let (fresh, until) = (Secret::new("whsec_ZnJlc2g=".into()), noon() + TimeDelta::days(1));
+    let (new_secret, until) = (Secret::new("whsec_ZnJlc2g=".into()), noon() + TimeDelta::days(1));
     let retiring = RetiringSecret { secret: hook.secret.clone(), until };
-    assert!(backend.webhooks.rotate_secret(hook.id, &fresh, &retiring).await.unwrap());
+    assert!(backend.webhooks.rotate_secret(hook.id, &new_secret, &retiring).await.unwrap());
     let found = backend.webhooks.webhook(hook.id).await.unwrap().unwrap().webhook;
     let secrets = |now| found.secrets(now).map(Secret::expose).collect::<Vec<_>>();
-    assert_eq!(secrets(noon()), [fresh.expose(), hook.secret.expose()]);
-    assert_eq!(secrets(until), [fresh.expose()]);
-    let nobody = WebhookId::from_uuid(Uuid::new_v4());
-    assert!(!backend.webhooks.rotate_secret(nobody, &fresh, &retiring).await.unwrap());
-    assert!(!backend.webhooks.set_active(nobody, true).await.unwrap());
-    assert!(backend.webhooks.webhook(nobody).await.unwrap().is_none());
+    assert_eq!(secrets(noon()), [new_secret.expose(), hook.secret.expose()]);
+    assert_eq!(secrets(until), [new_secret.expose()]);
+    let unknown = WebhookId::from_uuid(Uuid::new_v4());
+    assert!(!backend.webhooks.rotate_secret(unknown, &new_secret, &retiring).await.unwrap());
+    assert!(!backend.webhooks.set_active(unknown, true).await.unwrap());
+    assert!(backend.webhooks.webhook(unknown).await.unwrap().is_none());
 }
 
-pub async fn tells_whose_pages_may_show_a_session(backend: &Backend) {
-    let (home, other) = (household(backend).await, household(backend).await);
+pub async fn returns_the_frame_ancestors_of_a_session(backend: &Backend) {
+    let (home, other) = (team_fixture(backend).await, team_fixture(backend).await);
     let (session, theirs) = (inserted(backend, &home).await, inserted(backend, &other).await);
-    assert_eq!(backend.sessions.frame_ancestors_of(session.id).await.unwrap(), [], "anybody's");
+    assert_eq!(backend.sessions.frame_ancestors_of(session.id).await.unwrap(), [], "any origin");
     let pages = ["https://pages.example", "https://*.example.com:8443"];
     let pages = pages.map(|page| page.parse::<FrameAncestor>().unwrap());
     assert!(backend.keys.set_frame_ancestors(home.team, &pages).await.unwrap());
     assert_eq!(backend.sessions.frame_ancestors_of(session.id).await.unwrap(), pages);
-    assert_eq!(backend.sessions.frame_ancestors_of(theirs.id).await.unwrap(), [], "another team's");
-    let nobody = SessionId::from_uuid(Uuid::new_v4());
-    assert_eq!(backend.sessions.frame_ancestors_of(nobody).await.unwrap(), []);
+    assert_eq!(
+        backend.sessions.frame_ancestors_of(theirs.id).await.unwrap(),
+        [],
+        "of another team"
+    );
+    let unknown = SessionId::from_uuid(Uuid::new_v4());
+    assert_eq!(backend.sessions.frame_ancestors_of(unknown).await.unwrap(), []);
     assert!(backend.keys.set_frame_ancestors(home.team, &[]).await.unwrap());
     assert_eq!(backend.sessions.frame_ancestors_of(session.id).await.unwrap(), []);
     let team = TeamId::from_uuid(Uuid::new_v4());

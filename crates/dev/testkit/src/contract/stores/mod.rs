@@ -1,22 +1,22 @@
-//! The contract of everything that keeps: sessions, effects, deliveries, keys, definitions.
+//! The contract of the stores: sessions, effects, deliveries, keys, definitions and others.
 
 pub mod account_links;
 pub mod attestations;
 pub mod brands;
 pub mod browsers;
 pub mod catalogue;
+pub mod contacts;
 pub mod deliveries;
 pub mod delivery_log;
 pub mod devices;
 pub mod health;
 pub mod keys;
+pub mod members;
 pub mod notices;
 pub mod notifications;
 pub mod outbox;
 pub mod partners;
 pub mod passkeys;
-pub mod people;
-pub mod receivers;
 pub mod recordings;
 pub mod sessions;
 pub mod sign_ins;
@@ -36,25 +36,25 @@ use crate::sample;
 
 pub(crate) const LEASE: TimeDelta = TimeDelta::seconds(30);
 pub(crate) const ALIVE: TimeDelta = TimeDelta::seconds(60);
-/// Races are lost by chance, so they are run more than once.
+/// The number of rounds of a race, whose outcome varies.
 pub(crate) const ROUNDS: usize = 20;
 pub(crate) const CLAIMERS: usize = 8;
 
-/// A team with a key and a platform it can use.
-pub(crate) struct Household {
+/// A team with a key and a platform.
+pub(crate) struct TeamFixture {
     pub(crate) team: TeamId,
     pub(crate) owner: ApiKeyId,
     pub(crate) platform: PlatformId,
 }
 
-pub(crate) async fn household(backend: &Backend) -> Household {
+pub(crate) async fn team_fixture(backend: &Backend) -> TeamFixture {
     let team = TeamId::from_uuid(Uuid::new_v4());
     backend.keys.add_team(team, "Lender", sample::noon()).await.unwrap();
     let key = sample::key(team);
     backend.keys.add_key(&key, &hash(), "Backend", sample::noon()).await.unwrap();
     let definition = sample::definition("sample", "1.0.0");
     let (platform, _) = backend.catalogue.publish(&definition, sample::noon()).await.unwrap();
-    Household { team, owner: key.id, platform }
+    TeamFixture { team, owner: key.id, platform }
 }
 
 pub(crate) fn hash() -> KeyHash {
@@ -62,7 +62,7 @@ pub(crate) fn hash() -> KeyHash {
     KeyHash([a.into_bytes(), b.into_bytes()].concat().try_into().unwrap())
 }
 
-pub(crate) async fn inserted(backend: &Backend, home: &Household) -> Session {
+pub(crate) async fn inserted(backend: &Backend, home: &TeamFixture) -> Session {
     let opening = sample::opening(home.owner, home.platform);
     backend.sessions.insert(&opening, None).await.unwrap();
     opening.session
@@ -74,9 +74,9 @@ pub(crate) async fn commit(backend: &Backend, change: &Change) {
 
 pub(crate) fn requested(session: &Session) -> (Change, Lease) {
     let lease = sample::lease();
-    (sample::moved(session, Event::BrowserRequested { lease }), lease)
+    (sample::transition(session, Event::BrowserRequested { lease }), lease)
 }
 
 pub(crate) fn ended(session: &Session) -> Change {
-    sample::moved(session, Event::TerminatedByPartner)
+    sample::transition(session, Event::TerminatedByPartner)
 }

@@ -5,13 +5,13 @@ use domain::{account::Role, id::NoticeId, notice::AccountEvent};
 use ports::{account_store::RequestOrigin, notice_store::Notice};
 use uuid::Uuid;
 
-use super::{Backend, household, people::added};
+use super::{Backend, members::added, team_fixture};
 use crate::sample::noon;
 
 const LEASE: TimeDelta = TimeDelta::minutes(2);
 
-pub async fn hands_a_notice_to_one_who_sends_it(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn leases_a_notice_to_one_claimer(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let user = added(backend, home.team, Role::Owner).await;
     let claim = async |now| backend.notices.claim_notices(now, LEASE, 8).await.unwrap();
     assert_eq!(claim(noon()).await, []);
@@ -24,12 +24,12 @@ pub async fn hands_a_notice_to_one_who_sends_it(backend: &Backend) {
     };
     backend.notices.enqueue_notice(&notice).await.unwrap();
     let claims = [claim(noon()).await, claim(noon()).await].concat();
-    assert_eq!(claims.len(), 1, "one of two");
+    assert_eq!(claims.len(), 1, "one of two claims");
     let first = &claims[0];
     assert_eq!((&first.notice, &first.email, first.attempt), (&notice, &user.email, 1));
     let again = claim(noon() + LEASE).await;
-    assert_eq!((again.len(), again[0].attempt), (1, 2), "the lease ran out");
-    assert!(!backend.notices.settle_notice(first, None).await.unwrap(), "a lost claim");
+    assert_eq!((again.len(), again[0].attempt), (1, 2), "the lease has expired");
+    assert!(!backend.notices.settle_notice(first, None).await.unwrap(), "the claim was lost");
     let due = noon() + TimeDelta::minutes(10);
     assert!(backend.notices.settle_notice(&again[0], Some(due)).await.unwrap());
     assert_eq!(claim(due - TimeDelta::minutes(1)).await, []);
@@ -41,5 +41,5 @@ pub async fn hands_a_notice_to_one_who_sends_it(backend: &Backend) {
     backend.notices.enqueue_notice(&other).await.unwrap();
     added(backend, home.team, Role::Owner).await;
     backend.users.remove_user(home.team, user.id).await.unwrap();
-    assert_eq!(claim(noon()).await, [], "gone with the person");
+    assert_eq!(claim(noon()).await, [], "deleted with the member");
 }

@@ -10,10 +10,10 @@ use domain::{
 };
 use ports::notifier::{NotificationClaim, NotificationOutcome, ResendOutcome};
 
-use super::{Backend, CLAIMERS, Household, LEASE, ROUNDS, commit, ended, household};
+use super::{Backend, CLAIMERS, LEASE, ROUNDS, TeamFixture, commit, ended, team_fixture};
 use crate::sample::{noon, opening};
 
-async fn invited(backend: &Backend, home: &Household) -> SessionId {
+async fn invited(backend: &Backend, home: &TeamFixture) -> SessionId {
     let mut opening = opening(home.owner, home.platform);
     opening.session.terms.invitation =
         Some(Invitation { channel: Channel::Email, sender: Some("Lender".into()), template: None });
@@ -29,15 +29,15 @@ async fn claim(backend: &Backend, now: DateTime<Utc>) -> Vec<NotificationClaim> 
 async fn settle(
     backend: &Backend,
     claim: &NotificationClaim,
-    verdict: NotificationOutcome,
+    outcome: NotificationOutcome,
 ) -> bool {
-    backend.notifications.settle_notification(claim, verdict).await.unwrap()
+    backend.notifications.settle_notification(claim, outcome).await.unwrap()
 }
 
-pub async fn owes_a_link_with_the_session_that_asks_for_it(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn enqueues_a_notification_with_an_invited_session(backend: &Backend) {
+    let home = team_fixture(backend).await;
     super::inserted(backend, &home).await;
-    assert_eq!(claim(backend, noon()).await, [], "nobody asked");
+    assert_eq!(claim(backend, noon()).await, [], "the session has no invitation");
     let session = invited(backend, &home).await;
     let claims = claim(backend, noon()).await;
     assert_eq!(
@@ -48,8 +48,8 @@ pub async fn owes_a_link_with_the_session_that_asks_for_it(backend: &Backend) {
     assert_eq!(read.terms.invitation.unwrap().sender.as_deref(), Some("Lender"));
 }
 
-pub async fn hands_each_link_to_one_of_many(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn leases_a_notification_to_one_claimer(backend: &Backend) {
+    let home = team_fixture(backend).await;
     for _ in 0..ROUNDS {
         let session = invited(backend, &home).await;
         let claims = [(); CLAIMERS].map(|()| {
@@ -66,13 +66,13 @@ pub async fn hands_each_link_to_one_of_many(backend: &Backend) {
     }
 }
 
-/// One team with many links delays another team's by one.
-pub async fn hands_out_links_of_each_team_by_turns(backend: &Backend) {
-    let crowd = household(backend).await;
+/// A team with many notifications delays those of another team by one.
+pub async fn leases_the_notifications_of_teams_in_turn(backend: &Backend) {
+    let busy = team_fixture(backend).await;
     for _ in 0..20 {
-        invited(backend, &crowd).await;
+        invited(backend, &busy).await;
     }
-    let other = household(backend).await;
+    let other = team_fixture(backend).await;
     for _ in 0..2 {
         invited(backend, &other).await;
     }
@@ -81,36 +81,36 @@ pub async fn hands_out_links_of_each_team_by_turns(backend: &Backend) {
         let claims = queue.claim_notifications(noon(), LEASE, limit, after).await.unwrap();
         claims.into_iter().map(|claim| claim.team).collect()
     };
-    assert_eq!(claim(1, Some(crowd.team)).await, [other.team]);
-    assert_eq!(claim(1, Some(other.team)).await, [crowd.team]);
-    assert_eq!(claim(1, Some(crowd.team)).await, [other.team]);
-    // There is nothing more of the other: the crowd's turn again, and again.
-    assert_eq!(claim(1, Some(crowd.team)).await, [crowd.team]);
-    let third = household(backend).await;
+    assert_eq!(claim(1, Some(busy.team)).await, [other.team]);
+    assert_eq!(claim(1, Some(other.team)).await, [busy.team]);
+    assert_eq!(claim(1, Some(busy.team)).await, [other.team]);
+    // The other team has no more notifications, so that the busy one is served again.
+    assert_eq!(claim(1, Some(busy.team)).await, [busy.team]);
+    let third = team_fixture(backend).await;
     invited(backend, &third).await;
-    // Half of six each, and what one does not need is for the other.
-    let mixed = claim(6, Some(crowd.team)).await;
+    // Each team gets half of six; what one team does not use goes to the other.
+    let mixed = claim(6, Some(busy.team)).await;
     let count = |team| mixed.iter().filter(|one| **one == team).count();
-    assert_eq!((count(third.team), count(crowd.team), mixed.len()), (1, 5, 6), "{mixed:?}");
+    assert_eq!((count(third.team), count(busy.team), mixed.len()), (1, 5, 6), "{mixed:?}");
     assert_eq!(claim(100, None).await.len(), 13);
 }
 
-pub async fn hands_a_link_out_again_when_its_lease_is_over(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn leases_a_notification_again_after_its_lease_expires(backend: &Backend) {
+    let home = team_fixture(backend).await;
     invited(backend, &home).await;
     let first = claim(backend, noon()).await.remove(0);
     assert_eq!(claim(backend, noon() + LEASE - TimeDelta::microseconds(1)).await, []);
     let second = claim(backend, noon() + LEASE).await.remove(0);
     assert_eq!((second.id, second.attempt), (first.id, 2));
     let sent = NotificationOutcome::Sent { at: noon() };
-    assert!(!settle(backend, &first, sent).await, "it was lost");
+    assert!(!settle(backend, &first, sent).await, "the claim was lost");
     assert!(settle(backend, &second, sent).await);
-    assert!(!settle(backend, &second, sent).await, "once");
+    assert!(!settle(backend, &second, sent).await, "already settled");
     assert_eq!(claim(backend, noon() + LEASE * 3).await, []);
 }
 
-pub async fn tells_in_the_timeline_what_became_of_links(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn shows_notifications_in_the_timeline(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let session = invited(backend, &home).await;
     let first = claim(backend, noon()).await.remove(0);
     let due = noon() + TimeDelta::seconds(15);
@@ -127,7 +127,7 @@ pub async fn tells_in_the_timeline_what_became_of_links(backend: &Backend) {
     let second = claim(backend, later).await.remove(0);
     assert!(settle(backend, &second, NotificationOutcome::Sent { at: later }).await);
     let lines = backend.sessions.timeline(home.owner, session).await.unwrap().unwrap();
-    let told = lines.iter().map(|line| (line.event.as_str(), line.at, line.detail.as_deref()));
+    let entries = lines.iter().map(|line| (line.event.as_str(), line.at, line.detail.as_deref()));
     let expected = [
         ("SessionCreated", noon(), None),
         ("NotificationQueued", noon(), None),
@@ -135,12 +135,12 @@ pub async fn tells_in_the_timeline_what_became_of_links(backend: &Backend) {
         ("NotificationQueued", later, None),
         ("NotificationSent", later, None),
     ];
-    assert_eq!(told.collect::<Vec<_>>(), expected);
+    assert_eq!(entries.collect::<Vec<_>>(), expected);
     assert!(lines.iter().all(|line| line.status == Status::Created));
 }
 
-pub async fn sends_a_link_again_so_often_and_no_oftener(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn limits_how_often_a_link_is_resent(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let session = invited(backend, &home).await;
     let queue = &backend.notifications;
     let soon = noon() + MIN_NOTIFICATION_INTERVAL - TimeDelta::microseconds(1);
@@ -156,7 +156,7 @@ pub async fn sends_a_link_again_so_often_and_no_oftener(backend: &Backend) {
         for asked in asked {
             queued += usize::from(asked.await.unwrap() == ResendOutcome::Queued);
         }
-        assert_eq!(queued, 1, "of many at once");
+        assert_eq!(queued, 1, "of concurrent requests");
     }
     let late = noon() + MIN_NOTIFICATION_INTERVAL * (MAX_NOTIFICATIONS + 1);
     assert_eq!(queue.notify_again(session, late).await.unwrap(), ResendOutcome::NoMore);

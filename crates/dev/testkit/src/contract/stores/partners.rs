@@ -1,4 +1,4 @@
-//! The contract of what partners read and repeat: polls, timelines, idempotent creation, erasure.
+//! The contract of the partner's operations: polls, timelines, idempotent creation, erasure.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
@@ -13,11 +13,11 @@ use ports::{
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::{Backend, CLAIMERS, ROUNDS, commit, ended, hash, household, inserted, requested};
+use super::{Backend, CLAIMERS, ROUNDS, commit, ended, hash, inserted, requested, team_fixture};
 use crate::sample::{self, noon, opening};
 
 pub async fn polls_a_session_with_the_key_that_owns_it(backend: &Backend) {
-    let home = household(backend).await;
+    let home = team_fixture(backend).await;
     let (mine, theirs) = (hash(), hash());
     let key = sample::key(home.team);
     backend.keys.add_key(&key, &mine, "Backend", noon()).await.unwrap();
@@ -27,23 +27,23 @@ pub async fn polls_a_session_with_the_key_that_owns_it(backend: &Backend) {
     let id = first.session.id;
 
     let (caller, found) = backend.sessions.poll(&mine, id).await.unwrap().unwrap();
-    let (session, card) = found.unwrap();
+    let (session, platform) = found.unwrap();
     assert_eq!((caller, &session), (key.clone(), &first.session));
-    let card = card.unwrap();
-    assert_eq!((card.id, card.display_name.as_str()), (home.platform, "Sample"));
-    assert_eq!(card.login_url, "https://sample.example/login");
+    let platform = platform.unwrap();
+    assert_eq!((platform.id, platform.display_name.as_str()), (home.platform, "Sample"));
+    assert_eq!(platform.login_url, "https://sample.example/login");
 
     let (other, found) = backend.sessions.poll(&theirs, id).await.unwrap().unwrap();
-    assert_eq!((other.id == key.id, found), (false, None), "another key's session");
+    assert_eq!((other.id == key.id, found), (false, None), "a session of another key");
     let unknown = SessionId::from_uuid(Uuid::new_v4());
     let (_, found) = backend.sessions.poll(&mine, unknown).await.unwrap().unwrap();
     assert_eq!(found, None);
     assert_eq!(backend.sessions.poll(&hash(), id).await.unwrap(), None, "an unknown key");
 }
 
-/// Many who ask at once may be answered together; each still gets what is its own.
-pub async fn answers_each_of_many_who_poll_at_once(backend: &Backend) {
-    let home = household(backend).await;
+/// A store may answer concurrent polls in one batch; each caller still gets its own session.
+pub async fn answers_concurrent_polls_each_with_its_own_session(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let mut owned = Vec::new();
     for _ in 0..CLAIMERS {
         let (key, mine) = (sample::key(home.team), hash());
@@ -56,7 +56,7 @@ pub async fn answers_each_of_many_who_poll_at_once(backend: &Backend) {
         let mut asking = JoinSet::new();
         for (number, (key, mine, _)) in owned.iter().enumerate() {
             let (key, mine, store) = (*key, mine.clone(), backend.sessions.clone());
-            // In odd rounds each asks for the next one's session.
+            // In odd rounds each key polls the session of the next one.
             let (_, _, id) = owned[(number + round % 2) % owned.len()];
             asking.spawn(async move {
                 let (found, session) = store.poll(&mine, id).await.unwrap().unwrap();
@@ -72,9 +72,9 @@ pub async fn answers_each_of_many_who_poll_at_once(backend: &Backend) {
     }
 }
 
-/// However many ask, an answer is never older than the question.
-pub async fn opens_nothing_with_a_key_rotated_while_others_ask(backend: &Backend) {
-    let home = household(backend).await;
+/// With any number of concurrent lookups, an answer is never older than its request.
+pub async fn rejects_a_rotated_key_during_concurrent_lookups(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let (key, mut current) = (sample::key(home.team), hash());
     backend.keys.add_key(&key, &current, "Backend", noon()).await.unwrap();
     for _ in 0..ROUNDS {
@@ -100,16 +100,16 @@ pub async fn opens_nothing_with_a_key_rotated_while_others_ask(backend: &Backend
     }
 }
 
-pub async fn tells_what_happened_to_a_session(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn returns_the_timeline_of_a_session(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let session = inserted(backend, &home).await;
     let (change, _) = requested(&session);
     commit(backend, &change).await;
     let node = Some("sign-in".to_owned());
     let failed = Event::Failed { why: ErrorCode::UnexpectedPage, node: node.clone() };
-    let change = sample::moved(&change.session, failed);
+    let change = sample::transition(&change.session, failed);
     commit(backend, &change).await;
-    // A stale move leaves no line.
+    // A stale commit adds no entry.
     let stale = backend.sessions.commit(&ended(&session), noon()).await;
     stale.unwrap_err();
 
@@ -127,20 +127,20 @@ pub async fn tells_what_happened_to_a_session(backend: &Backend) {
         ]
     );
     assert_eq!(lines.iter().map(|line| line.node.clone()).collect::<Vec<_>>(), [None, None, node]);
-    let stranger = household(backend).await;
+    let stranger = team_fixture(backend).await;
     assert_eq!(backend.sessions.timeline(stranger.owner, session.id).await.unwrap(), None);
 }
 
 pub async fn creates_once_for_an_idempotency_key(backend: &Backend) {
-    let home = household(backend).await;
+    let home = team_fixture(backend).await;
     let (first, second) = (opening(home.owner, home.platform), opening(home.owner, home.platform));
-    let insert = async |opening, once: &IdempotencyKey| {
-        backend.sessions.insert(opening, Some(once)).await.unwrap()
+    let insert = async |opening, idempotency: &IdempotencyKey| {
+        backend.sessions.insert(opening, Some(idempotency)).await.unwrap()
     };
-    let once = key("k", 1, noon());
-    assert_eq!(insert(&first, &once).await, InsertOutcome::Fresh);
+    let idempotency = key("k", 1, noon());
+    assert_eq!(insert(&first, &idempotency).await, InsertOutcome::Fresh);
     let before = InsertOutcome::Before(Box::new(first.session.clone()));
-    assert_eq!(insert(&second, &once).await, before);
+    assert_eq!(insert(&second, &idempotency).await, before);
     assert_eq!(insert(&second, &key("k", 2, noon())).await, InsertOutcome::OtherRequest);
     assert_eq!(
         backend.sessions.find_unscoped(second.session.id).await.unwrap(),
@@ -148,26 +148,28 @@ pub async fn creates_once_for_an_idempotency_key(backend: &Backend) {
         "nothing was saved"
     );
 
-    let stranger = household(backend).await;
+    let stranger = team_fixture(backend).await;
     let theirs = opening(stranger.owner, stranger.platform);
-    assert_eq!(insert(&theirs, &once).await, InsertOutcome::Fresh, "keys are each owner's own");
+    assert_eq!(insert(&theirs, &idempotency).await, InsertOutcome::Fresh, "keys are per owner");
     let later = noon() + TimeDelta::microseconds(1);
     assert_eq!(
         insert(&second, &key("k", 2, later)).await,
         InsertOutcome::Fresh,
-        "the old one is over"
+        "the earlier use has expired"
     );
     assert!(backend.sessions.find_unscoped(second.session.id).await.unwrap().is_some());
 }
 
-pub async fn creates_once_for_many_who_come_at_once(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn creates_once_for_concurrent_requests(backend: &Backend) {
+    let home = team_fixture(backend).await;
     for round in 0..ROUNDS {
-        let once = key(&format!("round {round}"), 1, noon());
+        let idempotency = key(&format!("round {round}"), 1, noon());
         let tries = [(); CLAIMERS].map(|()| {
-            let (sessions, once) = (backend.sessions.clone(), once.clone());
+            let (sessions, idempotency) = (backend.sessions.clone(), idempotency.clone());
             let opening = opening(home.owner, home.platform);
-            tokio::spawn(async move { sessions.insert(&opening, Some(&once)).await.unwrap() })
+            tokio::spawn(
+                async move { sessions.insert(&opening, Some(&idempotency)).await.unwrap() },
+            )
         });
         let mut fresh = 0;
         for attempt in tries {
@@ -181,8 +183,8 @@ pub async fn creates_once_for_many_who_come_at_once(backend: &Backend) {
     }
 }
 
-pub async fn forgets_old_idempotency_keys(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn deletes_old_idempotency_keys(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let first = opening(home.owner, home.platform);
     backend.sessions.insert(&first, Some(&key("k", 1, noon()))).await.unwrap();
     assert_eq!(backend.sessions.delete_idempotency_keys(noon()).await.unwrap(), 0);
@@ -191,7 +193,7 @@ pub async fn forgets_old_idempotency_keys(backend: &Backend) {
 }
 
 pub async fn erases_a_session_and_its_deliveries(backend: &Backend) {
-    let home = household(backend).await;
+    let home = team_fixture(backend).await;
     backend.webhooks.add_webhook(&sample::webhook(home.team), &[], noon()).await.unwrap();
     let session = completed(backend, home.owner, inserted(backend, &home).await).await;
     let later = noon() + TimeDelta::days(1);
@@ -203,11 +205,11 @@ pub async fn erases_a_session_and_its_deliveries(backend: &Backend) {
     backend.sessions.commit(&erased, later).await.unwrap();
     let found = backend.sessions.find(home.owner, session.id).await.unwrap().unwrap();
     assert_eq!(found, erased.session);
-    assert_eq!(due(later).await, [], "it is erased once");
-    let ask = ClaimRequest { now: later, after: None, limit: 10, each: 10, room: vec![] };
-    let owed = backend.deliveries.claim_deliveries(&ask).await.unwrap().deliveries;
-    assert_eq!(owed.len(), 1);
-    assert!(!owed[0].body.contains("4711"), "{}", owed[0].body);
+    assert_eq!(due(later).await, [], "a session is erased once");
+    let request = ClaimRequest { now: later, after: None, limit: 10, each: 10, room: vec![] };
+    let pending = backend.deliveries.claim_deliveries(&request).await.unwrap().deliveries;
+    assert_eq!(pending.len(), 1);
+    assert!(!pending[0].body.contains("4711"), "{}", pending[0].body);
 }
 
 /// Saves a session as completed, with data.

@@ -1,4 +1,4 @@
-//! Passkeys: whose they are, how they are counted, and what goes with the last.
+//! The contract of [`ports::passkeys::PasskeyStore`].
 
 use chrono::TimeDelta;
 use domain::{
@@ -12,7 +12,7 @@ use ports::{
 };
 use uuid::Uuid;
 
-use super::{ROUNDS, hash, household, people::added};
+use super::{ROUNDS, hash, members::added, team_fixture};
 use crate::{contract::Backend, sample::noon};
 
 fn passkey(user: UserId) -> StoredPasskey {
@@ -37,7 +37,7 @@ fn codes() -> Vec<CodeHash> {
 }
 
 pub async fn keeps_passkeys_and_their_state(backend: &Backend) {
-    let home = household(backend).await;
+    let home = team_fixture(backend).await;
     let user = added(backend, home.team, Role::Owner).await;
     let (store, one) = (&backend.passkeys, passkey(user.id));
     assert!(store.add_passkey(&one, Some(&codes())).await.unwrap());
@@ -47,21 +47,27 @@ pub async fn keeps_passkeys_and_their_state(backend: &Backend) {
 
     let stranger = added(backend, home.team, Role::Viewer).await;
     let taken = StoredPasskey { credential: one.credential.clone(), ..passkey(stranger.id) };
-    assert!(!store.add_passkey(&taken, Some(&codes())).await.unwrap(), "another's credential");
+    assert!(
+        !store.add_passkey(&taken, Some(&codes())).await.unwrap(),
+        "a credential of another member"
+    );
     let kept = backend.users.user(stranger.id).await.unwrap().unwrap();
     assert_eq!((kept.user.has_second_factor, kept.recovery_codes_left), (false, 0));
-    assert!(!store.remove_passkey(stranger.id, one.id).await.unwrap(), "another's passkey");
+    assert!(
+        !store.remove_passkey(stranger.id, one.id).await.unwrap(),
+        "a passkey of another member"
+    );
 
     let later = noon() + TimeDelta::hours(1);
     let (old, new) = (one.credential.state.as_slice(), [9; 7].as_slice());
     assert!(store.use_passkey(one.id, (old, new), later).await.unwrap());
-    assert!(!store.use_passkey(one.id, (old, new), later).await.unwrap(), "not its state any more");
+    assert!(!store.use_passkey(one.id, (old, new), later).await.unwrap(), "the state has changed");
     let after = &store.passkeys(user.id).await.unwrap()[0];
     assert_eq!((after.used_at, after.credential.state.as_slice()), (Some(later), new));
 }
 
-pub async fn recovery_codes_go_with_the_last_factor(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn deletes_recovery_codes_with_the_last_factor(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let user = added(backend, home.team, Role::Owner).await;
     let (store, one, two) = (&backend.passkeys, passkey(user.id), passkey(user.id));
     let left = async || {
@@ -70,7 +76,10 @@ pub async fn recovery_codes_go_with_the_last_factor(backend: &Backend) {
     };
     assert!(!store.add_passkey(&one, None).await.unwrap(), "the first factor without codes");
     assert!(store.add_passkey(&one, Some(&codes())).await.unwrap());
-    assert!(!store.add_passkey(&two, Some(&codes())).await.unwrap(), "codes a second time");
+    assert!(
+        !store.add_passkey(&two, Some(&codes())).await.unwrap(),
+        "recovery codes a second time"
+    );
     assert!(store.add_passkey(&two, None).await.unwrap());
     assert!(store.remove_passkey(user.id, one.id).await.unwrap());
     assert_eq!(left().await, (true, 2));
@@ -78,17 +87,17 @@ pub async fn recovery_codes_go_with_the_last_factor(backend: &Backend) {
     let factor = SecondFactor { totp: Secret::new("GEZDGNBV".into()), step: 7, recovery: codes() };
     backend.users.set_second_factor(user.id, Some(&factor)).await.unwrap();
     backend.users.set_second_factor(user.id, None).await.unwrap();
-    assert_eq!(left().await, (true, 2), "one passkey is left");
+    assert_eq!(left().await, (true, 2), "one passkey remains");
     backend.users.set_second_factor(user.id, Some(&factor)).await.unwrap();
     assert!(store.remove_passkey(user.id, two.id).await.unwrap());
     assert!(!store.remove_passkey(user.id, two.id).await.unwrap());
-    assert_eq!(left().await, (true, 2), "one-time codes are left");
+    assert_eq!(left().await, (true, 2), "one-time codes remain");
     backend.users.set_second_factor(user.id, None).await.unwrap();
     assert_eq!(left().await, (false, 0));
 }
 
-pub async fn nobody_has_more_passkeys_than_may_be(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn stores_no_more_than_the_maximum_of_passkeys(backend: &Backend) {
+    let home = team_fixture(backend).await;
     for _ in 0..ROUNDS {
         let user = added(backend, home.team, Role::Member).await;
         assert!(backend.passkeys.add_passkey(&passkey(user.id), Some(&codes())).await.unwrap());

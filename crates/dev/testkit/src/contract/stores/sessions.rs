@@ -14,18 +14,18 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::{
-    ALIVE, Backend, CLAIMERS, LEASE, ROUNDS, commit, ended, hash, household, inserted, requested,
+    ALIVE, Backend, CLAIMERS, LEASE, ROUNDS, commit, ended, hash, inserted, requested, team_fixture,
 };
-use crate::sample::{self, NODE, key, lease, noon, opening};
+use crate::sample::{self, INSTANCE, key, lease, noon, opening};
 
-pub async fn finds_what_was_inserted(backend: &Backend) {
-    let session = inserted(backend, &household(backend).await).await;
+pub async fn finds_an_inserted_session(backend: &Backend) {
+    let session = inserted(backend, &team_fixture(backend).await).await;
     assert_eq!(found(backend, &session).await, session);
     assert_eq!(backend.sessions.find_unscoped(session.id).await.unwrap(), Some(session));
 }
 
 pub async fn hides_a_session_from_other_owners(backend: &Backend) {
-    let session = inserted(backend, &household(backend).await).await;
+    let session = inserted(backend, &team_fixture(backend).await).await;
     let stranger = ApiKeyId::from_uuid(Uuid::new_v4());
     assert_eq!(backend.sessions.find(stranger, session.id).await.unwrap(), None);
     let (items, total) = backend.sessions.list(stranger, everything()).await.unwrap();
@@ -33,16 +33,15 @@ pub async fn hides_a_session_from_other_owners(backend: &Backend) {
 }
 
 pub async fn refuses_a_second_insert(backend: &Backend) {
-    let home = household(backend).await;
+    let home = team_fixture(backend).await;
     let opening = opening(home.owner, home.platform);
     backend.sessions.insert(&opening, None).await.unwrap();
     backend.sessions.insert(&opening, None).await.unwrap_err();
 }
 
-/// Many that are inserted at once may be written together; one that is there already takes no other
-/// along.
-pub async fn inserts_each_of_many_at_once_but_the_one_that_is_there(backend: &Backend) {
-    let home = household(backend).await;
+/// A store may insert concurrent sessions in one batch; a duplicate does not fail the other ones.
+pub async fn inserts_concurrent_sessions_except_a_duplicate(backend: &Backend) {
+    let home = team_fixture(backend).await;
     for _ in 0..ROUNDS {
         let there = opening(home.owner, home.platform);
         backend.sessions.insert(&there, None).await.unwrap();
@@ -66,29 +65,29 @@ pub async fn inserts_each_of_many_at_once_but_the_one_that_is_there(backend: &Ba
 }
 
 pub async fn commits_state_and_effects_together(backend: &Backend) {
-    let session = inserted(backend, &household(backend).await).await;
+    let session = inserted(backend, &team_fixture(backend).await).await;
     let (change, lease) = requested(&session);
     commit(backend, &change).await;
     assert_eq!(found(backend, &session).await, change.session);
-    let claims = backend.outbox.claim(NODE, noon(), LEASE, 10).await.unwrap();
+    let claims = backend.outbox.claim(INSTANCE, noon(), LEASE, 10).await.unwrap();
     let effects: Vec<_> = claims.into_iter().map(|claim| claim.effect).collect();
     assert_eq!(effects, [Effect::StartBrowser { lease }]);
 }
 
-pub async fn refuses_a_stale_commit_whole(backend: &Backend) {
-    let session = inserted(backend, &household(backend).await).await;
+pub async fn refuses_a_stale_commit_entirely(backend: &Backend) {
+    let session = inserted(backend, &team_fixture(backend).await).await;
     let ((first, _), (late, _)) = (requested(&session), requested(&session));
     commit(backend, &first).await;
 
     let refusal = backend.sessions.commit(&late, noon() + ALIVE).await.unwrap_err();
     assert!(matches!(refusal, CommitError::Stale), "{refusal:?}");
     assert_eq!(found(backend, &session).await, first.session);
-    let claims = backend.outbox.claim(NODE, noon(), LEASE, 10).await.unwrap();
+    let claims = backend.outbox.claim(INSTANCE, noon(), LEASE, 10).await.unwrap();
     assert_eq!(claims.len(), 1, "the stale change left an effect behind: {claims:?}");
 }
 
-pub async fn lets_one_of_two_racing_commits_win(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn lets_one_of_two_concurrent_commits_succeed(backend: &Backend) {
+    let home = team_fixture(backend).await;
     for _ in 0..ROUNDS {
         let session = inserted(backend, &home).await;
         let ((here, _), there) = (requested(&session), ended(&session));
@@ -104,23 +103,23 @@ pub async fn lets_one_of_two_racing_commits_win(backend: &Backend) {
     }
 }
 
-/// Callers hang up; whatever was under way must be whole or undone.
-pub async fn survives_a_dropped_commit(backend: &Backend) {
-    let home = household(backend).await;
-    for patience in (0..60).map(|step| Duration::from_micros(step * 50)) {
+/// A caller may drop the future at any time; the commit must be complete or undone.
+pub async fn leaves_a_dropped_commit_complete_or_undone(backend: &Backend) {
+    let home = team_fixture(backend).await;
+    for delay in (0..60).map(|step| Duration::from_micros(step * 50)) {
         let session = inserted(backend, &home).await;
         let (change, _) = requested(&session);
         let commit = backend.sessions.commit(&change, noon() + ALIVE);
-        let _ = tokio::time::timeout(patience, commit).await;
+        let _ = tokio::time::timeout(delay, commit).await;
 
         let saved = found(backend, &session).await;
-        let owed = backend.outbox.claim(NODE, noon(), LEASE, 10).await.unwrap().len();
-        assert_eq!(owed, usize::from(saved == change.session), "half a commit after {patience:?}");
+        let pending = backend.outbox.claim(INSTANCE, noon(), LEASE, 10).await.unwrap().len();
+        assert_eq!(pending, usize::from(saved == change.session), "half a commit after {delay:?}");
     }
 }
 
-pub async fn lists_the_newest_first_and_counts_what_fits(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn lists_the_newest_first_and_counts_all_matches(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let mut sessions = Vec::new();
     for minute in [3, 1, 2, 2] {
         let mut opening = opening(home.owner, home.platform);
@@ -145,8 +144,8 @@ pub async fn lists_the_newest_first_and_counts_what_fits(backend: &Backend) {
     assert_eq!((items.len(), total), (0, 4), "beyond the end there is still a total");
 }
 
-pub async fn lists_what_all_keys_of_a_team_made(backend: &Backend) {
-    let (home, stranger) = (household(backend).await, household(backend).await);
+pub async fn lists_the_sessions_of_all_keys_of_a_team(backend: &Backend) {
+    let (home, stranger) = (team_fixture(backend).await, team_fixture(backend).await);
     let second = key(home.team);
     backend.keys.add_key(&second, &hash(), "Second", noon()).await.unwrap();
     let mut sessions = Vec::new();
@@ -161,7 +160,7 @@ pub async fn lists_what_all_keys_of_a_team_made(backend: &Backend) {
     commit(backend, &ended(&sessions[1])).await;
     let node = Some("sign-in".to_owned());
     let failed = Event::Failed { why: ErrorCode::UnexpectedPage, node: node.clone() };
-    commit(backend, &sample::moved(&sessions[2], failed)).await;
+    commit(backend, &sample::transition(&sessions[2], failed)).await;
     let list = async |status, limit, offset| {
         let query = ListQuery { status, page: PageRequest { limit, offset } };
         let found = backend.sessions.team_sessions(home.team, query, None).await.unwrap();
@@ -172,27 +171,31 @@ pub async fn lists_what_all_keys_of_a_team_made(backend: &Backend) {
     assert_eq!(list(None, 1, 1).await, [of(1)]);
     assert_eq!(list(Some(Status::Created), 10, 0).await, [of(0)]);
     assert_eq!(list(Some(Status::Terminated), 10, 0).await, [of(1)]);
-    let called = async |team, reference| {
+    let by_reference = async |team, reference| {
         let query = ListQuery { status: None, page: PageRequest { limit: 10, offset: 0 } };
         let found = backend.sessions.team_sessions(team, query, Some(reference)).await.unwrap();
         found.into_iter().map(|(owner, summary)| (owner, summary.id)).collect::<Vec<_>>()
     };
-    assert_eq!(called(home.team, "loan-2").await, [of(1)]);
-    assert_eq!(called(home.team, "loan").await, []);
-    assert_eq!(called(stranger.team, "loan-2").await, [], "another team's");
+    assert_eq!(by_reference(home.team, "loan-2").await, [of(1)]);
+    assert_eq!(by_reference(home.team, "loan").await, []);
+    assert_eq!(by_reference(stranger.team, "loan-2").await, [], "of another team");
 
     let activity =
         async |since, limit| backend.sessions.team_activity(home.team, since, limit).await.unwrap();
-    let came = activity(noon(), 10).await;
-    let statuses: Vec<_> = came.iter().map(|one| one.status).collect();
+    let activities = activity(noon(), 10).await;
+    let statuses: Vec<_> = activities.iter().map(|one| one.status).collect();
     assert_eq!(statuses, [Status::Created, Status::Terminated, Status::Error]);
-    assert_eq!((came[1].created_at, came[1].error_code.as_deref()), (sessions[1].created_at, None));
-    assert!(came[1].closed_at.is_some() && came[0].closed_at.is_none());
-    let at = (came[2].platform, came[2].error_code.as_deref(), came[2].node.clone());
+    assert_eq!(
+        (activities[1].created_at, activities[1].error_code.as_deref()),
+        (sessions[1].created_at, None)
+    );
+    assert!(activities[1].closed_at.is_some() && activities[0].closed_at.is_none());
+    let at =
+        (activities[2].platform, activities[2].error_code.as_deref(), activities[2].node.clone());
     assert_eq!(at, (home.platform, Some("UNEXPECTED_PAGE"), node));
-    assert_eq!((came[0].node.as_ref(), came[1].node.as_ref()), (None, None));
+    assert_eq!((activities[0].node.as_ref(), activities[1].node.as_ref()), (None, None));
     assert_eq!(activity(noon() + TimeDelta::minutes(2), 10).await.len(), 2);
-    assert_eq!(activity(noon(), 1).await, came[..1]);
+    assert_eq!(activity(noon(), 1).await, activities[..1]);
 }
 
 fn summary(session: &Session) -> SessionSummary {
@@ -205,8 +208,8 @@ fn summary(session: &Session) -> SessionSummary {
     }
 }
 
-pub async fn tells_what_has_expired(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn finds_expired_sessions(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let session = inserted(backend, &home).await;
     let other = inserted(backend, &home).await;
     commit(backend, &ended(&other)).await;
@@ -216,8 +219,8 @@ pub async fn tells_what_has_expired(backend: &Backend) {
     assert_eq!(due, [(session, DueReason::Expired)], "closed sessions do not expire");
 }
 
-pub async fn tells_whose_browser_was_not_renewed(backend: &Backend) {
-    let session = inserted(backend, &household(backend).await).await;
+pub async fn finds_sessions_whose_lease_was_not_renewed(backend: &Backend) {
+    let session = inserted(backend, &team_fixture(backend).await).await;
     let (change, lease) = requested(&session);
     commit(backend, &change).await;
     let early = noon() + ALIVE - TimeDelta::microseconds(1);
@@ -234,8 +237,8 @@ pub async fn tells_whose_browser_was_not_renewed(backend: &Backend) {
     assert_eq!(backend.sessions.find_due(later, 10).await.unwrap(), [lapsed]);
 }
 
-pub async fn renews_only_the_browser_that_the_session_has(backend: &Backend) {
-    let session = inserted(backend, &household(backend).await).await;
+pub async fn renews_only_the_lease_of_the_current_browser(backend: &Backend) {
+    let session = inserted(backend, &team_fixture(backend).await).await;
     let (change, mine) = requested(&session);
     commit(backend, &change).await;
     let later = noon() + ALIVE + ALIVE;

@@ -6,12 +6,13 @@ use ports::account_store::{CodeHash, RequestOrigin, SignIn, User};
 use uuid::Uuid;
 
 use super::{
-    Backend, household,
-    people::{added, code},
+    Backend,
+    members::{added, code},
+    team_fixture,
 };
 use crate::sample::noon;
 
-/// Longer than anything here takes.
+/// An idle timeout that no test reaches.
 pub(super) const IDLE: TimeDelta = TimeDelta::hours(13);
 
 pub(super) async fn signed_in(backend: &Backend, user: &User) -> (SignIn, CodeHash) {
@@ -32,8 +33,8 @@ pub(super) async fn signed_in(backend: &Backend, user: &User) -> (SignIn, CodeHa
     (sign_in, token)
 }
 
-pub async fn knows_who_is_signed_in_until_they_are_not(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn finds_a_sign_in_until_it_ends(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let user = added(backend, home.team, Role::Viewer).await;
     let (sign_in, token) = signed_in(backend, &user).await;
     let find =
@@ -42,7 +43,7 @@ pub async fn knows_who_is_signed_in_until_they_are_not(backend: &Backend) {
     assert!(found == sign_in && kept.user == user && team.name == "Lender");
     assert!(!team.needs_second_factor);
     assert!(find(&code(), noon()).await.is_none());
-    assert!(find(&token, sign_in.expires_at).await.is_none(), "it ran out");
+    assert!(find(&token, sign_in.expires_at).await.is_none(), "expired");
     let later = noon() + TimeDelta::minutes(5);
     find(&token, later).await.unwrap();
     let all = backend.sign_ins.sign_ins(user.id, IDLE, later).await.unwrap();
@@ -51,7 +52,7 @@ pub async fn knows_who_is_signed_in_until_they_are_not(backend: &Backend) {
     let (fresh, until) = (code(), noon() + TimeDelta::hours(12));
     assert!(backend.sign_ins.mark_second_factor_verified(&token, &fresh, until).await.unwrap());
     assert!(!backend.sign_ins.mark_second_factor_verified(&token, &code(), until).await.unwrap());
-    assert!(find(&token, noon()).await.is_none(), "the token before");
+    assert!(find(&token, noon()).await.is_none(), "the earlier token");
     assert!(find(&fresh, noon() + TimeDelta::hours(11)).await.unwrap().0.passed);
 
     let (other, others) = signed_in(backend, &user).await;
@@ -67,8 +68,8 @@ pub async fn knows_who_is_signed_in_until_they_are_not(backend: &Backend) {
     assert_eq!(forgotten.unwrap(), 1);
 }
 
-pub async fn signs_out_who_is_idle_and_not_who_is_seen(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn ends_idle_sign_ins_only(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let user = added(backend, home.team, Role::Viewer).await;
     let (_, first) = signed_in(backend, &user).await;
     let (token, until) = (code(), noon() + TimeDelta::hours(12));
@@ -78,15 +79,15 @@ pub async fn signs_out_who_is_idle_and_not_who_is_seen(backend: &Backend) {
     let mut now = noon();
     for _ in 0..3 {
         now += idle - minute;
-        assert!(find(now).await, "seen within the hour");
+        assert!(find(now).await, "used within the hour");
     }
     let listed = async |now| backend.sign_ins.sign_ins(user.id, idle, now).await.unwrap().len();
     assert_eq!((listed(now).await, listed(now + idle).await), (1, 0));
     assert!(!find(now + idle).await, "idle for an hour");
 }
 
-pub async fn tells_what_a_team_requires(backend: &Backend) {
-    let (home, other) = (household(backend).await, household(backend).await);
+pub async fn returns_whether_a_team_requires_a_second_factor(backend: &Backend) {
+    let (home, other) = (team_fixture(backend).await, team_fixture(backend).await);
     let user = added(backend, home.team, Role::Viewer).await;
     let (_, token) = signed_in(backend, &user).await;
     for required in [true, false] {
@@ -98,28 +99,28 @@ pub async fn tells_what_a_team_requires(backend: &Backend) {
     }
 }
 
-pub async fn confirms_a_sign_in_with_another_token(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn replaces_the_token_with_a_reauthentication(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let user = added(backend, home.team, Role::Member).await;
     let (sign_in, token) = signed_in(backend, &user).await;
     let later = noon() + TimeDelta::minutes(3);
     let confirm = async |old: &CodeHash, new: &CodeHash| {
         backend.sign_ins.confirm_sign_in(old, new, later).await.unwrap()
     };
-    assert!(!confirm(&token, &code()).await, "nobody is signed in by it yet");
+    assert!(!confirm(&token, &code()).await, "the second factor is not verified yet");
     let passed = code();
     let until = noon() + TimeDelta::hours(12);
     assert!(backend.sign_ins.mark_second_factor_verified(&token, &passed, until).await.unwrap());
     let (fresh, other) = (code(), code());
     assert!(confirm(&passed, &fresh).await);
-    assert!(!confirm(&passed, &other).await, "the token before");
+    assert!(!confirm(&passed, &other).await, "the earlier token");
     assert!(backend.sign_ins.sign_in(&passed, IDLE, later).await.unwrap().is_none());
     let (found, ..) = backend.sign_ins.sign_in(&fresh, IDLE, later).await.unwrap().unwrap();
     assert_eq!((found.id, found.confirmed_at), (sign_in.id, Some(later)));
 }
 
-pub async fn keeps_one_form_of_a_sign_in_and_gives_it_out_once(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn keeps_one_form_of_a_sign_in_and_returns_it_once(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let user = added(backend, home.team, Role::Member).await;
     let ((one, _), (other, _)) = (signed_in(backend, &user).await, signed_in(backend, &user).await);
     let held = async |id| backend.sign_ins.held_form(id).await.unwrap();

@@ -3,16 +3,16 @@
 use domain::{id::TeamId, notification::Mailbox};
 use uuid::Uuid;
 
-use super::{Backend, household};
+use super::{Backend, team_fixture};
 use crate::sample::noon;
 
-pub async fn keeps_who_wants_no_more_of_a_teams_mails(backend: &Backend) {
+pub async fn keeps_the_suppressions_of_a_team(backend: &Backend) {
     let store = &backend.suppressions;
-    let (home, other) = (household(backend).await, household(backend).await);
+    let (home, other) = (team_fixture(backend).await, team_fixture(backend).await);
     let ada = Mailbox { team: home.team, mark: [1; 16] };
     let beside = [Mailbox { team: home.team, mark: [2; 16] }, Mailbox { team: other.team, ..ada }];
     assert!(!store.is_suppressed(&ada).await.unwrap());
-    // A mail program may ask once more, also at the same moment.
+    // A mail program may repeat its request, also concurrently.
     let (first, second) = tokio::join!(store.suppress(&ada, noon()), store.suppress(&ada, noon()));
     first.unwrap();
     second.unwrap();
@@ -27,5 +27,5 @@ pub async fn keeps_who_wants_no_more_of_a_teams_mails(backend: &Backend) {
     assert!(!store.is_suppressed(&ada).await.unwrap());
     let gone = Mailbox { team: TeamId::from_uuid(Uuid::new_v4()), ..ada };
     store.suppress(&gone, noon()).await.unwrap();
-    assert!(!store.is_suppressed(&gone).await.unwrap(), "a team that is not there");
+    assert!(!store.is_suppressed(&gone).await.unwrap(), "a team that does not exist");
 }

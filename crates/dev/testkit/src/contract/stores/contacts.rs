@@ -1,4 +1,4 @@
-//! The contract of [`ports::receiver_store::ReceiverStore`].
+//! The contract of [`ports::contact_store::ContactStore`].
 
 use chrono::TimeDelta;
 use domain::{
@@ -8,20 +8,20 @@ use domain::{
 use ports::contact_store::StoredContact;
 use uuid::Uuid;
 
-use super::{Backend, household};
+use super::{Backend, team_fixture};
 use crate::sample::noon;
 
-fn receiver(team: TeamId, minutes: i64, contact: Contact) -> StoredContact {
+fn contact(team: TeamId, minutes: i64, contact: Contact) -> StoredContact {
     let id = ContactId::from_uuid(Uuid::new_v4());
     StoredContact { id, team, contact, created_at: noon() + TimeDelta::minutes(minutes) }
 }
 
-pub async fn keeps_a_teams_receivers_for_that_team(backend: &Backend) {
-    let store = &backend.receivers;
-    let (home, other) = (household(backend).await.team, household(backend).await.team);
+pub async fn keeps_the_contacts_of_each_team_separate(backend: &Backend) {
+    let store = &backend.contacts;
+    let (home, other) = (team_fixture(backend).await.team, team_fixture(backend).await.team);
     let ada = Contact::parse("Ada", "ada@example.com", "", "en-GB").unwrap();
     let bob = Contact::parse("", "", "+15551234567", "").unwrap();
-    let (ada, bob) = (receiver(home, 0, ada), receiver(home, 1, bob));
+    let (ada, bob) = (contact(home, 0, ada), contact(home, 1, bob));
     for one in [&ada, &bob] {
         store.add_contact(one).await.unwrap();
     }

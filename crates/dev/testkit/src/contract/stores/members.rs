@@ -19,8 +19,9 @@ use uuid::Uuid;
 use super::{
     Backend, ROUNDS,
     account_links::link,
-    hash, household,
+    hash,
     sign_ins::{IDLE, signed_in},
+    team_fixture,
 };
 use crate::sample::noon;
 
@@ -42,8 +43,8 @@ pub(super) fn code() -> CodeHash {
     CodeHash(hash().0)
 }
 
-pub async fn finds_a_person_by_their_address(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn finds_a_member_by_address(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let user = user(home.team, Role::Owner);
     let password = NewPassword::chosen(PasswordHash("$argon2id$…".into()));
     assert!(backend.users.add_user(&user, Some(&password), noon()).await.unwrap());
@@ -63,8 +64,8 @@ pub async fn finds_a_person_by_their_address(backend: &Backend) {
     assert_eq!(backend.users.users(home.team).await.unwrap(), [user]);
 }
 
-pub async fn keeps_until_when_a_made_password_holds(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn keeps_the_expiry_of_a_generated_password(backend: &Backend) {
+    let home = team_fixture(backend).await;
     let user = user(home.team, Role::Owner);
     let hash = |text: &str| PasswordHash(text.into());
     let until = async || backend.users.user(user.id).await.unwrap().unwrap().password_until;
@@ -83,8 +84,8 @@ pub async fn keeps_until_when_a_made_password_holds(backend: &Backend) {
     assert_eq!(until().await, None, "chosen by link");
 }
 
-pub async fn invites_an_address_that_somebody_else_has(backend: &Backend) {
-    let (home, other) = (household(backend).await, household(backend).await);
+pub async fn invites_an_address_that_another_member_has(backend: &Backend) {
+    let (home, other) = (team_fixture(backend).await, team_fixture(backend).await);
     let there = added(backend, other.team, Role::Owner).await;
     added(backend, other.team, Role::Owner).await;
     let id = UserId::from_uuid(Uuid::new_v4());
@@ -106,12 +107,12 @@ pub async fn invites_an_address_that_somebody_else_has(backend: &Backend) {
     );
     assert!(backend.invitations.claim_address(id).await.unwrap());
     assert_eq!(found().await, id);
-    assert!(backend.invitations.claim_address(id).await.unwrap(), "it is theirs");
+    assert!(backend.invitations.claim_address(id).await.unwrap(), "already theirs");
     assert_eq!(backend.users.users(home.team).await.unwrap(), [user]);
 }
 
-pub async fn binds_a_person_to_one_identity(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn binds_a_member_to_one_subject(backend: &Backend) {
+    let home = team_fixture(backend).await;
     for _ in 0..ROUNDS {
         let (one, two) = (Uuid::new_v4().to_string(), Uuid::new_v4().to_string());
         let user = added(backend, home.team, Role::Owner).await;
@@ -125,7 +126,7 @@ pub async fn binds_a_person_to_one_identity(backend: &Backend) {
         for tried in tries {
             bound.push(tried.await.unwrap());
         }
-        // The first two are of one person, the first and the last of one name.
+        // The first two calls are for the same member, the first and the last with the same subject.
         assert!(bound == [true, false, false] || bound == [false, true, true], "{bound:?}");
         let found = backend.users.user_by_subject(&one).await.unwrap();
         let known = found.map(|kept| kept.user.id);
@@ -135,12 +136,16 @@ pub async fn binds_a_person_to_one_identity(backend: &Backend) {
         };
         assert!(!bind(None, "a second name").await);
         let (before, after) = if bound[0] { (&one, &two) } else { (&two, &one) };
-        assert_eq!(bind(Some(before), after).await, bound[0], "its own, or another person's");
+        assert_eq!(
+            bind(Some(before), after).await,
+            bound[0],
+            "allowed only if no other member has the subject"
+        );
     }
 }
 
-pub async fn takes_each_one_time_code_once(backend: &Backend) {
-    let home = household(backend).await;
+pub async fn accepts_each_one_time_code_once(backend: &Backend) {
+    let home = team_fixture(backend).await;
     for _ in 0..ROUNDS {
         let user = added(backend, home.team, Role::Member).await;
         let (one, two) = (code(), code());
@@ -150,7 +155,7 @@ pub async fn takes_each_one_time_code_once(backend: &Backend) {
         let kept = backend.users.user(user.id).await.unwrap().unwrap();
         assert_eq!(kept.totp.map(|totp| totp.expose().to_owned()).as_deref(), Some("GEZDGNBV"));
         assert_eq!((kept.user.has_second_factor, kept.recovery_codes_left), (true, 2));
-        assert!(!backend.users.use_step(user.id, 7).await.unwrap(), "the one that proved it");
+        assert!(!backend.users.use_step(user.id, 7).await.unwrap(), "the step of the setup code");
         let tries = [0; 4].map(|_| {
             let (users, one) = (backend.users.clone(), one.clone());
             tokio::spawn(async move {
@@ -164,7 +169,7 @@ pub async fn takes_each_one_time_code_once(backend: &Backend) {
             taken = (taken.0 + u8::from(step), taken.1 + u8::from(recovery));
         }
         assert_eq!(taken, (1, 1));
-        assert!(!backend.users.use_step(user.id, 6).await.unwrap(), "an older one");
+        assert!(!backend.users.use_step(user.id, 6).await.unwrap(), "an earlier step");
         let kept = backend.users.user(user.id).await.unwrap().unwrap();
         assert_eq!(kept.recovery_codes_left, 1);
         backend.users.set_second_factor(user.id, None).await.unwrap();
@@ -173,13 +178,13 @@ pub async fn takes_each_one_time_code_once(backend: &Backend) {
     }
 }
 
-pub async fn takes_somebody_out_with_what_they_are_signed_in_with(backend: &Backend) {
-    let (home, other) = (household(backend).await, household(backend).await);
+pub async fn removes_a_member_with_their_sign_ins(backend: &Backend) {
+    let (home, other) = (team_fixture(backend).await, team_fixture(backend).await);
     added(backend, home.team, Role::Owner).await;
     let user = added(backend, home.team, Role::Member).await;
     let (_, token) = signed_in(backend, &user).await;
     let removed = backend.users.remove_user(other.team, user.id).await.unwrap();
-    assert_eq!(removed, MembershipChange::Nobody, "another team's");
+    assert_eq!(removed, MembershipChange::Nobody, "of another team");
     assert_eq!(
         backend.users.remove_user(home.team, user.id).await.unwrap(),
         MembershipChange::Done
@@ -190,10 +195,10 @@ pub async fn takes_somebody_out_with_what_they_are_signed_in_with(backend: &Back
     assert_eq!(gone, MembershipChange::Nobody);
 }
 
-/// Two owners leave at once, one by going and one by becoming a viewer.
-pub async fn leaves_nobody_without_an_owner(backend: &Backend) {
+/// Two owners leave concurrently: one is removed, and one becomes a viewer.
+pub async fn leaves_no_team_without_an_owner(backend: &Backend) {
     for _ in 0..ROUNDS {
-        let home = household(backend).await;
+        let home = team_fixture(backend).await;
         let one = added(backend, home.team, Role::Owner).await;
         let two = added(backend, home.team, Role::Operator).await;
         let (users, team) = (backend.users.clone(), home.team);
@@ -207,30 +212,30 @@ pub async fn leaves_nobody_without_an_owner(backend: &Backend) {
             "{both:?}"
         );
     }
-    let home = household(backend).await;
+    let home = team_fixture(backend).await;
     let one = added(backend, home.team, Role::Owner).await;
     let invited = user(home.team, Role::Owner);
     assert!(backend.users.add_user(&invited, None, noon()).await.unwrap());
     let left = backend.users.remove_user(home.team, one.id).await.unwrap();
-    assert_eq!(left, MembershipChange::Last, "who was invited cannot sign in yet");
+    assert_eq!(left, MembershipChange::Last, "an invited member cannot sign in yet");
 }
 
-pub async fn writes_down_what_was_done_in_a_chain(backend: &Backend) {
-    let (home, other) = (household(backend).await, household(backend).await);
-    let deed = |number: u8| {
-        let deed = AuditEvent::new(noon(), "ada@people.example", "key.make", &number.to_string());
-        if number.is_multiple_of(2) { deed } else { deed.from([192, 0, 2, number].into()) }
+pub async fn chains_the_audit_entries(backend: &Backend) {
+    let (home, other) = (team_fixture(backend).await, team_fixture(backend).await);
+    let event = |number: u8| {
+        let event = AuditEvent::new(noon(), "ada@people.example", "key.make", &number.to_string());
+        if number.is_multiple_of(2) { event } else { event.from([192, 0, 2, number].into()) }
     };
     let notes: Vec<_> = (0..24)
         .map(|number| {
-            let (audit, deed): (Arc<_>, _) = (backend.audit.clone(), deed(number));
-            tokio::spawn(async move { audit.note(home.team, &deed).await.unwrap() })
+            let (audit, event): (Arc<_>, _) = (backend.audit.clone(), event(number));
+            tokio::spawn(async move { audit.note(home.team, &event).await.unwrap() })
         })
         .collect();
     for note in notes {
         note.await.unwrap();
     }
-    backend.audit.note(other.team, &deed(99)).await.unwrap();
+    backend.audit.note(other.team, &event(99)).await.unwrap();
     let mut entries = backend.audit.entries(home.team, None, 100).await.unwrap();
     entries.reverse();
     let mut before = [0; 32];
