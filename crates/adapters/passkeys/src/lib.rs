@@ -1,4 +1,4 @@
-//! PasskeyVerifier as a second factor: the relying party's part of Web Authentication, level 3.
+//! Passkeys as a second factor: the relying party's part of Web Authentication, level 3.
 //!
 //! **Invariant:** a response is accepted only for the origin and the host of the deployment, and for the
 //! challenge in the state that it is verified with.
@@ -33,7 +33,7 @@ pub struct RelyingParty {
     origin: String,
 }
 
-/// The host is not a host name. PasskeyVerifier are for host names, not for addresses (section 5.1.3, step 7).
+/// The host is not a host name. Passkeys are for host names, not for addresses (section 5.1.3, step 7).
 #[derive(Debug, thiserror::Error)]
 #[error("passkeys need a host name")]
 pub struct NoHostName;

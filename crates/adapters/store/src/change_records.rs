@@ -168,7 +168,7 @@ impl ChangeRecords {
                 Effect::EraseCopies => debts.erased = body().map(|body| (body, writer.clone())),
                 // The last of what was recorded may be on its way still.
                 Effect::KeepRecording => {
-                    debts.film = Some(Timestamp(change.at + RECORDING_FLUSH_DELAY))
+                    debts.film = Some(Timestamp(change.at + RECORDING_FLUSH_DELAY));
                 }
                 Effect::StartBrowser { .. }
                 | Effect::ReleaseBrowser { .. }

@@ -49,17 +49,21 @@ impl AttestationReader for PackageReader {
         let AttestationPackage { attestation, disclosure, evidence, inclusion, .. } = package;
         let portable =
             AttestationBundle::from_parts(subject, attestation, &disclosure, evidence, inclusion);
-        portable.and_then(|portable| portable.write()).map_err(|error| match error {
-            PortableError::Malformed(error) => read_error(error),
-            other => ReadError::Damaged(other.into()),
+        portable.and_then(|portable| portable.write()).map_err(|error| {
+            if let PortableError::Malformed(error) = error {
+                read_error(error)
+            } else {
+                ReadError::Damaged(error.into())
+            }
         })
     }
 }
 
 fn read_error(error: AttestationError) -> ReadError {
-    match error {
-        AttestationError::UnsupportedVersion(..) => ReadError::Outdated(error.to_string()),
-        other => ReadError::Damaged(other.into()),
+    if matches!(error, AttestationError::UnsupportedVersion(..)) {
+        ReadError::Outdated(error.to_string())
+    } else {
+        ReadError::Damaged(error.into())
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct RemoteBrowser {
     backend: Backend,
     pages: Arc<Pages>,
     input_queue: InputQueue,
-    /// FieldMatch for the lifetime of the browser: its only egress.
+    /// Held for the lifetime of the browser: its only egress.
     _egress: EgressGuard,
 }
 
