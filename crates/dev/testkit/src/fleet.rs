@@ -1,4 +1,5 @@
-//! A Chromium process of a fleet, reached over its DevTools port; it ends when its value is dropped.
+//! A Chromium process of a fleet, reached over its DevTools port. It ends when its value is
+//! dropped.
 
 use std::{
     io::{BufRead as _, BufReader},

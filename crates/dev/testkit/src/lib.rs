@@ -1,4 +1,5 @@
-//! Shared test support: sample values, a fake clock, temporary servers and browsers, and the contract suite of each port.
+//! Shared test support: sample values, a fake clock, temporary servers and browsers, and the
+//! contract suite of each port.
 
 pub mod certificates;
 pub mod clock;

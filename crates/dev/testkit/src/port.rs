@@ -1,4 +1,4 @@
-//! Ports for servers that a test starts.
+//! Free TCP ports for servers that a test starts.
 
 use std::{
     env,
@@ -11,9 +11,9 @@ use std::{
 };
 
 const FIRST: u16 = 10_000;
-/// Stays below the ephemeral ports that Linux (from 32,768) and other systems (from 49,152, RFC 6335
-/// section 6) assign to a bind of port 0 and to each outgoing connection: neither takes the port
-/// before the test's server has bound it.
+/// The number of ports. They stay below the ephemeral ports that Linux (from 32,768) and other
+/// systems (from 49,152, RFC 6335 section 6) assign to a bind of port 0 and to outgoing connections,
+/// so that neither takes a port before the test's server has bound it.
 const COUNT: u16 = 22_000;
 /// The number of ports of one test if nextest runs several concurrently, each in its own process.
 const PER_SLOT: u16 = 500;
@@ -46,9 +46,9 @@ struct Range {
 }
 
 impl Range {
-    /// Each process begins elsewhere, since a port that another one was given is still free until its
-    /// server binds it. Under nextest, tests that run at the same time have ranges of their own: their
-    /// slots differ.
+    /// Returns the range of this process. Each process starts at a different port, since a port that
+    /// another process was given is free until its server binds it. Under nextest, concurrent tests
+    /// have separate ranges, since their slots differ.
     fn of_this_process() -> Self {
         let slot = env::var("NEXTEST_TEST_GLOBAL_SLOT");
         let slot = slot.ok().and_then(|slot| slot.parse::<u16>().ok());

@@ -1,4 +1,5 @@
-//! A temporary Redis server on a free port, without data on disk; it ends when its value is dropped.
+//! A temporary Redis server on a free port, without data on disk. It ends when its value is
+//! dropped.
 
 use std::{
     fs,

@@ -1,4 +1,5 @@
-//! The contract of [`ports::browser::BrowserPool`]: **releasing takes precedence over starting**, and no process remains.
+//! The contract of [`ports::browser::BrowserPool`]: **releasing takes precedence over starting**,
+//! and no process remains.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 

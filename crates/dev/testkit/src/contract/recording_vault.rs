@@ -57,7 +57,7 @@ pub async fn deletes_one_session_and_no_other(vault: &Vault) {
     let (session, other) = (session(), session());
     for session in [session, other] {
         vault.vault.append(session, browser(), 0, &[frame(b"one")]).await.unwrap();
-        vault.vault.store_recording(session, b"film".to_vec()).await.unwrap();
+        vault.vault.store_recording(session, b"mp4".to_vec()).await.unwrap();
     }
     let mut unfinished = vault.vault.unfinished(10).await.unwrap();
     unfinished.sort_unstable();
@@ -79,7 +79,7 @@ pub async fn deletes_one_session_and_no_other(vault: &Vault) {
 
 pub async fn links_to_a_recording(vault: &Vault) {
     let session = session();
-    vault.vault.store_recording(session, b"film".to_vec()).await.unwrap();
+    vault.vault.store_recording(session, b"mp4".to_vec()).await.unwrap();
     let [one, other] = [TimeDelta::days(7), TimeDelta::days(6)];
     let link = vault.vault.link(session, one).await.unwrap();
     assert!(link.contains(&format!("{session}.mp4")), "{link}");

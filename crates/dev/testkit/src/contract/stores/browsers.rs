@@ -43,13 +43,13 @@ pub async fn finds_known_browsers_until_they_expire(backend: &Backend) {
     let later = backend.browsers.known_browser(user.id, &tokens, late).await.unwrap();
     assert!(later.is_none(), "expired");
 
-    let anew = browser(user.id, 1);
-    let kept = backend.browsers.keep_browser(&anew, Some(&one.token)).await.unwrap();
+    let newer = browser(user.id, 1);
+    let kept = backend.browsers.keep_browser(&newer, Some(&one.token)).await.unwrap();
     assert_eq!(kept, 1);
     assert!(known(backend, user.id, &[&one.token]).await.is_none(), "the earlier token");
-    assert!(known(backend, user.id, &[&anew.token]).await.is_some());
+    assert!(known(backend, user.id, &[&newer.token]).await.is_some());
     assert_eq!(backend.browsers.delete_expired_browsers(noon()).await.unwrap(), 0);
-    assert_eq!(backend.browsers.delete_expired_browsers(anew.expires_at).await.unwrap(), 1);
+    assert_eq!(backend.browsers.delete_expired_browsers(newer.expires_at).await.unwrap(), 1);
 }
 
 pub async fn keeps_no_more_than_the_maximum_of_browsers(backend: &Backend) {
@@ -66,8 +66,8 @@ pub async fn keeps_no_more_than_the_maximum_of_browsers(backend: &Backend) {
         assert!(known(backend, user.id, &[&one.token]).await.is_some());
     }
     // Replacing a token of a known browser evicts no other one.
-    let anew = browser(user.id, 60);
-    let had = backend.browsers.keep_browser(&anew, Some(&all[3].token)).await.unwrap();
+    let newer = browser(user.id, 60);
+    let had = backend.browsers.keep_browser(&newer, Some(&all[3].token)).await.unwrap();
     assert_eq!(had, MAX_KNOWN_BROWSERS);
     assert!(known(backend, user.id, &[&all[1].token]).await.is_some());
     assert!(known(backend, user.id, &[&all[3].token]).await.is_none());

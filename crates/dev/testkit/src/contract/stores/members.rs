@@ -54,10 +54,10 @@ pub async fn finds_a_member_by_address(backend: &Backend) {
     assert_eq!(kept.user, user);
     assert!(kept.password == Some(password.hash) && kept.totp.is_none());
     assert_eq!(kept.recovery_codes_left, 0);
-    let anew = NewPassword::chosen(PasswordHash("another".into()));
-    backend.users.set_password(user.id, &anew).await.unwrap();
+    let newer = NewPassword::chosen(PasswordHash("another".into()));
+    backend.users.set_password(user.id, &newer).await.unwrap();
     let kept = backend.users.user(user.id).await.unwrap().unwrap();
-    assert!(kept.password == Some(anew.hash) && kept.password_until.is_none());
+    assert!(kept.password == Some(newer.hash) && kept.password_until.is_none());
     let nobody = "nobody@people.example".parse().unwrap();
     assert!(backend.users.user_by_email(&nobody).await.unwrap().is_none());
     assert!(backend.users.user(again.id).await.unwrap().is_none());
@@ -76,7 +76,7 @@ pub async fn keeps_the_expiry_of_a_generated_password(backend: &Backend) {
     backend.users.set_password(user.id, &chosen).await.unwrap();
     assert_eq!(until().await, None);
     let later = noon() + TimeDelta::hours(1);
-    backend.users.set_password(user.id, &NewPassword::made(hash("anew"), later)).await.unwrap();
+    backend.users.set_password(user.id, &NewPassword::made(hash("newer"), later)).await.unwrap();
     assert_eq!(until().await, Some(later + TimeDelta::hours(72)));
     let reset = link(user.id, LinkPurpose::Reset);
     backend.account_links.enqueue_link(&reset).await.unwrap();
@@ -126,7 +126,7 @@ pub async fn binds_a_member_to_one_subject(backend: &Backend) {
         for tried in tries {
             bound.push(tried.await.unwrap());
         }
-        // The first two calls are for the same member, the first and the last with the same subject.
+        // The first two calls are for one member; the first and the last have the same subject.
         assert!(bound == [true, false, false] || bound == [false, true, true], "{bound:?}");
         let found = backend.users.user_by_subject(&one).await.unwrap();
         let known = found.map(|kept| kept.user.id);
