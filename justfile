@@ -32,7 +32,7 @@ check:
 bench *NAME:
     cargo xtask bench {{NAME}}
 
-# A fuzz target of a crate, until Ctrl-C: `just fuzz mosaic picture`; needs nightly and cargo-fuzz
+# A fuzz target of a crate, until Ctrl-C: `just fuzz jpeg-delta picture`; needs nightly and cargo-fuzz
 fuzz CRATE TARGET *ARGS:
     cargo +nightly fuzz run --fuzz-dir crates/{{CRATE}}/fuzz {{TARGET}} {{ARGS}}
 
