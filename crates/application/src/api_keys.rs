@@ -1,5 +1,5 @@
 //! API keys as text: a readable prefix, 256 random bits, and a checksum that tells a typing error
-//! from an unknown key without asking the database.
+//! from an unknown key without a query.
 
 use std::{
     collections::HashMap,
@@ -18,11 +18,11 @@ const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 const BODY_DIGITS: usize = 43;
 const CHECKSUM_DIGITS: usize = 6;
 
-/// A key in plain form. Shown once, when it is made.
+/// A key in plain form. It is shown once, when it is created.
 pub struct ApiKeyText(Secret);
 
 impl ApiKeyText {
-    /// A key of these random bits.
+    /// Makes a key of these random bits.
     #[must_use]
     pub fn new(environment: Environment, bits: [u8; 32]) -> Self {
         let body = base62(&mut { bits }, BODY_DIGITS);
@@ -31,17 +31,18 @@ impl ApiKeyText {
         Self(Secret::new(format!("{stem}{checksum}")))
     }
 
-    /// Reads a key that somebody sent; `None` where it cannot be one of ours.
+    /// Reads a key that a caller sent; `None` if no key has this form.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        let known = [Environment::Development, Environment::Production];
-        let prefix = known.iter().map(|e| e.key_prefix()).find(|p| text.starts_with(p))?;
-        let whole = text.len() == prefix.len() + BODY_DIGITS + CHECKSUM_DIGITS && text.is_ascii();
+        let environments = [Environment::Development, Environment::Production];
+        let prefix = environments.iter().map(|e| e.key_prefix()).find(|p| text.starts_with(p))?;
+        let is_whole =
+            text.len() == prefix.len() + BODY_DIGITS + CHECKSUM_DIGITS && text.is_ascii();
         let (stem, sum) = text.split_at_checked(text.len().checked_sub(CHECKSUM_DIGITS)?)?;
-        (whole && checksum(stem) == sum).then(|| Self(Secret::new(text.to_owned())))
+        (is_whole && checksum(stem) == sum).then(|| Self(Secret::new(text.to_owned())))
     }
 
-    /// What is kept of it.
+    /// Returns the hash, which is all that is stored of the key.
     #[must_use]
     pub fn hash(&self) -> KeyHash {
         KeyHash(crate::digest::sha256(self.0.expose().as_bytes()))
@@ -53,7 +54,7 @@ impl ApiKeyText {
     }
 }
 
-/// When keys were used, to the minute, until it is written down.
+/// When keys were last used, to the minute, until a worker records it.
 #[derive(Default)]
 pub struct KeyUses(Mutex<HashMap<ApiKeyId, DateTime<Utc>>>);
 
@@ -63,13 +64,14 @@ impl KeyUses {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, now);
     }
 
-    /// What came since the last time.
+    /// Takes the uses that were noted since the last call.
     pub fn take(&self) -> Vec<(ApiKeyId, DateTime<Utc>)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).drain().collect()
     }
 }
 
-/// Big-endian bytes as base-62 digits, filled up to a length. The bytes are used up.
+/// Returns big-endian bytes as so many base-62 digits. The bytes are zero afterwards, unless they need
+/// more digits.
 fn base62(bytes: &mut [u8], length: usize) -> String {
     let mut digits = Vec::with_capacity(length);
     for _ in 0..length {

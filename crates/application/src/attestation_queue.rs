@@ -1,5 +1,5 @@
-//! Turns at attestations: each takes gigabytes and seconds, so that a process makes a few at once,
-//! and teams take turns.
+//! Gives teams turns at attestations. Each attestation takes gigabytes and seconds, so a process makes
+//! only a few at a time.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -17,30 +17,31 @@ use ports::{
 };
 use tokio::{sync::Notify, time::Instant};
 
-/// Those who wait ask so often though nothing has ended: sooner than they would lose their place.
+/// How often a waiting session asks for its turn although none has ended: sooner than it would lose
+/// its position ([`domain::fairness::WAITING_TTL`]).
 const TURN_POLL_INTERVAL: Duration = Duration::from_secs(3);
 /// How long a session waits for its turn.
 const TURN_TIMEOUT: Duration = Duration::from_secs(20 * 60);
 
-/// An attestor that is asked by each team in its turn.
+/// An attestor that serves teams in turn.
 pub struct FairAttestor {
     attestor: Arc<dyn Attestor>,
     queue: Mutex<TurnQueue<SessionId>>,
-    /// Told when a turn has ended.
+    /// Notified when a turn has ended.
     ended: Notify,
     clock: Arc<dyn Clock>,
 }
 
-/// A session's turn, or its place among those who wait; given back when it is dropped.
+/// A session's turn, or its position in the queue; given back when it is dropped.
 struct HeldTurn<'a> {
-    of: &'a FairAttestor,
+    queue: &'a FairAttestor,
     session: SessionId,
 }
 
 impl Drop for HeldTurn<'_> {
     fn drop(&mut self) {
-        self.of.queue().ended(self.session);
-        self.of.ended.notify_waiters();
+        self.queue.queue().ended(self.session);
+        self.queue.ended.notify_waiters();
     }
 }
 
@@ -55,7 +56,7 @@ impl FairAttestor {
     }
 
     async fn turn(&self, session: SessionId, tenant: Tenant) -> Result<HeldTurn<'_>, AttestError> {
-        let (held, began) = (HeldTurn { of: self, session }, Instant::now());
+        let (held, began) = (HeldTurn { queue: self, session }, Instant::now());
         while began.elapsed() < TURN_TIMEOUT {
             let mut ended = std::pin::pin!(self.ended.notified());
             ended.as_mut().enable();
@@ -75,10 +76,10 @@ impl Attestor for FairAttestor {
     async fn attest(
         &self,
         order: AttestationOrder,
-        reached: OnProgress<'_>,
+        on_progress: OnProgress<'_>,
     ) -> Result<Attested, AttestError> {
         let _held = self.turn(order.session, order.tenant).await?;
-        self.attestor.attest(order, reached).await
+        self.attestor.attest(order, on_progress).await
     }
 }
 

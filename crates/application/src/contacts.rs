@@ -1,4 +1,4 @@
-//! Registering people for a team: the same rules in the portal and for operators.
+//! Registers the contacts of a team: the same rules in the portal and for operators.
 
 use domain::{
     id::{ContactId, TeamId},
@@ -12,10 +12,10 @@ use ports::{
 };
 use uuid::Uuid;
 
-/// Receivers of one team.
+/// Registered contacts of one team.
 pub const MAX_CONTACTS: usize = 200;
 
-/// Why somebody was not registered.
+/// Why a contact was not registered.
 #[derive(Debug, thiserror::Error)]
 pub enum RegisterContactError {
     #[error("a team has up to {MAX_CONTACTS} registered receivers")]
@@ -24,18 +24,18 @@ pub enum RegisterContactError {
     Store(#[from] StoreError),
 }
 
-/// Registers somebody.
+/// Registers a contact, and returns it with its identifier.
 pub async fn register(
     store: &dyn ContactStore,
-    (clock, chance): (&dyn Clock, &dyn RandomSource),
+    (clock, random): (&dyn Clock, &dyn RandomSource),
     team: TeamId,
     contact: Contact,
 ) -> Result<StoredContact, RegisterContactError> {
     if store.contacts(team).await?.len() >= MAX_CONTACTS {
         return Err(RegisterContactError::Full);
     }
-    let id = ContactId::from_uuid(Uuid::from_u128(chance.new_id()));
-    let receiver = StoredContact { id, team, contact, created_at: clock.now() };
-    store.add_contact(&receiver).await?;
-    Ok(receiver)
+    let id = ContactId::from_uuid(Uuid::from_u128(random.new_id()));
+    let stored = StoredContact { id, team, contact, created_at: clock.now() };
+    store.add_contact(&stored).await?;
+    Ok(stored)
 }

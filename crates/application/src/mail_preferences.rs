@@ -44,3 +44,6 @@ impl MailPreferenceService for MailPreferences {
         Ok(Some(MailPreference { sender, wanted }))
     }
 }
+
+#[cfg(test)]
+mod tests;

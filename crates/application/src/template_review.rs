@@ -1,4 +1,4 @@
-//! Deciding about submitted e-mail templates: the same rules in the portal and for operators.
+//! The review of e-mail templates: the same rules for members in the portal and for operators.
 
 use chrono::{DateTime, Utc};
 use domain::{
@@ -14,10 +14,10 @@ use ports::{
     template_store::{StoredTemplate, TemplateRevision, TemplateStore},
 };
 
-/// What operators are shown at once.
+/// Submitted templates that an operator is shown at once.
 pub const MAX_SUBMITTED_SHOWN: u16 = 200;
 
-/// Why a template is not what it was to become.
+/// Why a step of a review was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateReviewError {
     #[error("no such template waits to be approved")]
@@ -32,52 +32,55 @@ pub enum TemplateReviewError {
     Store(#[from] StoreError),
 }
 
-/// Where templates are, who knows what can be sent, and who writes down what is done.
+/// Takes steps of a review, and writes them to the audit log of the template's team.
 pub struct TemplateReview<'a> {
     pub templates: &'a dyn TemplateStore,
-    pub stationery: &'a dyn MailRenderer,
+    pub renderer: &'a dyn MailRenderer,
     pub audit: &'a dyn AuditLog,
 }
 
-/// Who does it, and when, as the log of the template's team is told.
+/// Who takes a step, and when.
 pub struct Actor<'a> {
     pub now: DateTime<Utc>,
-    pub deed: &'a (dyn Fn(&str, &str) -> AuditEvent + Sync),
+    /// Makes the audit event of an action on a subject.
+    pub audit_event: &'a (dyn Fn(&str, &str) -> AuditEvent + Sync),
 }
 
 impl TemplateReview<'_> {
-    /// One that waits for an operator, whoever's it is.
+    /// Returns a template that waits for an operator, whichever team it belongs to.
     pub async fn waiting(&self, id: TemplateId) -> Result<StoredTemplate, TemplateReviewError> {
-        let waiting = self.templates.submitted_templates(MAX_SUBMITTED_SHOWN).await?.into_iter();
-        waiting
-            .map(|(kept, _)| kept)
-            .find(|kept| kept.id == id)
+        let submitted = self.templates.submitted_templates(MAX_SUBMITTED_SHOWN).await?.into_iter();
+        submitted
+            .map(|(stored, _)| stored)
+            .find(|stored| stored.id == id)
             .ok_or(TemplateReviewError::NotThere)
     }
 
-    /// Refuses what cannot be sent.
-    fn sendable(&self, wording: &TemplateText) -> Result<(), TemplateReviewError> {
-        let written = self.stationery.preview(wording, "", &Brand::default());
-        written.map(drop).map_err(|flaws| TemplateReviewError::Unsendable(flaws.join("; ")))
+    /// Refuses a template that cannot be rendered.
+    fn check_rendering(&self, wording: &TemplateText) -> Result<(), TemplateReviewError> {
+        let rendered = self.renderer.preview(wording, "", &Brand::default());
+        rendered.map(drop).map_err(|errors| TemplateReviewError::Unsendable(errors.join("; ")))
     }
 
-    /// Takes a step with a template, as it was read.
+    /// Takes a step with the revision of a template that the actor saw. The audit event is written
+    /// first, so that no step is taken without one.
     pub async fn step(
         &self,
-        kept: &StoredTemplate,
+        stored: &StoredTemplate,
         revision: TemplateRevision,
         (step, reason): (ReviewStep, &str),
-        doer: Actor<'_>,
+        actor: Actor<'_>,
     ) -> Result<(), TemplateReviewError> {
         if matches!(step, ReviewStep::Submit | ReviewStep::Approve) {
-            self.sendable(&kept.draft.wording)?;
+            self.check_rendering(&stored.draft.wording)?;
         }
         let reason = if step == ReviewStep::Reject { reason_of(reason)? } else { "" };
-        let deed = (doer.deed)(&format!("template.{}", step.as_str()), &kept.id.to_string());
-        self.audit.note(kept.team, &deed).await?;
-        let what = (kept.team, kept.id, revision);
-        let taken = self.templates.step_template(what, step, reason, doer.now).await?;
-        if taken { Ok(()) } else { Err(TemplateReviewError::Changed) }
+        let event =
+            (actor.audit_event)(&format!("template.{}", step.as_str()), &stored.id.to_string());
+        self.audit.note(stored.team, &event).await?;
+        let what = (stored.team, stored.id, revision);
+        let is_taken = self.templates.step_template(what, step, reason, actor.now).await?;
+        if is_taken { Ok(()) } else { Err(TemplateReviewError::Changed) }
     }
 }
 
@@ -87,3 +90,6 @@ fn reason_of(reason: &str) -> Result<&str, TemplateReviewError> {
     let readable = !reason.contains(|c: char| c.is_control() && !c.is_whitespace());
     if fits && readable { Ok(reason) } else { Err(TemplateReviewError::Reason) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! What a team does with its webhooks.
+//! Creates and changes a team's webhooks, and sends deliveries again.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,17 +22,18 @@ use ports::{
 use url::Url;
 use uuid::Uuid;
 
-/// The longest that two secrets are valid at once.
+/// How long two secrets of a webhook may be valid at the same time.
 const MAX_SECRET_OVERLAP: Duration = Duration::from_secs(7 * 24 * 3600);
 const MAX_URL_CHARS: usize = 2000;
 const MAX_TIMEOUT: Duration = Duration::from_secs(120);
-/// Deliveries that are sent again in one transaction, and in one call.
+/// Deliveries that are sent again in one transaction.
 const RESEND_BATCH: u16 = 500;
+/// Deliveries that are sent again in one call.
 const MAX_RESENT: usize = 100_000;
-/// The most of a list.
+/// Deliveries in one list.
 const MAX_LISTED_DELIVERIES: u16 = 1000;
 
-/// Names a webhook's own header must not take: they are ours, or HTTP's.
+/// Names that a webhook's own header must not have: the service or HTTP uses them.
 const RESERVED_HEADERS: &[&str] = &[
     "connection",
     "content-encoding",
@@ -52,12 +53,13 @@ const RESERVED_HEADERS: &[&str] = &[
     "x-webhook-signature",
 ];
 
+/// The use cases of webhooks, for the portal and for operators.
 pub struct WebhookUseCases {
     pub store: Arc<dyn WebhookStore>,
     pub log: Arc<dyn DeliveryLog>,
     pub keys: Arc<dyn KeyStore>,
     pub clock: Arc<dyn Clock>,
-    pub chance: Arc<dyn RandomSource>,
+    pub random: Arc<dyn RandomSource>,
     pub egress: Egress,
 }
 
@@ -69,9 +71,9 @@ impl WebhookService for WebhookUseCases {
         }
         self.check_keys(order.team, &order.keys).await?;
         let url = check_url(&self.egress, &order.url)?;
-        check_effort(order.timeout, order.retries)?;
+        check_limits(order.timeout, order.retries)?;
         let webhook = Webhook {
-            id: WebhookId::from_uuid(Uuid::from_u128(self.chance.new_id())),
+            id: WebhookId::from_uuid(Uuid::from_u128(self.random.new_id())),
             team: order.team,
             url,
             header: order.header.as_ref().map(check_header).transpose()?,
@@ -96,15 +98,16 @@ impl WebhookService for WebhookUseCases {
     }
 
     async fn change(&self, id: WebhookId, change: WebhookChange) -> Result<(), WebhookError> {
-        let kept = self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
-        self.check_keys(kept.webhook.team, &change.keys).await?;
-        check_effort(change.timeout, change.retries)?;
+        let stored = self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
+        self.check_keys(stored.webhook.team, &change.keys).await?;
+        check_limits(change.timeout, change.retries)?;
         let url = check_url(&self.egress, &change.url)?;
         let header = match &change.header {
             HeaderChange::Set(header) => HeaderChange::Set(check_header(header)?),
-            // Whoever may change a webhook may not thereby learn the value.
+            // A member who may change the webhook must not learn the value by sending it elsewhere.
             HeaderChange::Keep
-                if kept.webhook.header.is_some() && origin(&url) != origin(&kept.webhook.url) =>
+                if stored.webhook.header.is_some()
+                    && origin(&url) != origin(&stored.webhook.url) =>
             {
                 return invalid("another host is not sent the header: enter its value anew");
             }
@@ -126,20 +129,20 @@ impl WebhookService for WebhookUseCases {
         if overlap > MAX_SECRET_OVERLAP {
             return invalid("two secrets are valid at once for a week at most");
         }
-        let kept = self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
+        let stored = self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
         let overlap = TimeDelta::from_std(overlap).unwrap_or_default();
         let (secret, old_until) = (self.secret(), self.clock.now() + overlap);
-        let retiring = RetiringSecret { secret: kept.webhook.secret, until: old_until };
+        let retiring = RetiringSecret { secret: stored.webhook.secret, until: old_until };
         found(self.store.rotate_secret(id, &secret, &retiring).await?, "webhook")?;
         Ok(Rotated { secret, old_until })
     }
 
     async fn test(&self, id: WebhookId) -> Result<DeliveryId, WebhookError> {
-        let kept = self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
-        if !kept.webhook.active {
+        let stored = self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
+        if !stored.webhook.active {
             return invalid("the webhook is not active");
         }
-        let session = SessionId::from_uuid(Uuid::from_u128(self.chance.new_id()));
+        let session = SessionId::from_uuid(Uuid::from_u128(self.random.new_id()));
         let now = self.clock.now();
         let body = test_payload(session, now).to_string();
         Ok(self.log.enqueue_test(id, session, &body, now).await?)
@@ -182,7 +185,7 @@ impl WebhookService for WebhookUseCases {
 
 impl WebhookUseCases {
     fn secret(&self) -> Secret {
-        Secret::new(format!("whsec_{}", STANDARD.encode(self.chance.random_bytes())))
+        Secret::new(format!("whsec_{}", STANDARD.encode(self.random.random_bytes())))
     }
 
     async fn check_keys(&self, team: TeamId, keys: &[ApiKeyId]) -> Result<(), WebhookError> {
@@ -207,7 +210,8 @@ fn found(found: bool, what: &'static str) -> Result<(), WebhookError> {
     if found { Ok(()) } else { Err(WebhookError::NotFound(what)) }
 }
 
-/// The URL in the form that it is called in: what stands there is what every reader sees.
+/// Checks a URL, and returns it in the form in which it is called, so that readers of the setting see
+/// the address that is used.
 fn check_url(egress: &Egress, text: &str) -> Result<String, WebhookError> {
     if text.len() > MAX_URL_CHARS {
         return invalid("a webhook's URL has up to 2000 characters");
@@ -231,13 +235,13 @@ fn check_url(egress: &Egress, text: &str) -> Result<String, WebhookError> {
     }
 }
 
-/// Where a URL leads, without what may be a secret; empty where it cannot be read.
+/// Returns the origin of a URL, which holds no secret; empty if the URL cannot be read.
 #[must_use]
 pub fn origin(url: &str) -> String {
     Url::parse(url).map_or_else(|_| String::new(), |url| url.origin().ascii_serialization())
 }
 
-fn check_effort(timeout: Duration, retries: u8) -> Result<(), WebhookError> {
+fn check_limits(timeout: Duration, retries: u8) -> Result<(), WebhookError> {
     if !(Duration::from_secs(1)..=MAX_TIMEOUT).contains(&timeout) {
         return invalid("a webhook's timeout is 1 to 120 seconds");
     }
@@ -262,3 +266,6 @@ fn check_header(header: &WebhookHeader) -> Result<WebhookHeader, WebhookError> {
     }
     Ok(WebhookHeader { name, value: Secret::new(value) })
 }
+
+#[cfg(test)]
+mod tests;

@@ -94,11 +94,11 @@ async fn decide(
     step: ReviewStep,
     reason: &str,
 ) -> Result<Value, StartupError> {
-    let desk = TemplateReview { templates: store, stationery: &MailTemplates, audit: store };
+    let desk = TemplateReview { templates: store, renderer: &MailTemplates, audit: store };
     let kept = desk.waiting(id).await.map_err(error_chain)?;
     let now = SystemClock.now();
-    let deed = |action: &str, subject: &str| AuditEvent::new(now, ADMIN, action, subject);
-    let doer = Actor { now, deed: &deed };
-    desk.step(&kept, revision, (step, reason), doer).await.map_err(error_chain)?;
+    let audit_event = |action: &str, subject: &str| AuditEvent::new(now, ADMIN, action, subject);
+    let actor = Actor { now, audit_event: &audit_event };
+    desk.step(&kept, revision, (step, reason), actor).await.map_err(error_chain)?;
     Ok(json!({ "templateId": id, "status": step.to().as_str() }))
 }

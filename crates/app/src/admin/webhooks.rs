@@ -137,7 +137,7 @@ impl WebhookCommand {
             log: store.clone(),
             keys: store,
             clock: Arc::new(SystemClock),
-            chance: Arc::new(SystemRandom),
+            random: Arc::new(SystemRandom),
             egress: config.egress.clone(),
         };
         match self {

@@ -49,7 +49,7 @@ impl Shared<'_> {
                 log: self.store.clone(),
                 keys: self.store.clone(),
                 clock: self.clock.clone(),
-                chance: self.random.clone(),
+                random: self.random.clone(),
                 egress: self.config.egress.clone(),
             }),
             store: self.store.clone(),

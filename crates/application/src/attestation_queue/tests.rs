@@ -1,4 +1,4 @@
-//! Teams take turns, and what is given up holds nobody up.
+//! Teams take turns, and an order that is dropped delays no other.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::*;
 
-/// Takes as long as it is told to, and says whose turn it was.
+/// An attestor that tells whose turn it is, and ends each when the test lets it.
 struct Slow {
     turns: mpsc::UnboundedSender<TeamId>,
     go: Semaphore,
@@ -90,7 +90,7 @@ async fn a_team_with_twenty_proofs_delays_another_by_one() {
 }
 
 #[tokio::test]
-async fn one_that_is_given_up_leaves_its_turn_and_its_place() {
+async fn an_order_that_is_dropped_gives_back_its_turn_or_its_position() {
     let (fair, _slow, mut seen) = fair();
     let (first, second, waits) = (ask(&fair, 1), ask(&fair, 1), ask(&fair, 1));
     assert_eq!([seen.recv().await, seen.recv().await], [Some(team(1)); 2]);

@@ -259,22 +259,4 @@ fn log_attempt(delivery: &Delivery, answer: &WebhookResponse) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use uuid::Uuid;
-
-    #[test]
-    fn a_pass_over_all_webhooks_ends() {
-        let one = Some(WebhookId::from_uuid(Uuid::from_u128(1)));
-        let mut cursor = ClaimCursor::default();
-        assert!(
-            !cursor.advance(true, None),
-            "a completed call or a notification wakes the dispatcher"
-        );
-        // A pass of two claims that return nothing.
-        assert!(cursor.advance(false, one) && !cursor.advance(false, None));
-        // A pass of two claims, the first of which returned deliveries, is repeated once.
-        assert!(cursor.advance(true, one) && cursor.advance(false, None));
-        assert!(cursor.advance(false, one) && !cursor.advance(false, None));
-    }
-}
+mod tests;

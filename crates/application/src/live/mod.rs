@@ -27,3 +27,6 @@ pub(crate) use self::{
     recorder::Recorder,
     runner::{WorkflowRunner, run_workflow},
 };
+
+#[cfg(test)]
+mod tests;

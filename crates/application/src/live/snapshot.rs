@@ -44,3 +44,6 @@ fn outcome(
     let code = outcome.error_code();
     Some(ShownOutcome { text: text.to_owned(), code, shared: shared.unwrap_or_default() })
 }
+
+#[cfg(test)]
+mod tests;

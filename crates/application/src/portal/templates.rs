@@ -56,7 +56,7 @@ impl Templates {
     fn review(&self) -> TemplateReview<'_> {
         TemplateReview {
             templates: &*self.templates,
-            stationery: &*self.renderer,
+            renderer: &*self.renderer,
             audit: &*self.audit.log,
         }
     }
@@ -133,7 +133,7 @@ impl TemplateService for Templates {
         };
         // The event is for the log of the team that the template belongs to.
         let event = |action: &str, subject: &str| self.audit.event(user, action, subject);
-        let actor = Actor { now: self.clock.now(), deed: &event };
+        let actor = Actor { now: self.clock.now(), audit_event: &event };
         Ok(self.review().step(&stored, revision, (step, &reason), actor).await?)
     }
 

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use domain::{id::BrowserId, secret::Secret, workflow::Observation};
 use ports::browser::{
     Browser, BrowserCredentials, BrowserError, BrowserPool, BrowserSpec, Fetched, Frame, Input,
-    PageState, StartError,
+    PageState, StartError, Viewport,
 };
 use tokio::sync::watch;
 
@@ -27,7 +27,7 @@ struct Page {
 /// A browser whose page a test sets.
 pub(crate) struct FakeBrowser {
     page: watch::Sender<Page>,
-    pub(crate) inputs: Mutex<Vec<Input>>,
+    inputs: Mutex<Vec<Input>>,
     /// Results of navigations; each succeeds where there is none.
     pub(crate) navigations: Script<Result<(), BrowserError>>,
     /// Results of fetches and of reads of a response.
@@ -46,6 +46,36 @@ impl Default for FakeBrowser {
 }
 
 impl FakeBrowser {
+    /// Makes a selector match.
+    pub(crate) fn show(&self, selector: &str) {
+        self.page.send_modify(|page| {
+            page.present.insert(selector.to_owned());
+        });
+    }
+
+    /// Sends a frame whose image says its number.
+    pub(crate) fn send_frame(&self, seq: u64) {
+        self.send_image(seq, format!("image {seq}").into_bytes());
+    }
+
+    pub(crate) fn send_image(&self, seq: u64, jpeg: Vec<u8>) {
+        let (origin, viewport) = ("https://sample.example".to_owned(), Viewport::default());
+        let frame = Arc::new(Frame { seq, jpeg, origin, viewport });
+        self.page.send_modify(|page| page.frame = Some(frame));
+    }
+
+    pub(crate) fn send_state(&self, state: PageState) {
+        self.page.send_modify(|page| page.scene = Some(Arc::new(state)));
+    }
+
+    pub(crate) fn end(&self) {
+        self.page.send_modify(|page| page.has_ended = true);
+    }
+
+    pub(crate) fn inputs(&self) -> Vec<Input> {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Waits for a part of the page, or for the browser's end.
     async fn wait<T>(&self, part: impl Fn(&Page) -> Option<T>) -> Option<T> {
         let mut page = self.page.subscribe();
@@ -74,7 +104,11 @@ impl Browser for FakeBrowser {
     }
 
     async fn fetch(&self, _: &str, _: u32) -> Result<Fetched, BrowserError> {
-        self.bodies.next().unwrap_or(Err(BrowserError::TimedOut))
+        if let Some(fetched) = self.bodies.next() {
+            return fetched;
+        }
+        tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+        Err(BrowserError::TimedOut)
     }
 
     async fn credentials(&self, _: &str) -> Result<BrowserCredentials, BrowserError> {

@@ -27,7 +27,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 pub(crate) use self::{
-    browser::FakePool,
+    browser::{FakeBrowser, FakePool},
     outside::{
         FakeAttestor, FakeEncoder, FakeLimiter, FakeMailer, FakeNotifier, FakePlaces, FakeVault,
         Script,

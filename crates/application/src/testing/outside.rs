@@ -112,6 +112,11 @@ impl FakeVault {
         let segments = lock(&self.segments).get(&session).cloned().unwrap_or_default();
         segments.into_iter().flat_map(|(_, items)| items).collect()
     }
+
+    pub(crate) fn numbers(&self, session: SessionId) -> Vec<u32> {
+        let segments = lock(&self.segments).get(&session).cloned().unwrap_or_default();
+        segments.into_iter().map(|(number, _)| number).collect()
+    }
 }
 
 #[async_trait]

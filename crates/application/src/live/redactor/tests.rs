@@ -1,4 +1,4 @@
-//! What the veil lets through, moment by moment.
+//! What the redactor shows of frames, moment by moment.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,136 +8,141 @@ use tokio::time::Instant;
 use super::{HOLD_BACK, REDACTION_TAIL, RedactedFrame, Redactor};
 use crate::fakes::NamingRedactor;
 
-const LETTER: &[u8] = b"an image";
+const IMAGE: &[u8] = b"an image";
 const TICK: Duration = Duration::from_millis(50);
 
-fn veil() -> Redactor {
+fn redactor() -> Redactor {
     Redactor::new(Arc::new(NamingRedactor))
 }
 
 fn frame(seq: u64) -> Arc<Frame> {
     let viewport = Viewport { width: 64, height: 32 };
-    Arc::new(Frame { seq, jpeg: LETTER.to_vec(), origin: "https://a.test".into(), viewport })
+    Arc::new(Frame { seq, jpeg: IMAGE.to_vec(), origin: "https://a.test".into(), viewport })
 }
 
-fn told(covers: &[[f32; 4]], focused: Option<u8>) -> PageState {
-    PageState { redaction_rects: covers.to_vec(), focused, ..PageState::default() }
+fn page(rects: &[[f32; 4]], focused: Option<u8>) -> PageState {
+    PageState { redaction_rects: rects.to_vec(), focused, ..PageState::default() }
 }
 
-/// What becomes of a frame that comes at this moment.
-fn seen(veil: &mut Redactor, at: Instant) -> RedactedFrame {
-    veil.frame(frame(1), at);
-    assert_eq!(veil.take(at + HOLD_BACK - TICK), None, "it is held back");
-    veil.take(at + HOLD_BACK).unwrap().1
-}
-
-#[test]
-fn a_picture_with_nothing_to_hide_is_seen_late_and_as_it_is() {
-    assert_eq!(seen(&mut veil(), Instant::now()), RedactedFrame::Frame(frame(1)));
+/// Returns what is shown of a frame that arrives at this moment.
+fn shown(redactor: &mut Redactor, at: Instant) -> RedactedFrame {
+    redactor.frame(frame(1), at);
+    assert_eq!(redactor.take(at + HOLD_BACK - TICK), None, "it is held back");
+    redactor.take(at + HOLD_BACK).unwrap().1
 }
 
 #[test]
-fn what_is_told_a_moment_after_the_picture_covers_it() {
-    let (mut veil, now) = (veil(), Instant::now());
-    veil.frame(frame(1), now);
-    veil.scene(&told(&[[20.0, 8.0, 24.0, 16.0]], None), now + HOLD_BACK - TICK);
-    let Some((_, RedactedFrame::Frame(covered))) = veil.take(now + HOLD_BACK) else {
-        panic!("seen")
+fn a_frame_with_nothing_to_cover_is_shown_late_and_unchanged() {
+    assert_eq!(shown(&mut redactor(), Instant::now()), RedactedFrame::Frame(frame(1)));
+}
+
+#[test]
+fn an_area_that_is_reported_shortly_after_a_frame_is_covered() {
+    let (mut redactor, now) = (redactor(), Instant::now());
+    redactor.frame(frame(1), now);
+    redactor.scene(&page(&[[20.0, 8.0, 24.0, 16.0]], None), now + HOLD_BACK - TICK);
+    let Some((_, RedactedFrame::Frame(covered))) = redactor.take(now + HOLD_BACK) else {
+        panic!("it is hidden")
     };
     assert_eq!(covered.jpeg, b"an image without [[20.0, 8.0, 24.0, 16.0]]");
 }
 
 #[test]
-fn what_is_gone_a_moment_before_the_picture_still_covers_it() {
-    let (mut veil, now) = (veil(), Instant::now());
-    veil.scene(&told(&[[0.0, 0.0, 64.0, 32.0]], None), now);
-    veil.scene(&told(&[], None), now + TICK);
-    let RedactedFrame::Frame(covered) = seen(&mut veil, now + TICK * 2) else { panic!("seen") };
-    assert_ne!(covered.jpeg, LETTER);
-    assert_eq!(seen(&mut veil, now + TICK * 2 + HOLD_BACK * 2), RedactedFrame::Frame(frame(1)));
+fn an_area_that_is_gone_shortly_before_a_frame_is_still_covered() {
+    let (mut redactor, now) = (redactor(), Instant::now());
+    redactor.scene(&page(&[[0.0, 0.0, 64.0, 32.0]], None), now);
+    redactor.scene(&page(&[], None), now + TICK);
+    let RedactedFrame::Frame(covered) = shown(&mut redactor, now + TICK * 2) else {
+        panic!("it is hidden")
+    };
+    assert_ne!(covered.jpeg, IMAGE);
+    assert_eq!(
+        shown(&mut redactor, now + TICK * 2 + HOLD_BACK * 2),
+        RedactedFrame::Frame(frame(1))
+    );
 }
 
 #[test]
-fn nothing_is_seen_around_a_wait() {
-    let (mut veil, now) = (veil(), Instant::now());
-    veil.waiting(true, now + TICK * 2);
-    // Taken a moment before the wait was known.
-    assert_eq!(seen(&mut veil, now + TICK), RedactedFrame::Hidden(frame(1)));
-    assert_eq!(seen(&mut veil, now + TICK * 40), RedactedFrame::Hidden(frame(1)));
+fn frames_are_hidden_around_a_wait() {
+    let (mut redactor, now) = (redactor(), Instant::now());
+    redactor.waiting(true, now + TICK * 2);
+    // It arrives shortly before the wait is known.
+    assert_eq!(shown(&mut redactor, now + TICK), RedactedFrame::Hidden(frame(1)));
+    assert_eq!(shown(&mut redactor, now + TICK * 40), RedactedFrame::Hidden(frame(1)));
     let over = now + TICK * 60;
-    veil.waiting(false, over);
-    assert_eq!(seen(&mut veil, over + REDACTION_TAIL - TICK), RedactedFrame::Hidden(frame(1)));
-    assert_eq!(seen(&mut veil, over + REDACTION_TAIL + TICK), RedactedFrame::Frame(frame(1)));
+    redactor.waiting(false, over);
+    assert_eq!(shown(&mut redactor, over + REDACTION_TAIL - TICK), RedactedFrame::Hidden(frame(1)));
+    assert_eq!(shown(&mut redactor, over + REDACTION_TAIL + TICK), RedactedFrame::Frame(frame(1)));
 }
 
 #[test]
-fn a_page_that_stands_still_is_seen_once_the_wait_is_well_over() {
-    let (mut veil, now) = (veil(), Instant::now());
-    veil.waiting(true, now);
-    assert_eq!(seen(&mut veil, now), RedactedFrame::Hidden(frame(1)));
-    assert_eq!(veil.due(), None);
+fn a_page_that_does_not_change_is_shown_once_the_wait_is_well_over() {
+    let (mut redactor, now) = (redactor(), Instant::now());
+    redactor.waiting(true, now);
+    assert_eq!(shown(&mut redactor, now), RedactedFrame::Hidden(frame(1)));
+    assert_eq!(redactor.due(), None);
     let over = now + TICK * 40;
-    veil.waiting(false, over);
-    assert_eq!(veil.due(), Some(over + REDACTION_TAIL));
-    assert_eq!(veil.take(over + REDACTION_TAIL), None);
-    let (_, again) = veil.take(over + REDACTION_TAIL + HOLD_BACK).unwrap();
+    redactor.waiting(false, over);
+    assert_eq!(redactor.due(), Some(over + REDACTION_TAIL));
+    assert_eq!(redactor.take(over + REDACTION_TAIL), None);
+    let (_, again) = redactor.take(over + REDACTION_TAIL + HOLD_BACK).unwrap();
     assert_eq!(again, RedactedFrame::Frame(frame(1)));
 }
 
 #[test]
-fn writing_where_no_field_is_known_closes_the_veil_until_the_next_site_or_wait() {
-    let (mut veil, now) = (veil(), Instant::now());
-    veil.scene(&told(&[[0.0, 0.0, 8.0, 8.0]], Some(0)), now);
-    veil.frame(frame(1), now);
-    veil.text_input(now);
+fn text_where_no_field_is_known_hides_frames_until_the_next_site_or_wait() {
+    let (mut redactor, now) = (redactor(), Instant::now());
+    redactor.scene(&page(&[[0.0, 0.0, 8.0, 8.0]], Some(0)), now);
+    redactor.frame(frame(1), now);
+    redactor.text_input(now);
     assert!(
-        matches!(veil.take(now + HOLD_BACK), Some((_, RedactedFrame::Frame(_)))),
+        matches!(redactor.take(now + HOLD_BACK), Some((_, RedactedFrame::Frame(_)))),
         "the field is covered"
     );
     let later = now + HOLD_BACK * 4;
-    veil.scene(&told(&[], None), later);
-    veil.text_input(later);
-    assert_eq!(seen(&mut veil, later + TICK), RedactedFrame::Hidden(frame(1)));
+    redactor.scene(&page(&[], None), later);
+    redactor.text_input(later);
+    assert_eq!(shown(&mut redactor, later + TICK), RedactedFrame::Hidden(frame(1)));
     let elsewhere = Frame { origin: "https://b.test".into(), ..Frame::clone(&frame(2)) };
     let after = later + REDACTION_TAIL * 3;
-    veil.frame(Arc::new(elsewhere.clone()), after);
+    redactor.frame(Arc::new(elsewhere.clone()), after);
     assert_eq!(
-        veil.take(after + HOLD_BACK).unwrap().1,
+        redactor.take(after + HOLD_BACK).unwrap().1,
         RedactedFrame::Hidden(Arc::new(elsewhere.clone()))
     );
-    veil.frame(Arc::new(elsewhere.clone()), after + REDACTION_TAIL * 2);
-    let (_, seen) = veil.take(after + REDACTION_TAIL * 2 + HOLD_BACK).unwrap();
+    redactor.frame(Arc::new(elsewhere.clone()), after + REDACTION_TAIL * 2);
+    let (_, seen) = redactor.take(after + REDACTION_TAIL * 2 + HOLD_BACK).unwrap();
     assert_eq!(seen, RedactedFrame::Frame(Arc::new(elsewhere)));
 }
 
 #[test]
-fn what_is_written_before_its_field_is_known_closes_nothing() {
-    let (mut veil, now) = (veil(), Instant::now());
+fn text_that_arrives_before_its_field_is_known_hides_nothing() {
+    let (mut redactor, now) = (redactor(), Instant::now());
     let later = now + HOLD_BACK * 2;
-    assert!(matches!(seen(&mut veil, now), RedactedFrame::Frame(_)));
-    veil.text_input(later);
-    veil.frame(frame(2), later + TICK);
-    veil.scene(&told(&[[0.0, 0.0, 8.0, 8.0]], Some(0)), later + TICK * 2);
-    assert!(matches!(veil.take(later + TICK + HOLD_BACK), Some((_, RedactedFrame::Frame(_)))));
+    assert!(matches!(shown(&mut redactor, now), RedactedFrame::Frame(_)));
+    redactor.text_input(later);
+    redactor.frame(frame(2), later + TICK);
+    redactor.scene(&page(&[[0.0, 0.0, 8.0, 8.0]], Some(0)), later + TICK * 2);
+    assert!(matches!(redactor.take(later + TICK + HOLD_BACK), Some((_, RedactedFrame::Frame(_)))));
 }
 
 #[test]
-fn a_picture_that_cannot_be_taken_apart_is_not_seen_where_something_is_to_be_covered() {
-    let (mut veil, now) = (veil(), Instant::now());
-    veil.scene(&told(&[[0.0, 0.0, 8.0, 8.0]], None), now);
+fn a_frame_that_cannot_be_redacted_is_hidden_where_an_area_is_to_be_covered() {
+    let (mut redactor, now) = (redactor(), Instant::now());
+    redactor.scene(&page(&[[0.0, 0.0, 8.0, 8.0]], None), now);
     let odd = Arc::new(Frame { jpeg: vec![1, 2, 3], ..Frame::clone(&frame(1)) });
-    veil.frame(odd.clone(), now);
-    assert_eq!(veil.take(now + HOLD_BACK).unwrap().1, RedactedFrame::Hidden(odd));
+    redactor.frame(odd.clone(), now);
+    assert_eq!(redactor.take(now + HOLD_BACK).unwrap().1, RedactedFrame::Hidden(odd));
 }
 
 #[test]
-fn pictures_that_come_too_quickly_replace_one_another_and_the_last_one_stays() {
-    let (mut veil, now) = (veil(), Instant::now());
+fn frames_that_arrive_too_quickly_replace_one_another_and_the_last_one_stays() {
+    let (mut redactor, now) = (redactor(), Instant::now());
     for seq in 0..200 {
-        veil.frame(frame(seq), now + Duration::from_millis(seq * 5));
+        redactor.frame(frame(seq), now + Duration::from_millis(seq * 5));
     }
     let mut all = vec![];
-    while let Some((_, RedactedFrame::Frame(frame))) = veil.take(now + HOLD_BACK * 10) {
+    while let Some((_, RedactedFrame::Frame(frame))) = redactor.take(now + HOLD_BACK * 10) {
         all.push(frame.seq);
     }
     assert!((5..=8).contains(&all.len()), "{all:?}");

@@ -203,7 +203,7 @@ impl Fixture {
                 log: self.store.clone(),
                 keys: self.store.clone(),
                 clock: self.clock.clone(),
-                chance: self.random.clone(),
+                random: self.random.clone(),
                 egress: Egress::default(),
             }),
             store: self.store.clone(),

@@ -1,0 +1,178 @@
+//! Runs of a small workflow: how they go on, and what ends them.
+
+use domain::{
+    error_code::ErrorCode,
+    session::{Event, State, Status},
+    workflow::PromptKind,
+};
+use ports::{browser::BrowserError, session_store::SessionStore as _};
+use serde_json::{Value, json};
+
+use super::{
+    pass,
+    small_workflow::{Run, body, code, definition},
+};
+
+#[tokio::test(start_paused = true)]
+async fn a_run_leads_from_sign_in_over_consent_to_the_data() {
+    let run = Run::new(definition(&json!({}))).await;
+    assert_eq!(run.status().await, Status::Ready, "the applicant is not there yet");
+    run.come();
+    pass(2).await;
+    assert_eq!(run.status().await, Status::AwaitingUser);
+    let prompt = run.prompt();
+    assert_eq!(
+        (prompt.kind, prompt.text.as_str(), prompt.number),
+        (PromptKind::Login, "Sign in", 1)
+    );
+    run.browser.bodies.push(Ok(body(200, r#"{"name":"Ada","age":36}"#)));
+    run.browser.show("#in");
+    pass(2).await;
+    assert_eq!(run.status().await, Status::AwaitingUser);
+    let prompt = run.prompt();
+    assert_eq!((prompt.kind, prompt.number), (PromptKind::Consent, 2));
+    assert_eq!(prompt.share, [("Your name".to_owned(), "Ada".to_owned())]);
+    assert!(!prompt.witnessed);
+    run.answer(true);
+    pass(2).await;
+    let session = run.world.read(run.id).await;
+    assert_eq!(session.status(), Status::Completed);
+    assert_eq!(Value::Object(session.data().unwrap().clone()), json!({ "name": "Ada" }));
+    run.is_over().await;
+    assert_eq!(run.nodes(), ["open", "signIn", "read", "review", "end"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_applicant_declines_shares_nothing() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.to_consent().await;
+    run.answer(false);
+    pass(2).await;
+    let session = run.world.read(run.id).await;
+    assert_eq!(code(&session.state), Some(ErrorCode::ConsentDeclined));
+    assert_eq!(session.data(), None);
+    run.is_over().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consent_that_is_not_given_in_time_ends_the_session() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.to_consent().await;
+    pass(125).await;
+    assert_eq!(run.code().await, Some(ErrorCode::UserInputTimeout));
+    run.is_over().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_applicant_who_does_nothing_is_waited_for_as_long_as_the_node_says() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.come();
+    pass(58).await;
+    assert_eq!(run.status().await, Status::AwaitingUser);
+    pass(5).await;
+    assert_eq!(run.code().await, Some(ErrorCode::UserInputTimeout));
+    let timeline = run.world.store.timeline(run.world.key.id, run.id).await.unwrap().unwrap();
+    assert_eq!(timeline.last().unwrap().node.as_deref(), Some("signIn"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_cannot_be_reached_ends_the_run_as_its_node_says() {
+    for error in [BrowserError::Refused("404".into()), BrowserError::TimedOut] {
+        let run = Run::new(definition(&json!({}))).await;
+        run.browser.navigations.push(Err(error));
+        run.come();
+        pass(2).await;
+        assert_eq!(run.code().await, Some(ErrorCode::PlatformUnavailable));
+        run.is_over().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn data_that_cannot_be_read_is_read_again_before_the_run_fails() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.browser.bodies.push(Ok(body(500, "{}")));
+    run.to_consent().await;
+    run.answer(true);
+    pass(2).await;
+    assert_eq!(run.status().await, Status::Completed, "the second attempt");
+
+    let run = Run::new(definition(&json!({}))).await;
+    run.browser.bodies.push(Ok(body(200, "no JSON")));
+    run.browser.bodies.push(Err(BrowserError::Refused("blocked".into())));
+    run.come();
+    run.browser.show("#in");
+    pass(5).await;
+    assert_eq!(run.code().await, Some(ErrorCode::ExtractionFailed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn data_is_read_from_a_response_or_from_the_page() {
+    let run = Run::new(definition(&json!({ "via": { "response": "/me" } }))).await;
+    run.to_consent().await;
+    assert_eq!(run.prompt().share[0].1, "Ada");
+    let dom = json!({ "via": { "dom": {} }, "fields": { "name": "#name" } });
+    let run = Run::new(definition(&dom)).await;
+    run.to_consent().await;
+    assert_eq!(run.prompt().share[0].1, "text of #name");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_whose_browser_ends_gets_another_one() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.come();
+    pass(2).await;
+    run.browser.end();
+    pass(1).await;
+    assert_eq!(run.world.read(run.id).await.state, State::Created { losses: 1 });
+    run.is_over().await;
+    let state = run.live.state.borrow();
+    assert!(state.browser.is_none() && state.prompt.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_ends_when_its_session_has_lost_the_browser() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.come();
+    pass(2).await;
+    run.world.apply(run.id, [Event::BrowserLost]).await;
+    pass(6).await;
+    assert_eq!(run.world.read(run.id).await.state, State::Created { losses: 1 });
+    run.is_over().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_renews_the_lease_of_its_browser() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.come();
+    pass(50).await;
+    let due = run.world.store.find_due(run.world.engine.clock.now(), 8).await.unwrap();
+    assert!(due.is_empty(), "{due:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_applicant_may_be_away_for_a_while() {
+    let run = Run::new(definition(&json!({ "timeoutSeconds": 3600 }))).await;
+    run.come();
+    pass(2).await;
+    run.leave();
+    pass(80).await;
+    run.come();
+    pass(80).await;
+    assert_eq!(run.status().await, Status::AwaitingUser);
+    run.leave();
+    pass(92).await;
+    assert_eq!(run.code().await, Some(ErrorCode::UserInputTimeout));
+    run.is_over().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_terminated_ends_its_run() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.come();
+    pass(2).await;
+    run.world.apply(run.id, [Event::TerminatedByPartner]).await;
+    run.browser.show("#in");
+    pass(6).await;
+    run.is_over().await;
+    assert_eq!(run.status().await, Status::Terminated);
+}

@@ -1,0 +1,172 @@
+//! The active viewer: what it is sent, and what it may do.
+
+use domain::{
+    session::{Event, State, Status},
+    workflow::PromptKind,
+};
+use ports::{
+    browser::{Input, PageState, Viewport},
+    driving::{ClientCommand, Prompt, ServerEvent},
+};
+use testkit::sample::{lease, noon};
+
+use super::{Setup, next, nothing_for, pass, view};
+
+#[tokio::test(start_paused = true)]
+async fn a_viewer_is_sent_frames_it_wants_and_page_states() {
+    let setup = Setup::new().await;
+    let (_, viewer) = setup.live().await;
+    view(&viewer).await;
+    setup.browser.send_frame(1);
+    let Some(ServerEvent::Frame(frame)) = next(&viewer).await else { panic!("no frame") };
+    assert_eq!(frame.seq, 1);
+    setup.browser.send_frame(2);
+    setup.browser.send_state(PageState { seq: 1, ..PageState::default() });
+    let event = viewer.next(false).await;
+    assert!(matches!(event, Some(ServerEvent::Scene(_))), "{event:?}");
+    assert!(matches!(next(&viewer).await, Some(ServerEvent::Frame(_))));
+    nothing_for(30, &viewer).await;
+    assert_eq!(viewer.now(), setup.world.engine.clock.now());
+}
+
+#[tokio::test(start_paused = true)]
+async fn input_reaches_the_browser_of_an_open_session() {
+    let setup = Setup::new().await;
+    let (id, viewer) = setup.live().await;
+    let mut typed = setup.live_session(id).text_input.subscribe();
+    let inputs = setup.browser.inputs().len();
+    viewer.handle(ClientCommand::Input(Input::ClosePage)).await;
+    assert!(!typed.has_changed().unwrap());
+    viewer.handle(ClientCommand::Input(Input::Text("a".into()))).await;
+    assert!(typed.has_changed().unwrap());
+    typed.mark_unchanged();
+    let viewport = Viewport::within(400, 800);
+    viewer.handle(ClientCommand::Input(Input::Resize(viewport))).await;
+    assert_eq!(setup.live_session(id).state.borrow().device.viewport, viewport);
+    assert_eq!(setup.browser.inputs().len(), inputs + 3);
+    setup.world.apply(id, [Event::TerminatedByPartner]).await;
+    viewer.handle(ClientCommand::Input(Input::Text("a".into()))).await;
+    assert_eq!(setup.browser.inputs().len(), inputs + 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_later_connection_replaces_the_viewer() {
+    let setup = Setup::new().await;
+    let (id, first) = setup.live().await;
+    let second = setup.join(id, 'a').await;
+    assert_eq!(next(&first).await, Some(ServerEvent::Replaced));
+    let inputs = setup.browser.inputs().len();
+    first.handle(ClientCommand::Input(Input::ClosePage)).await;
+    first.handle(ClientCommand::Cancel).await;
+    assert_eq!(setup.browser.inputs().len(), inputs);
+    assert_eq!(setup.read(id).await.status(), Status::Running);
+    drop(first);
+    assert!(setup.live_session(id).state.borrow().present, "the second one is still there");
+    drop(second);
+    assert!(!setup.live_session(id).state.borrow().present);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_ends_the_session_and_the_connection() {
+    let setup = Setup::new().await;
+    let (id, viewer) = setup.live().await;
+    viewer.handle(ClientCommand::Cancel).await;
+    assert_eq!(setup.read(id).await.status(), Status::Cancelled);
+    viewer.handle(ClientCommand::Cancel).await;
+    assert!(view(&viewer).await.outcome.is_some());
+    assert_eq!(next(&viewer).await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consent_prompt_is_answered_once_and_recorded_with_the_device() {
+    let setup = Setup::new().await;
+    let (id, viewer) = setup.live().await;
+    let live = setup.live_session(id);
+    viewer.handle(ClientCommand::Share { prompt: 1, agreed: true }).await;
+    live.state.send_modify(|state| {
+        state.ask(consent());
+    });
+    viewer.handle(ClientCommand::Share { prompt: 1, agreed: true }).await;
+    assert_eq!(live.state.borrow().consent(), None, "the prompt was not shown yet");
+    assert_eq!(view(&viewer).await.prompt.unwrap().number, 1);
+    viewer.handle(ClientCommand::Share { prompt: 2, agreed: true }).await;
+    assert_eq!(live.state.borrow().consent(), None, "another number");
+    viewer.handle(ClientCommand::Share { prompt: 1, agreed: false }).await;
+    viewer.handle(ClientCommand::Share { prompt: 1, agreed: true }).await;
+    assert_eq!(live.state.borrow().consent(), Some(false), "the first answer counts");
+    let timeline = setup.timeline(id).await;
+    let consents = timeline.iter().filter(|line| line.contains("Consent")).count();
+    assert_eq!(consents, 1, "{timeline:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn commands_of_guests_do_nothing_here() {
+    let setup = Setup::new().await;
+    let (id, viewer) = setup.live().await;
+    view(&viewer).await;
+    for command in [
+        ClientCommand::Redeem("12345678".into()),
+        ClientCommand::SendLink,
+        ClientCommand::Ask,
+        ClientCommand::Admit { number: 10, allowed: true },
+    ] {
+        viewer.handle(command).await;
+    }
+    nothing_for(5, &viewer).await;
+    assert_eq!(setup.read(id).await.status(), Status::Running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn transitions_of_other_processes_are_shown() {
+    let setup = Setup::new().await;
+    let (id, viewer) = setup.live().await;
+    assert_eq!(view(&viewer).await.status, Status::Running);
+    // Another process has a hub of its own.
+    let other = crate::advance::SessionEngine {
+        sessions: setup.world.store.clone(),
+        clock: setup.world.clock.clone(),
+        hub: std::sync::Arc::default(),
+        wakeups: crate::advance::Wakeups::default(),
+    };
+    other.advance(id, None, Event::TerminatedByPartner).await.unwrap();
+    assert_eq!(view(&viewer).await.status, Status::Terminated);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_browser_is_replaced_while_the_applicant_is_connected() {
+    let setup = Setup::new().await;
+    let id = setup.world.session().await;
+    let lost = lease();
+    setup.world.apply(id, [Event::BrowserRequested { lease: lost }]).await;
+    let viewer = setup.join(id, 'a').await;
+    view(&viewer).await;
+    setup.world.apply(id, [Event::BrowserLost]).await;
+    assert_eq!(view(&viewer).await.status, Status::Created);
+    assert_eq!(view(&viewer).await.status, Status::Initializing);
+    let State::Initializing { lease, losses: 1 } = setup.read(id).await.state else {
+        panic!("no browser was requested")
+    };
+    assert_ne!(lease, lost);
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_many_codes_are_handed_over() {
+    let setup = Setup::new().await;
+    let (_, viewer) = setup.live().await;
+    for _ in 0..100 {
+        assert!(viewer.handover().await.is_some());
+        pass(1).await;
+    }
+    assert!(viewer.handover().await.is_none());
+}
+
+fn consent() -> Prompt {
+    Prompt {
+        number: 0,
+        kind: PromptKind::Consent,
+        text: "Share?".into(),
+        deadline: noon(),
+        share: vec![],
+        witnessed: false,
+    }
+}
