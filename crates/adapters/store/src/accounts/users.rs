@@ -1,0 +1,299 @@
+//! The people of the portal. The secrets of their one-time codes are sealed.
+
+use ::diesel::{
+    prelude::*,
+    result::{DatabaseErrorKind, Error::DatabaseError},
+};
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use diesel_async::RunQueryDsl;
+use domain::{
+    account::{Email, Role},
+    id::{TeamId, UserId},
+};
+use ports::{
+    Reencrypted, StoreError,
+    account_store::{
+        CodeHash, MembershipChange, NewPassword, SecondFactor, StoredUser, User, UserStore,
+    },
+};
+
+use crate::accounts::user_row::{TOTP, UserRow};
+use crate::engine::column::{Id, Timestamp};
+use crate::engine::database::{Store, failed, with_conn, with_transaction};
+use crate::engine::schema::{account_links, recovery_codes, teams, users};
+
+const GOVERNS: [&str; 2] = [Role::Owner.as_str(), Role::Operator.as_str()];
+
+/// Changes somebody of a team where that leaves somebody who governs it and can sign in. The team's row is locked
+/// meanwhile, so that two who leave at once leave one after the other.
+macro_rules! change_governed {
+    ($conn:expr, $id:expr, $left:expr, $locked:expr, $change:expr) => {{
+        let _: Option<Id> = $locked;
+        let there = users::table.filter(users::id.eq($id.1)).filter(users::team.eq($id.0));
+        let role: Option<String> = there.select(users::role).first($conn).await.optional()?;
+        let others = users::table
+            .filter(users::team.eq($id.0))
+            .filter(users::id.ne($id.1))
+            .filter(users::role.eq_any(GOVERNS))
+            .filter(users::password.is_not_null());
+        match role {
+            None => Ok(MembershipChange::Nobody),
+            Some(_) if !$left && others.count().get_result::<i64>($conn).await? == 0 => {
+                Ok(MembershipChange::Last)
+            }
+            Some(_) => {
+                $change;
+                Ok(MembershipChange::Done)
+            }
+        }
+    }};
+}
+
+/// The one person of whom something is so.
+macro_rules! find {
+    ($store:expr, $so:expr) => {{
+        let found: QueryResult<Option<UserRow>> = with_conn!($store, |conn| {
+            users::table.filter($so).select(UserRow::as_select()).first(conn).await.optional()
+        });
+        $store.kept_user(found.map_err(failed("find a person"))?).await
+    }};
+}
+
+#[async_trait]
+impl UserStore for Store {
+    async fn add_user(
+        &self,
+        user: &User,
+        password: Option<&NewPassword>,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
+        let row = UserRow {
+            id: Id(*user.id.as_uuid()),
+            team: Id(*user.team.as_uuid()),
+            email: user.email.as_str().to_owned(),
+            role: user.role.as_str().to_owned(),
+            password: password.map(|password| password.hash.0.clone()),
+            totp: None,
+            created_at: Timestamp(now),
+            passkeys: 0,
+            subject: None,
+            invited_as: None,
+            password_until: password.and_then(|password| password.until).map(Timestamp),
+        };
+        let written = with_conn!(self, |conn| {
+            ::diesel::insert_into(users::table)
+                .values(&row)
+                .on_conflict(users::email)
+                .do_nothing()
+                .execute(conn)
+                .await
+        });
+        written.map(|rows| rows == 1).map_err(failed("add a person"))
+    }
+
+    async fn user_by_email(&self, email: &Email) -> Result<Option<StoredUser>, StoreError> {
+        find!(self, users::email.eq(email.as_str()).and(users::invited_as.is_null()))
+    }
+
+    async fn user(&self, id: UserId) -> Result<Option<StoredUser>, StoreError> {
+        find!(self, users::id.eq(Id(*id.as_uuid())))
+    }
+
+    async fn user_by_subject(&self, subject: &str) -> Result<Option<StoredUser>, StoreError> {
+        find!(self, users::subject.eq(subject))
+    }
+
+    async fn bind_subject(
+        &self,
+        id: UserId,
+        before: Option<&str>,
+        subject: &str,
+    ) -> Result<bool, StoreError> {
+        let this = users::table.filter(users::id.eq(Id(*id.as_uuid())));
+        let change = users::subject.eq(subject);
+        let bound = with_conn!(self, |conn| if let Some(before) = before {
+            let still = this.filter(users::subject.eq(before));
+            ::diesel::update(still).set(change).execute(conn).await
+        } else {
+            let unbound = this.filter(users::subject.is_null());
+            ::diesel::update(unbound).set(change).execute(conn).await
+        });
+        match bound {
+            Ok(rows) => Ok(rows == 1),
+            Err(DatabaseError(DatabaseErrorKind::UniqueViolation, _)) => Ok(false),
+            Err(error) => Err(failed("bind a person")(error)),
+        }
+    }
+
+    async fn users(&self, team: TeamId) -> Result<Vec<User>, StoreError> {
+        let rows: QueryResult<Vec<UserRow>> = with_conn!(self, |conn| {
+            let theirs = users::table.filter(users::team.eq(Id(*team.as_uuid())));
+            theirs.order(users::email).select(UserRow::as_select()).load(conn).await
+        });
+        rows.map_err(failed("read a team's people"))?.iter().map(UserRow::user).collect()
+    }
+
+    async fn set_password(&self, id: UserId, password: &NewPassword) -> Result<(), StoreError> {
+        let id = Id(*id.as_uuid());
+        let until = password.until.map(Timestamp);
+        let change = (users::password.eq(Some(&password.hash.0)), users::password_until.eq(until));
+        let changed: QueryResult<()> = with_transaction!(self, |conn| {
+            ::diesel::update(users::table.filter(users::id.eq(id)))
+                .set(change)
+                .execute(conn)
+                .await?;
+            let links = account_links::table.filter(account_links::person.eq(id));
+            ::diesel::delete(links).execute(conn).await?;
+            Ok(())
+        });
+        changed.map_err(failed("set a password"))
+    }
+
+    async fn set_role(
+        &self,
+        team: TeamId,
+        id: UserId,
+        role: Role,
+    ) -> Result<MembershipChange, StoreError> {
+        let ids = (Id(*team.as_uuid()), Id(*id.as_uuid()));
+        let team = teams::table.filter(teams::id.eq(ids.0)).select(teams::id);
+        let this = users::table.filter(users::id.eq(ids.1));
+        let (governs, change) = (GOVERNS.contains(&role.as_str()), users::role.eq(role.as_str()));
+        let done: QueryResult<MembershipChange> = with_transaction!(
+            self,
+            postgres | conn | {
+                let locked = team.for_no_key_update().first(conn).await.optional()?;
+                change_governed!(conn, ids, governs, locked, {
+                    ::diesel::update(this).set(change).execute(conn).await?;
+                })
+            },
+            sqlite | conn | {
+                change_governed!(conn, ids, governs, None, {
+                    ::diesel::update(this).set(change).execute(conn).await?;
+                })
+            }
+        );
+        done.map_err(failed("set a role"))
+    }
+
+    async fn remove_user(&self, team: TeamId, id: UserId) -> Result<MembershipChange, StoreError> {
+        let ids = (Id(*team.as_uuid()), Id(*id.as_uuid()));
+        let team = teams::table.filter(teams::id.eq(ids.0)).select(teams::id);
+        let this = users::table.filter(users::id.eq(ids.1));
+        let done: QueryResult<MembershipChange> = with_transaction!(
+            self,
+            postgres | conn | {
+                let locked = team.for_no_key_update().first(conn).await.optional()?;
+                change_governed!(conn, ids, false, locked, {
+                    ::diesel::delete(this).execute(conn).await?;
+                })
+            },
+            sqlite | conn | {
+                change_governed!(conn, ids, false, None, {
+                    ::diesel::delete(this).execute(conn).await?;
+                })
+            }
+        );
+        done.map_err(failed("take a person out"))
+    }
+
+    async fn require_second_factor(&self, team: TeamId, required: bool) -> Result<(), StoreError> {
+        let this = teams::table.filter(teams::id.eq(Id(*team.as_uuid())));
+        let change = teams::second_factor.eq(required);
+        let done = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
+        done.map(drop).map_err(failed("require a second factor"))
+    }
+
+    async fn requires_second_factor(&self, team: TeamId) -> Result<bool, StoreError> {
+        let this = teams::table.filter(teams::id.eq(Id(*team.as_uuid())));
+        let found: QueryResult<Option<bool>> = with_conn!(self, |conn| {
+            this.select(teams::second_factor).first(conn).await.optional()
+        });
+        Ok(found.map_err(failed("read what a team requires"))?.unwrap_or(false))
+    }
+
+    async fn set_second_factor(
+        &self,
+        id: UserId,
+        factor: Option<&SecondFactor>,
+    ) -> Result<(), StoreError> {
+        let unfit = failed("seal the secret of one-time codes");
+        let sealed = factor.map(|factor| self.cipher.encrypt_text(TOTP, factor.totp.expose()));
+        let sealed = sealed.transpose().map_err(unfit)?;
+        let id = Id(*id.as_uuid());
+        let change = (users::totp.eq(sealed), users::totp_step.eq(factor.map_or(0, |f| f.step)));
+        let most = if factor.is_some() { i32::MAX } else { 0 };
+        let codes = factor.map_or(&[][..], |factor| &factor.recovery);
+        let codes: Vec<_> = codes
+            .iter()
+            .map(|code| (recovery_codes::owner.eq(id), recovery_codes::hash.eq(code.0.to_vec())))
+            .collect();
+        let done: QueryResult<()> = with_transaction!(self, |conn| {
+            let whose = users::table.filter(users::id.eq(id)).select(users::id);
+            // Who has a passkey left needs them still.
+            let bare = whose.filter(users::passkeys.le(most));
+            let old = recovery_codes::table.filter(recovery_codes::owner.eq_any(bare));
+            ::diesel::delete(old).execute(conn).await?;
+            let this = users::table.filter(users::id.eq(id));
+            ::diesel::update(this).set(change.clone()).execute(conn).await?;
+            for code in &codes {
+                ::diesel::insert_into(recovery_codes::table).values(code).execute(conn).await?;
+            }
+            Ok(())
+        });
+        done.map_err(failed("set a second factor"))
+    }
+
+    async fn use_step(&self, id: UserId, step: i64) -> Result<bool, StoreError> {
+        let this =
+            users::table.filter(users::id.eq(Id(*id.as_uuid()))).filter(users::totp_step.lt(step));
+        let changed = with_conn!(self, |conn| {
+            ::diesel::update(this).set(users::totp_step.eq(step)).execute(conn).await
+        });
+        changed.map(|rows| rows == 1).map_err(failed("use up a one-time code"))
+    }
+
+    async fn use_recovery(&self, id: UserId, code: &CodeHash) -> Result<bool, StoreError> {
+        let this = recovery_codes::table
+            .filter(recovery_codes::owner.eq(Id(*id.as_uuid())))
+            .filter(recovery_codes::hash.eq(code.0.as_slice()));
+        let gone = with_conn!(self, |conn| ::diesel::delete(this).execute(conn).await);
+        gone.map(|rows| rows == 1).map_err(failed("use up a recovery code"))
+    }
+
+    async fn reencrypt_users(
+        &self,
+        after: Option<UserId>,
+        limit: u16,
+    ) -> Result<Reencrypted<UserId>, StoreError> {
+        let after = after.map_or_else(uuid::Uuid::nil, |user| *user.as_uuid());
+        let some = users::table
+            .filter(users::id.gt(Id(after)))
+            .filter(users::totp.is_not_null())
+            .order(users::id)
+            .limit(limit.into())
+            .select((users::id, users::totp.assume_not_null()));
+        let rows: QueryResult<Vec<(Id, Vec<u8>)>> = with_conn!(self, |conn| some.load(conn).await);
+        let rows = rows.map_err(failed("read people"))?;
+        let mut done = Reencrypted { changed: 0, unreadable: vec![], next: None };
+        for (id, sealed) in rows.iter().filter(|(_, sealed)| !self.cipher.is_current(TOTP, sealed))
+        {
+            let Ok(plain) = self.cipher.decrypt_text(TOTP, sealed) else {
+                done.unreadable.push(UserId::from_uuid(id.0));
+                continue;
+            };
+            let anew =
+                self.cipher.encrypt_text(TOTP, &plain).map_err(failed("seal a secret anew"))?;
+            // Who got a new secret meanwhile keeps it.
+            let this = users::table.filter(users::id.eq(id)).filter(users::totp.eq(sealed));
+            let changed: QueryResult<usize> = with_conn!(self, |conn| {
+                ::diesel::update(this).set(users::totp.eq(Some(anew))).execute(conn).await
+            });
+            done.changed += changed.map_err(failed("seal a secret anew"))?;
+        }
+        let last = rows.last().filter(|_| rows.len() >= usize::from(limit));
+        done.next = last.map(|(id, _)| UserId::from_uuid(id.0));
+        Ok(done)
+    }
+}

@@ -1,0 +1,11 @@
+//! Webhooks, deliveries to them, and links sent to applicants.
+
+pub(crate) mod claims;
+pub(crate) mod health;
+pub(crate) mod log;
+pub(crate) mod notifications;
+pub(crate) mod settle_batch;
+pub(crate) mod store;
+pub(crate) mod suppressions;
+pub(crate) mod webhook_changes;
+pub(crate) mod webhooks;

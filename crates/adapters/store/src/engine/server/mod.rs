@@ -1,0 +1,158 @@
+//! A PostgreSQL server: where it is, how the connection is secured, and how long each step may take.
+
+mod pem;
+mod tls;
+mod url;
+mod verifier;
+
+use std::time::Duration;
+
+use ::diesel::ConnectionError;
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
+use tokio_postgres::{Config, config::Host, error::SqlState};
+
+use self::tls::Tls;
+pub use self::{
+    tls::{InvalidTls, SslMode},
+    url::{DatabaseUrl, InvalidDatabaseUrl},
+};
+
+/// How long the service waits for its database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a free connection of the pool, the time to open one included.
+    pub pool: Duration,
+    /// For a connection to one host: TCP, TLS and authentication together.
+    pub connect: Duration,
+    /// For one statement, after which PostgreSQL ends it (`statement_timeout`).
+    pub statement: Duration,
+}
+
+/// What a statement or transaction gets beside [`Timeouts::statement`] until its connection is
+/// given up: time for PostgreSQL to end it first, which keeps the connection.
+const GRACE: Duration = Duration::from_secs(5);
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        let [pool, connect, statement] = [10, 5, 30].map(Duration::from_secs);
+        Self { pool, connect, statement }
+    }
+}
+
+impl Timeouts {
+    /// After how long a statement or transaction is given up here, whatever the server does.
+    pub(crate) fn answer(&self) -> Duration {
+        self.statement + GRACE
+    }
+}
+
+/// A server, or several of which the first that answers is taken.
+pub(crate) struct Server {
+    config: Config,
+    tls: Tls,
+    timeouts: Timeouts,
+}
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConnectionPurpose {
+    /// Statements of the service, each of which PostgreSQL ends after [`Timeouts::statement`].
+    Work,
+    /// Migrations, which take as long as the tables are large.
+    Migrations,
+}
+
+impl Server {
+    fn new(config: Config, tls: Tls, timeouts: Timeouts) -> Self {
+        let mut config = config;
+        if config.get_connect_timeout().is_none() {
+            // For each address: one that does not answer leaves time for the next.
+            config.connect_timeout(timeouts.connect);
+        }
+        Self { config, tls, timeouts }
+    }
+
+    /// The hosts, for messages; without users and passwords.
+    pub(crate) fn name(&self) -> String {
+        let ports = self.config.get_ports();
+        let hosts = self.config.get_hosts().iter().enumerate().map(|(number, host)| {
+            let port = ports.get(number).or(ports.first()).copied().unwrap_or(5432);
+            match host {
+                Host::Tcp(host) => format!("{host}:{port}"),
+                Host::Unix(folder) => folder.display().to_string(),
+            }
+        });
+        hosts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Why somebody between us and the server could read along or answer in its place, if so.
+    pub(crate) fn weakness(&self) -> Option<&'static str> {
+        let local = |host: &Host| match host {
+            Host::Tcp(name) => {
+                name == "localhost"
+                    || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+            }
+            Host::Unix(_) => true,
+        };
+        let near = self.config.get_hostaddrs().iter().all(std::net::IpAddr::is_loopback)
+            && self.config.get_hosts().iter().all(local);
+        if near { None } else { self.tls.weakness() }
+    }
+
+    /// Opens a connection.
+    ///
+    /// # Errors
+    /// In one line: the server, and what went wrong there.
+    pub(crate) async fn connect(
+        &self,
+        purpose: ConnectionPurpose,
+    ) -> Result<AsyncPgConnection, ConnectionError> {
+        let hosts = self.config.get_hosts().len().max(self.config.get_hostaddrs().len()).max(1);
+        let bound = self.timeouts.connect * u32::try_from(hosts).unwrap_or(1);
+        let opened = tokio::time::timeout(bound, self.open(purpose)).await;
+        opened
+            .unwrap_or_else(|_| Err(format!("no answer within {} s", bound.as_secs())))
+            .map_err(|error| ConnectionError::BadConnection(format!("{}: {error}", self.name())))
+    }
+
+    async fn open(&self, purpose: ConnectionPurpose) -> Result<AsyncPgConnection, String> {
+        // Files are read anew each time: a renewed certificate needs no restart.
+        let tls = self.tls.connector().map_err(|error| chain(&error))?;
+        let mut modes = self.tls.attempts().iter();
+        let (client, connection) = loop {
+            let mode = modes.next().ok_or("there is no way to connect")?;
+            let mut config = self.config.clone();
+            config.ssl_mode(*mode);
+            match config.connect(tls.clone()).await {
+                Ok(opened) => break opened,
+                Err(error) if modes.len() > 0 && is_about_tls(&error) => (),
+                Err(error) => return Err(chain(&error)),
+            }
+        };
+        let mut opened = AsyncPgConnection::try_from_client_and_connection(client, connection)
+            .await
+            .map_err(|error| chain(&error))?;
+        if purpose == ConnectionPurpose::Work {
+            let limit = format!("SET statement_timeout = {}", self.timeouts.statement.as_millis());
+            opened.batch_execute(&limit).await.map_err(|error| chain(&error))?;
+        }
+        Ok(opened)
+    }
+}
+
+/// Whether the connection may succeed with TLS where it failed without, or the other way round:
+/// the handshake failed, or the server's access list refuses this kind of connection.
+fn is_about_tls(error: &tokio_postgres::Error) -> bool {
+    let refused = error.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION);
+    refused || error.to_string().contains("TLS")
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let (mut line, mut cause) = (error.to_string(), error.source());
+    while let Some(error) = cause {
+        line.push_str(": ");
+        line.push_str(&error.to_string());
+        cause = error.source();
+    }
+    line
+}

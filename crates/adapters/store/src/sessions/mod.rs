@@ -1,0 +1,14 @@
+//! Sessions, and what is saved with their transitions.
+
+pub(crate) mod attestations;
+pub(crate) mod change_records;
+pub(crate) mod devices;
+pub(crate) mod insert_batch;
+pub(crate) mod outbox;
+pub(crate) mod poll_batch;
+pub(crate) mod reads;
+pub(crate) mod recordings;
+pub(crate) mod row;
+pub(crate) mod store;
+pub(crate) mod team_reads;
+pub(crate) mod write;

@@ -1,0 +1,127 @@
+//! The queue of effects.
+
+use ::diesel::prelude::*;
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
+use diesel_async::RunQueryDsl;
+use domain::{
+    id::{InstanceId, SessionId},
+    session::Effect,
+};
+use ports::{
+    StoreError,
+    outbox::{ClaimOutcome, Outbox, OutboxClaim},
+};
+
+use crate::engine::column::{Id, Timestamp};
+use crate::engine::database::{Store, failed, with_conn, with_due};
+use crate::engine::schema::outbox;
+
+#[derive(Insertable)]
+#[diesel(table_name = outbox)]
+pub(crate) struct NewEntry {
+    session: Id,
+    effect: String,
+    node: Option<Id>,
+    due: Timestamp,
+}
+
+impl NewEntry {
+    pub(crate) fn of(
+        session: SessionId,
+        effect: &Effect,
+        due: DateTime<Utc>,
+    ) -> Result<Self, StoreError> {
+        Ok(Self {
+            session: Id(*session.as_uuid()),
+            effect: serde_json::to_string(effect).map_err(failed("write an effect down"))?,
+            node: effect.node().map(|node| Id(*node.as_uuid())),
+            due: Timestamp(due),
+        })
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = outbox)]
+#[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
+struct EntryRow {
+    id: i64,
+    session: Id,
+    effect: String,
+    attempt: i32,
+}
+
+impl EntryRow {
+    fn read(self) -> Result<OutboxClaim, StoreError> {
+        Ok(OutboxClaim {
+            entry: self.id,
+            session: SessionId::from_uuid(self.session.0),
+            effect: serde_json::from_str(&self.effect).map_err(failed("read an effect back"))?,
+            attempt: self.attempt,
+        })
+    }
+}
+
+#[async_trait]
+impl Outbox for Store {
+    async fn claim(
+        &self,
+        node: InstanceId,
+        now: DateTime<Utc>,
+        lease: TimeDelta,
+        limit: u16,
+    ) -> Result<Vec<OutboxClaim>, StoreError> {
+        let (node, until) = (Id(*node.as_uuid()), Timestamp(now + lease));
+        let due = outbox::table
+            .select(outbox::id)
+            .filter(outbox::buried.eq(false))
+            .filter(outbox::due.le(Timestamp(now)))
+            .filter(outbox::node.is_null().or(outbox::node.eq(node)))
+            .order(outbox::id)
+            .limit(limit.into());
+        let taken = (outbox::attempt.eq(outbox::attempt + 1), outbox::due.eq(until));
+        let claimed: QueryResult<Vec<EntryRow>> = with_due!(self, due, |conn, due: i64| {
+            ::diesel::update(outbox::table.filter(outbox::id.eq_any(due)))
+                .set(taken)
+                .returning(EntryRow::as_returning())
+                .get_results(conn)
+                .await
+        });
+        claimed.map_err(failed("claim effects"))?.into_iter().map(EntryRow::read).collect()
+    }
+
+    async fn complete(
+        &self,
+        claim: &OutboxClaim,
+        verdict: ClaimOutcome,
+    ) -> Result<bool, StoreError> {
+        let held = outbox::table
+            .filter(outbox::id.eq(claim.entry))
+            .filter(outbox::attempt.eq(claim.attempt))
+            .filter(outbox::buried.eq(false));
+        let settled = with_conn!(self, |conn| match verdict {
+            ClaimOutcome::Done => ::diesel::delete(held).execute(conn).await,
+            ClaimOutcome::RetryAt(due) => {
+                ::diesel::update(held).set(outbox::due.eq(Timestamp(due))).execute(conn).await
+            }
+            ClaimOutcome::Buried => {
+                ::diesel::update(held).set(outbox::buried.eq(true)).execute(conn).await
+            }
+        });
+        settled.map(|rows| rows == 1).map_err(failed("settle an effect"))
+    }
+
+    async fn delete_orphans(
+        &self,
+        node: InstanceId,
+        before: DateTime<Utc>,
+    ) -> Result<usize, StoreError> {
+        let dropped = with_conn!(self, |conn| {
+            let orphans = outbox::table
+                .filter(outbox::node.ne(Id(*node.as_uuid())))
+                .filter(outbox::due.lt(Timestamp(before)));
+            ::diesel::delete(orphans).execute(conn).await
+        });
+        dropped.map_err(failed("drop orphaned effects"))
+    }
+}

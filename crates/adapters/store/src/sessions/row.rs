@@ -1,0 +1,104 @@
+//! A session as a row of its table, in which what is known of the applicant is encrypted.
+
+use ::diesel::prelude::*;
+use domain::{
+    id::{ApiKeyId, SessionId},
+    session::{Progress, Session, Version},
+};
+use ports::StoreError;
+
+use crate::engine::column::{Id, Timestamp};
+use crate::engine::data_key::{STATE, TERMS};
+use crate::engine::database::{Store, failed};
+use crate::engine::keyring::WriteKey;
+use crate::engine::schema::sessions;
+
+/// The column by which sessions are looked up, and what is hashed for it.
+pub(crate) const REFERENCE: &str = "sessions.reference";
+
+/// A session as its table has it.
+#[derive(Queryable, Selectable, Insertable, AsChangeset)]
+#[diesel(table_name = sessions, treat_none_as_null = true)]
+#[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
+pub(crate) struct SessionRow {
+    pub(crate) id: Id,
+    pub(crate) owner: Id,
+    pub(crate) terms: String,
+    pub(crate) state: String,
+    pub(crate) status: String,
+    pub(crate) progress: i32,
+    pub(crate) workflow: Option<String>,
+    pub(crate) version: i32,
+    pub(crate) created_at: Timestamp,
+    pub(crate) expires_at: Timestamp,
+    pub(crate) closed_at: Option<Timestamp>,
+    pub(crate) platform: i32,
+    pub(crate) erased_at: Option<Timestamp>,
+    pub(crate) reference: Option<String>,
+}
+
+impl SessionRow {
+    pub(crate) fn of(session: &Session, writer: &WriteKey) -> Result<Self, StoreError> {
+        let unfit = failed("write a session down");
+        let id = Id(*session.id.as_uuid());
+        let terms = serde_json::to_string(&session.terms).map_err(&unfit)?;
+        let state = serde_json::to_string(&session.state).map_err(&unfit)?;
+        let reference = session.terms.external_reference.as_deref();
+        let workflow = session.workflow.as_ref().map(serde_json::to_string).transpose();
+        Ok(Self {
+            id,
+            owner: Id(*session.owner.as_uuid()),
+            terms: writer.close(TERMS, id, &terms)?,
+            state: writer.close(STATE, id, &state)?,
+            status: session.status().to_string(),
+            progress: session.progress.percent().into(),
+            workflow: workflow.map_err(&unfit)?,
+            version: session.version.0,
+            created_at: Timestamp(session.created_at),
+            expires_at: Timestamp(session.expires_at),
+            closed_at: session.closed_at.map(Timestamp),
+            platform: session.terms.platform.0,
+            erased_at: session.erased_at.map(Timestamp),
+            reference: reference.map(|reference| writer.index(REFERENCE, reference)),
+        })
+    }
+
+    fn read(self) -> Result<Session, StoreError> {
+        let unfit = failed("read a session back");
+        let workflow = self.workflow.map(|text| serde_json::from_str(&text)).transpose();
+        let progress = u8::try_from(self.progress).ok().and_then(Progress::new);
+        Ok(Session {
+            id: SessionId::from_uuid(self.id.0),
+            owner: ApiKeyId::from_uuid(self.owner.0),
+            terms: serde_json::from_str(&self.terms).map_err(&unfit)?,
+            state: serde_json::from_str(&self.state).map_err(&unfit)?,
+            progress: progress
+                .ok_or_else(|| StoreError::new("read a session back", "progress out of range"))?,
+            workflow: workflow.map_err(&unfit)?,
+            version: Version(self.version),
+            created_at: self.created_at.0,
+            expires_at: self.expires_at.0,
+            closed_at: self.closed_at.map(|moment| moment.0),
+            erased_at: self.erased_at.map(|moment| moment.0),
+        })
+    }
+}
+
+impl Store {
+    /// Decrypts and reads a session of which the team is not known yet.
+    pub(crate) async fn read_session(&self, row: SessionRow) -> Result<Session, StoreError> {
+        let team = self.team_of_key(row.owner).await?;
+        self.read_session_of(team, row).await
+    }
+
+    /// As [`Store::read_session`], for the session of a key whose team is known.
+    pub(crate) async fn read_session_of(
+        &self,
+        team: Id,
+        row: SessionRow,
+    ) -> Result<Session, StoreError> {
+        let terms = self.opened(team, TERMS, row.id, row.terms).await?;
+        let state = self.opened(team, STATE, row.id, row.state).await?;
+        SessionRow { terms, state, ..row }.read()
+    }
+}

@@ -1,0 +1,213 @@
+//! Sessions: finding and leasing them. `write` saves their transitions, `reads` answers partners.
+
+use ::diesel::prelude::*;
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use diesel_async::RunQueryDsl;
+use domain::{
+    api_key::KeyHash,
+    frame_ancestors::FrameAncestor,
+    id::{ApiKeyId, BrowserId, SessionId, TeamId},
+    request::ListQuery,
+    session::{Change, Session},
+};
+use ports::{
+    StoreError,
+    session_store::{
+        CommitError, DueReason, IdempotencyKey, InsertOutcome, PolledRecord, SessionActivity,
+        SessionStore, SessionSummary, TimelineEntry,
+    },
+};
+
+use crate::engine::column::{Id, Timestamp};
+use crate::engine::database::{Store, failed, with_conn};
+use crate::engine::schema::{api_keys, idempotency_keys, sessions, teams};
+use crate::sessions::row::SessionRow;
+use crate::teams::keys::read_ancestors;
+
+#[async_trait]
+impl SessionStore for Store {
+    async fn insert(
+        &self,
+        opening: &Change,
+        once: Option<&IdempotencyKey>,
+    ) -> Result<InsertOutcome, StoreError> {
+        self.insert_session(opening, once).await
+    }
+
+    async fn poll(&self, key: &KeyHash, id: SessionId) -> Result<Option<PolledRecord>, StoreError> {
+        self.poll_session(key, id).await
+    }
+
+    async fn find(&self, owner: ApiKeyId, id: SessionId) -> Result<Option<Session>, StoreError> {
+        let found = with_conn!(self, |conn| {
+            sessions::table
+                .filter(sessions::id.eq(Id(*id.as_uuid())))
+                .filter(sessions::owner.eq(Id(*owner.as_uuid())))
+                .select(SessionRow::as_select())
+                .first(conn)
+                .await
+                .optional()
+        });
+        self.read_found(found.map_err(failed("find a session"))?).await
+    }
+
+    async fn find_unscoped(&self, id: SessionId) -> Result<Option<Session>, StoreError> {
+        let found = with_conn!(self, |conn| {
+            sessions::table
+                .filter(sessions::id.eq(Id(*id.as_uuid())))
+                .select(SessionRow::as_select())
+                .first(conn)
+                .await
+                .optional()
+        });
+        self.read_found(found.map_err(failed("open a session"))?).await
+    }
+
+    async fn frame_ancestors_of(&self, id: SessionId) -> Result<Vec<FrameAncestor>, StoreError> {
+        let owner = sessions::table.find(Id(*id.as_uuid())).select(sessions::owner);
+        let team = api_keys::table.filter(api_keys::id.eq_any(owner)).select(api_keys::team);
+        let list: QueryResult<Option<String>> = with_conn!(self, |conn| {
+            teams::table
+                .filter(teams::id.eq_any(team))
+                .select(teams::frame_ancestors)
+                .first(conn)
+                .await
+                .optional()
+        });
+        let list = list.map_err(failed("find whose pages may show a session"))?;
+        read_ancestors(&list.unwrap_or_default())
+    }
+
+    async fn list(
+        &self,
+        owner: ApiKeyId,
+        query: ListQuery,
+    ) -> Result<(Vec<SessionSummary>, i64), StoreError> {
+        self.list_sessions(owner, query).await
+    }
+
+    async fn team_sessions(
+        &self,
+        team: TeamId,
+        query: ListQuery,
+        reference: Option<&str>,
+    ) -> Result<Vec<(ApiKeyId, SessionSummary)>, StoreError> {
+        self.list_team_sessions(team, query, reference).await
+    }
+
+    async fn team_activity(
+        &self,
+        team: TeamId,
+        since: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<Vec<SessionActivity>, StoreError> {
+        self.read_activity(team, since, limit).await
+    }
+
+    async fn timeline(
+        &self,
+        owner: ApiKeyId,
+        id: SessionId,
+    ) -> Result<Option<Vec<TimelineEntry>>, StoreError> {
+        self.session_timeline(owner, id).await
+    }
+
+    async fn find_unerased(
+        &self,
+        before: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<Vec<SessionId>, StoreError> {
+        let found: QueryResult<Vec<Id>> = with_conn!(self, |conn| {
+            sessions::table
+                .filter(sessions::closed_at.lt(Timestamp(before)))
+                .filter(sessions::erased_at.is_null())
+                .order(sessions::closed_at)
+                .limit(limit.into())
+                .select(sessions::id)
+                .load(conn)
+                .await
+        });
+        let found = found.map_err(failed("find sessions to erase"))?;
+        Ok(found.into_iter().map(|id| SessionId::from_uuid(id.0)).collect())
+    }
+
+    async fn truncate_log(&self) -> Result<bool, StoreError> {
+        self.truncate_log().await
+    }
+
+    async fn delete_idempotency_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError> {
+        let old =
+            idempotency_keys::table.filter(idempotency_keys::created_at.lt(Timestamp(before)));
+        let forgotten = with_conn!(self, |conn| ::diesel::delete(old).execute(conn).await);
+        forgotten.map_err(failed("forget idempotency keys"))
+    }
+
+    async fn commit(&self, change: &Change, alive_until: DateTime<Utc>) -> Result<(), CommitError> {
+        self.commit_move(change, alive_until).await
+    }
+
+    async fn renew(
+        &self,
+        id: SessionId,
+        browser: BrowserId,
+        alive_until: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
+        let held = sessions::table
+            .filter(sessions::id.eq(Id(*id.as_uuid())))
+            .filter(sessions::browser.eq(Id(*browser.as_uuid())));
+        let renewed = with_conn!(self, |conn| {
+            let until = sessions::alive_until.eq(Timestamp(alive_until));
+            ::diesel::update(held).set(until).execute(conn).await
+        });
+        renewed.map(|rows| rows == 1).map_err(failed("renew a browser's lease"))
+    }
+
+    async fn find_due(
+        &self,
+        now: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<Vec<(Session, DueReason)>, StoreError> {
+        let now = Timestamp(now);
+        let read = with_conn!(self, |conn| {
+            let expired = sessions::table
+                .filter(sessions::closed_at.is_null())
+                .filter(sessions::expires_at.le(now))
+                .order(sessions::expires_at)
+                .limit(limit.into())
+                .select(SessionRow::as_select())
+                .load(conn)
+                .await;
+            let lapsed = sessions::table
+                .filter(sessions::browser.is_not_null())
+                .filter(sessions::alive_until.le(now))
+                .order(sessions::alive_until)
+                .limit(limit.into())
+                .select(SessionRow::as_select())
+                .load(conn)
+                .await;
+            expired.and_then(|expired| Ok((expired, lapsed?)))
+        });
+        let (expired, lapsed) = read.map_err(failed("find sessions that are due"))?;
+        let mut due = Vec::new();
+        for row in expired {
+            due.push((self.read_session(row).await?, DueReason::Expired));
+        }
+        for row in lapsed {
+            let session = self.read_session(row).await?;
+            if let Some(lease) = session.state.lease() {
+                due.push((session, DueReason::BrowserLapsed(lease.browser)));
+            }
+        }
+        Ok(due)
+    }
+}
+
+impl Store {
+    async fn read_found(&self, row: Option<SessionRow>) -> Result<Option<Session>, StoreError> {
+        match row {
+            Some(row) => self.read_session(row).await.map(Some),
+            None => Ok(None),
+        }
+    }
+}

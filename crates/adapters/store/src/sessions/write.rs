@@ -1,0 +1,212 @@
+//! What is written when a session begins or moves: the session, its timeline and what it owes,
+//! in one transaction.
+
+use ::diesel::{
+    dsl::{exists, not},
+    prelude::*,
+    result::Error as DieselError,
+    sql_types::BigInt,
+};
+use chrono::{DateTime, Utc};
+use diesel_async::RunQueryDsl;
+use domain::session::{Change, State};
+use ports::{
+    StoreError,
+    session_store::{CommitError, IdempotencyKey, InsertOutcome},
+};
+
+use crate::engine::column::{Id, Timestamp};
+use crate::engine::database::{Store, failed, with_transaction};
+use crate::engine::hash::sha256;
+use crate::engine::schema::{idempotency_keys, sessions};
+use crate::sessions::change_records::{ChangeRecords, write_change_records};
+use crate::sessions::insert_batch::InsertRequest;
+use crate::sessions::row::SessionRow;
+
+#[derive(Insertable)]
+#[diesel(table_name = idempotency_keys)]
+struct NewIdempotencyKey {
+    owner: Id,
+    key: String,
+    request: Vec<u8>,
+    session: Id,
+    created_at: Timestamp,
+}
+
+::diesel::define_sql_function! {
+    /// Takes a lock until the end of the transaction, if nobody else has it.
+    #[sql_name = "pg_try_advisory_xact_lock"]
+    fn try_lock(number: BigInt) -> Bool;
+}
+
+/// The number that stands for an owner's idempotency key; two keys may share one, and then one of
+/// two requests at the same moment is told to come again.
+fn lock_number(key: &NewIdempotencyKey) -> i64 {
+    let digest = sha256(&[key.owner.0.as_bytes(), key.key.as_bytes()].concat());
+    digest.first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes))
+}
+
+/// What was found under an idempotency key.
+enum FoundKey {
+    Nothing,
+    InFlight,
+    Other,
+    Before(Box<SessionRow>),
+}
+
+/// Looks an idempotency key up, within the transaction of `$conn`.
+macro_rules! look_up {
+    ($conn:expr, $key:expr, $since:expr) => {{
+        let used = || {
+            idempotency_keys::table
+                .filter(idempotency_keys::owner.eq($key.owner))
+                .filter(idempotency_keys::key.eq(&$key.key))
+        };
+        let too_old = used().filter(idempotency_keys::created_at.lt($since));
+        ::diesel::delete(too_old).execute($conn).await?;
+        let found: Option<(Vec<u8>, SessionRow)> = used()
+            .inner_join(sessions::table)
+            .select((idempotency_keys::request, SessionRow::as_select()))
+            .first($conn)
+            .await
+            .optional()?;
+        match found {
+            None => FoundKey::Nothing,
+            Some((request, _)) if request != $key.request => FoundKey::Other,
+            Some((_, row)) => FoundKey::Before(Box::new(row)),
+        }
+    }};
+}
+
+/// Inserts a session under its key where the key is free, within the transaction of `$conn`.
+macro_rules! insert_unless_used {
+    ($conn:expr, $row:expr, $debts:expr, $key:expr, $since:expr) => {{
+        let found = look_up!($conn, $key, $since);
+        if matches!(found, FoundKey::Nothing) {
+            ::diesel::insert_into(sessions::table).values($row).execute($conn).await?;
+            write_change_records!($conn, $row, $debts);
+            ::diesel::insert_into(idempotency_keys::table).values($key).execute($conn).await?;
+        }
+        Ok(found)
+    }};
+}
+
+impl Store {
+    pub(crate) async fn insert_session(
+        &self,
+        opening: &Change,
+        once: Option<&IdempotencyKey>,
+    ) -> Result<InsertOutcome, StoreError> {
+        let (row, debts) = self.written(opening).await?;
+        let key = once.map(|once| NewIdempotencyKey {
+            owner: row.owner,
+            key: once.key.clone(),
+            request: once.request.to_vec(),
+            session: row.id,
+            created_at: row.created_at,
+        });
+        let since = Timestamp(once.map_or(opening.at, |once| once.since));
+        let written: Result<FoundKey, DieselError> = match &key {
+            None => match &self.lane {
+                Some(lane) if debts.none_but_the_event() => {
+                    let event = opening.event.to_owned();
+                    lane.ask(InsertRequest { row, event }).await??;
+                    return Ok(InsertOutcome::Fresh);
+                }
+                Some(_) | None => self.insert_plainly(&row, &debts).await?,
+            },
+            Some(key) => self.insert_once(&row, &debts, key, since).await?,
+        };
+        Ok(match written.map_err(failed("insert a session"))? {
+            FoundKey::Nothing => InsertOutcome::Fresh,
+            FoundKey::InFlight => InsertOutcome::InFlight,
+            FoundKey::Other => InsertOutcome::OtherRequest,
+            FoundKey::Before(row) => {
+                InsertOutcome::Before(Box::new(self.read_session(*row).await?))
+            }
+        })
+    }
+
+    /// What a change writes, encrypted with a key of the session's team.
+    async fn written(&self, change: &Change) -> Result<(SessionRow, ChangeRecords), StoreError> {
+        let team = self.team_of_key(Id(*change.session.owner.as_uuid())).await?;
+        let writer = self.writer(team).await?;
+        Ok((SessionRow::of(&change.session, &writer)?, ChangeRecords::of(change, &writer)?))
+    }
+
+    async fn insert_plainly(
+        &self,
+        row: &SessionRow,
+        debts: &ChangeRecords,
+    ) -> Result<Result<FoundKey, DieselError>, StoreError> {
+        Ok(with_transaction!(self, |conn| {
+            ::diesel::insert_into(sessions::table).values(row).execute(conn).await?;
+            write_change_records!(conn, row, debts);
+            Ok(FoundKey::Nothing)
+        }))
+    }
+
+    /// Writes nothing where the key is taken. PostgreSQL holds a lock of the key's own meanwhile,
+    /// SQLite has one writer.
+    async fn insert_once(
+        &self,
+        row: &SessionRow,
+        debts: &ChangeRecords,
+        key: &NewIdempotencyKey,
+        since: Timestamp,
+    ) -> Result<Result<FoundKey, DieselError>, StoreError> {
+        let lock = lock_number(key);
+        Ok(with_transaction!(
+            self,
+            postgres | conn | {
+                let mine = ::diesel::select(try_lock(lock)).get_result::<bool>(conn).await?;
+                if !mine {
+                    return Ok(FoundKey::InFlight);
+                }
+                insert_unless_used!(conn, row, debts, key, since)
+            },
+            sqlite | conn | { insert_unless_used!(conn, row, debts, key, since) }
+        ))
+    }
+
+    pub(crate) async fn commit_move(
+        &self,
+        change: &Change,
+        alive_until: DateTime<Utc>,
+    ) -> Result<(), CommitError> {
+        let (row, debts) = self.written(change).await?;
+        let lease = change.session.state.lease();
+        let browser = lease.map(|lease| Id(*lease.browser.as_uuid()));
+        let starts = matches!(change.session.state, State::Initializing { .. });
+        let alive_until = Timestamp(alive_until);
+        let written: Result<bool, DieselError> = with_transaction!(self, |conn| {
+            let before = sessions::table
+                .filter(sessions::id.eq(row.id))
+                .filter(sessions::version.eq(row.version.saturating_sub(1)));
+            if ::diesel::update(before).set(&row).execute(conn).await? == 0 {
+                return Ok(false);
+            }
+            let this = sessions::table.filter(sessions::id.eq(row.id));
+            if starts {
+                let lease = (sessions::browser.eq(browser), sessions::alive_until.eq(alive_until));
+                ::diesel::update(this).set(lease).execute(conn).await?;
+            } else if browser.is_none() {
+                let free = sessions::browser.eq(None::<Id>);
+                ::diesel::update(this).set(free).execute(conn).await?;
+            }
+            write_change_records!(conn, row, debts);
+            Ok(true)
+        });
+        match written {
+            Ok(true) => {
+                if debts.erased.is_some() {
+                    // It is erased either way; where this fails it is tried again within a minute.
+                    let _ = self.truncate_log().await;
+                }
+                Ok(())
+            }
+            Ok(false) => Err(CommitError::Stale),
+            Err(error) => Err(failed("commit a change")(error).into()),
+        }
+    }
+}
