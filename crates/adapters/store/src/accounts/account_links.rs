@@ -12,7 +12,7 @@ use ports::{
     notifier::NotificationOutcome,
 };
 
-use crate::accounts::user_row::UserRow;
+use crate::accounts::users::UserRow;
 use crate::engine::column::{Id, Timestamp};
 use crate::engine::database::{Store, failed, with_conn, with_due, with_transaction};
 use crate::engine::schema::{account_links, known_browsers, sign_ins, teams, users};

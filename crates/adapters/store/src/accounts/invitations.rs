@@ -10,7 +10,7 @@ use diesel_async::RunQueryDsl;
 use domain::id::UserId;
 use ports::{StoreError, account_store::User, invitations::InvitationStore};
 
-use crate::accounts::user_row::UserRow;
+use crate::accounts::users::UserRow;
 use crate::engine::column::{Id, Timestamp};
 use crate::engine::database::{Store, failed, with_conn};
 use crate::engine::schema::users;

@@ -13,7 +13,7 @@ use ports::{
     account_store::{CodeHash, RequestOrigin, SignIn, SignInStore, StoredUser, TeamMembership},
 };
 
-use crate::accounts::user_row::UserRow;
+use crate::accounts::users::UserRow;
 use crate::engine::column::{Id, Timestamp};
 use crate::engine::database::{Store, failed, with_conn};
 use crate::engine::schema::{sign_ins, teams, users};
