@@ -12,7 +12,9 @@ use domain::{
     workflow::{Definition, check},
 };
 use ports::{
-    catalogue::Catalogue as _, clock::Clock as _, key_store::KeyStore as _,
+    catalogue::Catalogue as _,
+    clock::Clock as _,
+    key_store::{KeyStore as _, TeamStore as _},
     random::RandomSource as _,
 };
 use serde_json::{Value, json};

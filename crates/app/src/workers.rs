@@ -167,6 +167,7 @@ impl WorkerParts<'_> {
         let retention = Retention {
             engine: shared.engine.clone(),
             devices: shared.pipelined.clone(),
+            sessions: shared.pipelined.clone(),
             sign_ins: store.clone(),
             account_links: store.clone(),
             known_browsers: store.clone(),

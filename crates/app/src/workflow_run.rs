@@ -18,7 +18,7 @@ use ports::{
     catalogue::Catalogue as _,
     clock::Clock as _,
     driving::{Caller, SessionService as _},
-    key_store::KeyStore as _,
+    key_store::{KeyStore as _, TeamStore as _},
     random::RandomSource as _,
 };
 use serde_json::{Value, json};

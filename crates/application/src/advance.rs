@@ -12,7 +12,7 @@ use ports::{
     StoreError,
     clock::Clock,
     driving::SessionError,
-    session_store::{CommitError, SessionStore},
+    session_store::{BrowserLeases, CommitError, SessionStore},
 };
 use tokio::sync::Notify;
 
@@ -30,6 +30,7 @@ pub const LEASE_RENEW_INTERVAL: Duration = Duration::from_secs(5);
 /// Moves sessions through their states; the only writer of sessions beside their creation.
 pub struct SessionEngine {
     pub sessions: Arc<dyn SessionStore>,
+    pub leases: Arc<dyn BrowserLeases>,
     pub clock: Arc<dyn Clock>,
     pub hub: Arc<SessionHub>,
     pub wakeups: Wakeups,

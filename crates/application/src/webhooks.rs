@@ -15,7 +15,7 @@ use ports::{
     clock::Clock,
     delivery_log::{DeliveryFilter, DeliveryLog, DeliveryWithAttempts, StoredDelivery, TimeRange},
     driving::{NewWebhook, Rotated, WebhookError, WebhookService},
-    key_store::KeyStore,
+    key_store::{KeyStore, TeamStore},
     random::RandomSource,
     webhook_store::{HeaderChange, StoredWebhook, WebhookChange, WebhookStore},
 };
@@ -57,6 +57,7 @@ const RESERVED_HEADERS: &[&str] = &[
 pub struct WebhookUseCases {
     pub store: Arc<dyn WebhookStore>,
     pub log: Arc<dyn DeliveryLog>,
+    pub teams: Arc<dyn TeamStore>,
     pub keys: Arc<dyn KeyStore>,
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn RandomSource>,
@@ -66,7 +67,7 @@ pub struct WebhookUseCases {
 #[async_trait]
 impl WebhookService for WebhookUseCases {
     async fn create(&self, order: NewWebhook) -> Result<StoredWebhook, WebhookError> {
-        if !self.keys.has_team(order.team).await? {
+        if !self.teams.has_team(order.team).await? {
             return Err(WebhookError::NotFound("team"));
         }
         self.check_keys(order.team, &order.keys).await?;

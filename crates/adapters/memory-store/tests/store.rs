@@ -11,15 +11,15 @@ use domain::{
 };
 use memory_store::MemoryStore;
 use ports::{
-    account_store::{User, UserStore as _},
+    account_store::{TeamMembers as _, User, UserStore as _},
     catalogue::Catalogue as _,
     delivery::{
         AttemptResult, CLAIM_MARGIN, ClaimRequest, Delivery, DeliveryAttempt, DeliveryQueue as _,
     },
     delivery_log::DeliveryLog as _,
     invitations::InvitationStore as _,
-    key_store::KeyStore as _,
-    session_store::SessionStore as _,
+    key_store::{KeyStore as _, TeamStore as _},
+    session_store::{BrowserLeases as _, SessionStore as _},
     webhook_sender::{FailureCause, WebhookRequest, WebhookResponse},
     webhook_store::WebhookStore as _,
 };

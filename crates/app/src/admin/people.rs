@@ -11,7 +11,7 @@ use domain::{
     secret::Secret,
 };
 use ports::{
-    account_store::{NewPassword, SignInStore as _, User, UserStore as _},
+    account_store::{NewPassword, SecondFactors as _, SignInStore as _, User, UserStore as _},
     audit_log::AuditLog as _,
     clock::Clock as _,
     credentials::{PasswordHasher as _, TotpVerifier as _},

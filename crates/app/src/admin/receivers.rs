@@ -11,7 +11,7 @@ use domain::{
 };
 use ports::{
     audit_log::AuditLog as _, clock::Clock as _, contact_store::ContactStore as _,
-    key_store::KeyStore as _,
+    key_store::TeamStore as _,
 };
 use serde_json::{Value, json};
 use store::Store;

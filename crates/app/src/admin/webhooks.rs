@@ -135,7 +135,8 @@ impl WebhookCommand {
         let webhooks = WebhookUseCases {
             store: store.clone(),
             log: store.clone(),
-            keys: store,
+            keys: store.clone(),
+            teams: store,
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom),
             egress: config.egress.clone(),

@@ -48,6 +48,7 @@ impl Shared<'_> {
                 store: self.store.clone(),
                 log: self.store.clone(),
                 keys: self.store.clone(),
+                teams: self.store.clone(),
                 clock: self.clock.clone(),
                 random: self.random.clone(),
                 egress: self.config.egress.clone(),
@@ -63,6 +64,7 @@ impl Shared<'_> {
     pub(super) fn members(&self) -> Members {
         Members {
             users: self.store.clone(),
+            members: self.store.clone(),
             sign_ins: self.store.clone(),
             invitations: self.store.clone(),
             links: self.store.clone(),

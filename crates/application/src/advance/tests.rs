@@ -162,6 +162,7 @@ fn beside_a_rival(world: &World, id: SessionId, times: usize) -> (SessionEngine,
     let rival = Arc::new(Rival { store, id, remaining });
     let engine = SessionEngine {
         sessions: world.store.clone(),
+        leases: world.store.clone(),
         clock: rival.clone(),
         hub: world.engine.hub.clone(),
         wakeups: world.engine.wakeups.clone(),

@@ -19,7 +19,9 @@ use domain::{
 };
 use memory_store::MemoryStore;
 use ports::{
-    catalogue::Catalogue as _, key_store::KeyStore as _, session_store::SessionStore as _,
+    catalogue::Catalogue as _,
+    key_store::{KeyStore as _, TeamStore as _},
+    session_store::SessionStore as _,
     webhook_store::WebhookStore as _,
 };
 use testkit::sample::{self, noon};
@@ -69,6 +71,7 @@ impl World {
         let clock = Arc::new(TestClock::new());
         let engine = Arc::new(SessionEngine {
             sessions: store.clone(),
+            leases: store.clone(),
             clock: clock.clone(),
             hub: Arc::new(SessionHub::default()),
             wakeups: Wakeups::default(),

@@ -192,6 +192,7 @@ async fn setup() -> (World, WebhookUseCases) {
         store: world.store.clone(),
         log: world.store.clone(),
         keys: world.store.clone(),
+        teams: world.store.clone(),
         clock: world.clock.clone(),
         random: world.random.clone(),
         egress: Egress::default(),

@@ -41,7 +41,7 @@ impl Worker for SessionSweeper {
 impl SessionSweeper {
     async fn sweep(&self) -> Result<(), AdvanceError> {
         let now = self.engine.clock.now();
-        for (session, due) in self.engine.sessions.find_due(now, SWEEP_BATCH).await? {
+        for (session, due) in self.engine.leases.find_due(now, SWEEP_BATCH).await? {
             let moved = match due {
                 DueReason::Expired => self.engine.advance(session.id, None, Event::Expired).await,
                 DueReason::BrowserLapsed(browser) => {

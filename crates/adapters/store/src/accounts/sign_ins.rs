@@ -10,7 +10,9 @@ use domain::{
 };
 use ports::{
     StoreError,
-    account_store::{CodeHash, RequestOrigin, SignIn, SignInStore, StoredUser, TeamMembership},
+    account_store::{
+        CodeHash, HeldForms, RequestOrigin, SignIn, SignInStore, StoredUser, TeamMembership,
+    },
 };
 
 use crate::accounts::users::UserRow;
@@ -146,30 +148,6 @@ impl SignInStore for Store {
         changed.map(|rows| rows == 1).map_err(failed("confirm a sign-in"))
     }
 
-    async fn hold_form(&self, id: SignInId, sealed: &[u8]) -> Result<(), StoreError> {
-        let this = sign_ins::table.filter(sign_ins::id.eq(Id(*id.as_uuid())));
-        let change = sign_ins::held_form.eq(Some(sealed));
-        let held = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
-        held.map(drop).map_err(failed("keep a form"))
-    }
-
-    async fn held_form(&self, id: SignInId) -> Result<Option<Vec<u8>>, StoreError> {
-        let this = sign_ins::table.filter(sign_ins::id.eq(Id(*id.as_uuid())));
-        let held: QueryResult<Option<Option<Vec<u8>>>> = with_conn!(self, |conn| {
-            this.select(sign_ins::held_form).first(conn).await.optional()
-        });
-        held.map(Option::flatten).map_err(failed("find a form"))
-    }
-
-    async fn drop_form(&self, id: SignInId, sealed: &[u8]) -> Result<bool, StoreError> {
-        let this = sign_ins::table
-            .filter(sign_ins::id.eq(Id(*id.as_uuid())))
-            .filter(sign_ins::held_form.eq(sealed));
-        let change = sign_ins::held_form.eq(None::<Vec<u8>>);
-        let gone = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
-        gone.map(|rows| rows == 1).map_err(failed("forget a form"))
-    }
-
     async fn sign_ins(
         &self,
         user: UserId,
@@ -215,5 +193,32 @@ impl SignInStore for Store {
         let these = sign_ins::table.filter(sign_ins::expires_at.le(Timestamp(now)));
         let gone = with_conn!(self, |conn| ::diesel::delete(these).execute(conn).await);
         gone.map_err(failed("forget sign-ins"))
+    }
+}
+
+#[async_trait]
+impl HeldForms for Store {
+    async fn hold_form(&self, id: SignInId, sealed: &[u8]) -> Result<(), StoreError> {
+        let this = sign_ins::table.filter(sign_ins::id.eq(Id(*id.as_uuid())));
+        let change = sign_ins::held_form.eq(Some(sealed));
+        let held = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
+        held.map(drop).map_err(failed("keep a form"))
+    }
+
+    async fn held_form(&self, id: SignInId) -> Result<Option<Vec<u8>>, StoreError> {
+        let this = sign_ins::table.filter(sign_ins::id.eq(Id(*id.as_uuid())));
+        let held: QueryResult<Option<Option<Vec<u8>>>> = with_conn!(self, |conn| {
+            this.select(sign_ins::held_form).first(conn).await.optional()
+        });
+        held.map(Option::flatten).map_err(failed("find a form"))
+    }
+
+    async fn drop_form(&self, id: SignInId, sealed: &[u8]) -> Result<bool, StoreError> {
+        let this = sign_ins::table
+            .filter(sign_ins::id.eq(Id(*id.as_uuid())))
+            .filter(sign_ins::held_form.eq(sealed));
+        let change = sign_ins::held_form.eq(None::<Vec<u8>>);
+        let gone = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
+        gone.map(|rows| rows == 1).map_err(failed("forget a form"))
     }
 }

@@ -15,8 +15,8 @@ use domain::{
 use ports::{
     Reencrypted, StoreError,
     account_store::{
-        CodeHash, MembershipChange, NewPassword, PasswordHash, SecondFactor, StoredUser, User,
-        UserStore,
+        CodeHash, MembershipChange, NewPassword, PasswordHash, ProviderSubjects, SecondFactor,
+        SecondFactors, StoredUser, TeamMembers, User, UserStore,
     },
 };
 
@@ -163,6 +163,60 @@ impl UserStore for Store {
         find!(self, users::id.eq(Id(*id.as_uuid())))
     }
 
+    async fn set_password(&self, id: UserId, password: &NewPassword) -> Result<(), StoreError> {
+        let id = Id(*id.as_uuid());
+        let until = password.until.map(Timestamp);
+        let change = (users::password.eq(Some(&password.hash.0)), users::password_until.eq(until));
+        let changed: QueryResult<()> = with_transaction!(self, |conn| {
+            ::diesel::update(users::table.filter(users::id.eq(id)))
+                .set(change)
+                .execute(conn)
+                .await?;
+            let links = account_links::table.filter(account_links::person.eq(id));
+            ::diesel::delete(links).execute(conn).await?;
+            Ok(())
+        });
+        changed.map_err(failed("set a password"))
+    }
+
+    async fn reencrypt_users(
+        &self,
+        after: Option<UserId>,
+        limit: u16,
+    ) -> Result<Reencrypted<UserId>, StoreError> {
+        let after = after.map_or_else(uuid::Uuid::nil, |user| *user.as_uuid());
+        let some = users::table
+            .filter(users::id.gt(Id(after)))
+            .filter(users::totp.is_not_null())
+            .order(users::id)
+            .limit(limit.into())
+            .select((users::id, users::totp.assume_not_null()));
+        let rows: QueryResult<Vec<(Id, Vec<u8>)>> = with_conn!(self, |conn| some.load(conn).await);
+        let rows = rows.map_err(failed("read people"))?;
+        let mut done = Reencrypted { changed: 0, unreadable: vec![], next: None };
+        for (id, sealed) in rows.iter().filter(|(_, sealed)| !self.cipher.is_current(TOTP, sealed))
+        {
+            let Ok(plain) = self.cipher.decrypt_text(TOTP, sealed) else {
+                done.unreadable.push(UserId::from_uuid(id.0));
+                continue;
+            };
+            let anew =
+                self.cipher.encrypt_text(TOTP, &plain).map_err(failed("seal a secret anew"))?;
+            // Who got a new secret meanwhile keeps it.
+            let this = users::table.filter(users::id.eq(id)).filter(users::totp.eq(sealed));
+            let changed: QueryResult<usize> = with_conn!(self, |conn| {
+                ::diesel::update(this).set(users::totp.eq(Some(anew))).execute(conn).await
+            });
+            done.changed += changed.map_err(failed("seal a secret anew"))?;
+        }
+        let last = rows.last().filter(|_| rows.len() >= usize::from(limit));
+        done.next = last.map(|(id, _)| UserId::from_uuid(id.0));
+        Ok(done)
+    }
+}
+
+#[async_trait]
+impl ProviderSubjects for Store {
     async fn user_by_subject(&self, subject: &str) -> Result<Option<StoredUser>, StoreError> {
         find!(self, users::subject.eq(subject))
     }
@@ -188,29 +242,16 @@ impl UserStore for Store {
             Err(error) => Err(failed("bind a person")(error)),
         }
     }
+}
 
+#[async_trait]
+impl TeamMembers for Store {
     async fn users(&self, team: TeamId) -> Result<Vec<User>, StoreError> {
         let rows: QueryResult<Vec<UserRow>> = with_conn!(self, |conn| {
             let theirs = users::table.filter(users::team.eq(Id(*team.as_uuid())));
             theirs.order(users::email).select(UserRow::as_select()).load(conn).await
         });
         rows.map_err(failed("read a team's people"))?.iter().map(UserRow::user).collect()
-    }
-
-    async fn set_password(&self, id: UserId, password: &NewPassword) -> Result<(), StoreError> {
-        let id = Id(*id.as_uuid());
-        let until = password.until.map(Timestamp);
-        let change = (users::password.eq(Some(&password.hash.0)), users::password_until.eq(until));
-        let changed: QueryResult<()> = with_transaction!(self, |conn| {
-            ::diesel::update(users::table.filter(users::id.eq(id)))
-                .set(change)
-                .execute(conn)
-                .await?;
-            let links = account_links::table.filter(account_links::person.eq(id));
-            ::diesel::delete(links).execute(conn).await?;
-            Ok(())
-        });
-        changed.map_err(failed("set a password"))
     }
 
     async fn set_role(
@@ -275,7 +316,10 @@ impl UserStore for Store {
         });
         Ok(found.map_err(failed("read what a team requires"))?.unwrap_or(false))
     }
+}
 
+#[async_trait]
+impl SecondFactors for Store {
     async fn set_second_factor(
         &self,
         id: UserId,
@@ -323,40 +367,5 @@ impl UserStore for Store {
             .filter(recovery_codes::hash.eq(code.0.as_slice()));
         let gone = with_conn!(self, |conn| ::diesel::delete(this).execute(conn).await);
         gone.map(|rows| rows == 1).map_err(failed("use up a recovery code"))
-    }
-
-    async fn reencrypt_users(
-        &self,
-        after: Option<UserId>,
-        limit: u16,
-    ) -> Result<Reencrypted<UserId>, StoreError> {
-        let after = after.map_or_else(uuid::Uuid::nil, |user| *user.as_uuid());
-        let some = users::table
-            .filter(users::id.gt(Id(after)))
-            .filter(users::totp.is_not_null())
-            .order(users::id)
-            .limit(limit.into())
-            .select((users::id, users::totp.assume_not_null()));
-        let rows: QueryResult<Vec<(Id, Vec<u8>)>> = with_conn!(self, |conn| some.load(conn).await);
-        let rows = rows.map_err(failed("read people"))?;
-        let mut done = Reencrypted { changed: 0, unreadable: vec![], next: None };
-        for (id, sealed) in rows.iter().filter(|(_, sealed)| !self.cipher.is_current(TOTP, sealed))
-        {
-            let Ok(plain) = self.cipher.decrypt_text(TOTP, sealed) else {
-                done.unreadable.push(UserId::from_uuid(id.0));
-                continue;
-            };
-            let anew =
-                self.cipher.encrypt_text(TOTP, &plain).map_err(failed("seal a secret anew"))?;
-            // Who got a new secret meanwhile keeps it.
-            let this = users::table.filter(users::id.eq(id)).filter(users::totp.eq(sealed));
-            let changed: QueryResult<usize> = with_conn!(self, |conn| {
-                ::diesel::update(this).set(users::totp.eq(Some(anew))).execute(conn).await
-            });
-            done.changed += changed.map_err(failed("seal a secret anew"))?;
-        }
-        let last = rows.last().filter(|_| rows.len() >= usize::from(limit));
-        done.next = last.map(|(id, _)| UserId::from_uuid(id.0));
-        Ok(done)
     }
 }

@@ -12,7 +12,7 @@ use domain::{
 use ports::{
     StoreError,
     catalogue::CatalogueRevision,
-    key_store::{KeyStore, StoredKey},
+    key_store::{KeyStore, KeyVerification, StoredKey, TeamStore},
 };
 
 use crate::engine::column::{Id, Timestamp};
@@ -51,7 +51,7 @@ pub(crate) fn read_ancestors(list: &str) -> Result<Vec<FrameAncestor>, StoreErro
 }
 
 #[async_trait]
-impl KeyStore for Store {
+impl TeamStore for Store {
     async fn add_team(&self, id: TeamId, name: &str, now: DateTime<Utc>) -> Result<(), StoreError> {
         let row = (
             teams::id.eq(Id(*id.as_uuid())),
@@ -92,7 +92,10 @@ impl KeyStore for Store {
         });
         read_ancestors(&list.map_err(failed("find a team's pages"))?.unwrap_or_default())
     }
+}
 
+#[async_trait]
+impl KeyStore for Store {
     async fn add_key(
         &self,
         key: &ApiKey,
@@ -134,27 +137,6 @@ impl KeyStore for Store {
         read.collect()
     }
 
-    async fn record_key_uses(&self, uses: &[(ApiKeyId, DateTime<Utc>)]) -> Result<(), StoreError> {
-        for (id, at) in uses {
-            let at = Timestamp(*at);
-            let this = api_keys::table
-                .filter(api_keys::id.eq(Id(*id.as_uuid())))
-                .filter(api_keys::used_at.is_null().or(api_keys::used_at.lt(Some(at))));
-            let written = with_conn!(self, |conn| {
-                ::diesel::update(this).set(api_keys::used_at.eq(Some(at))).execute(conn).await
-            });
-            written.map_err(failed("note that a key was used"))?;
-        }
-        Ok(())
-    }
-
-    async fn key_by_hash(
-        &self,
-        hash: &KeyHash,
-    ) -> Result<Option<(ApiKey, CatalogueRevision)>, StoreError> {
-        self.find_key(hash).await
-    }
-
     async fn key(&self, id: ApiKeyId) -> Result<Option<ApiKey>, StoreError> {
         let found = with_conn!(self, |conn| {
             api_keys::table
@@ -188,5 +170,29 @@ impl KeyStore for Store {
                 .await
         });
         written.map(|rows| rows == 1).map_err(failed("revoke a key"))
+    }
+}
+
+#[async_trait]
+impl KeyVerification for Store {
+    async fn key_by_hash(
+        &self,
+        hash: &KeyHash,
+    ) -> Result<Option<(ApiKey, CatalogueRevision)>, StoreError> {
+        self.find_key(hash).await
+    }
+
+    async fn record_key_uses(&self, uses: &[(ApiKeyId, DateTime<Utc>)]) -> Result<(), StoreError> {
+        for (id, at) in uses {
+            let at = Timestamp(*at);
+            let this = api_keys::table
+                .filter(api_keys::id.eq(Id(*id.as_uuid())))
+                .filter(api_keys::used_at.is_null().or(api_keys::used_at.lt(Some(at))));
+            let written = with_conn!(self, |conn| {
+                ::diesel::update(this).set(api_keys::used_at.eq(Some(at))).execute(conn).await
+            });
+            written.map_err(failed("note that a key was used"))?;
+        }
+        Ok(())
     }
 }

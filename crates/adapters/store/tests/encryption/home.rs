@@ -20,8 +20,8 @@ use ports::{
     delivery::{AttemptResult, ClaimRequest, DeliveryAttempt, DeliveryQueue as _},
     delivery_log::DeliveryLog as _,
     encryption::Cipher,
-    key_store::KeyStore as _,
-    session_store::SessionStore as _,
+    key_store::{KeyStore as _, TeamStore as _},
+    session_store::{SessionStore as _, TeamSessionQueries as _},
     webhook_sender::{WebhookRequest, WebhookResponse},
     webhook_store::WebhookStore as _,
 };

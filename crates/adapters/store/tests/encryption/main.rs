@@ -16,7 +16,7 @@ use ports::{
     clock::Clock as _,
     contact_store::ContactStore as _,
     encryption::Cipher,
-    session_store::SessionStore as _,
+    session_store::{SessionQueries as _, SessionRetention as _, SessionStore as _},
 };
 use store::{Encryption, Store, Table};
 use system::clock::SystemClock;

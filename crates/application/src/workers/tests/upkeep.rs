@@ -134,6 +134,7 @@ fn retention(world: &World) -> Retention {
     Retention {
         engine: world.engine.clone(),
         devices: world.store.clone(),
+        sessions: world.store.clone(),
         sign_ins: world.store.clone(),
         account_links: world.store.clone(),
         known_browsers: world.store.clone(),
