@@ -186,7 +186,7 @@ impl Rival {
         let session = self.store.find_unscoped(self.id).await.unwrap().unwrap();
         let mut moved = session.clone();
         moved.version = session.version.next();
-        let browser = BrowserId::from_uuid(Uuid::from_u128(moved.version.0.unsigned_abs().into()));
+        let browser = BrowserId::from_u128(moved.version.0.unsigned_abs().into());
         let lease = domain::session::Lease { browser, node: INSTANCE };
         let event = Event::BrowserRequested { lease };
         let change = domain::session::Change {

@@ -17,10 +17,7 @@ use crate::{
     workflow::{AttestMode, PromptKind},
 };
 
-const LEASE: Lease = Lease {
-    browser: BrowserId::from_uuid(Uuid::from_u128(7)),
-    node: InstanceId::from_uuid(Uuid::from_u128(8)),
-};
+const LEASE: Lease = Lease { browser: BrowserId::from_u128(7), node: InstanceId::from_u128(8) };
 
 fn prompt() -> PendingPrompt {
     PendingPrompt {

@@ -33,9 +33,9 @@ impl NewEntry {
         due: DateTime<Utc>,
     ) -> Result<Self, StoreError> {
         Ok(Self {
-            session: Id(*session.as_uuid()),
+            session: Id::from(session),
             effect: serde_json::to_string(job).map_err(failed("serialize a job"))?,
-            node: job.node().map(|node| Id(*node.as_uuid())),
+            node: job.node().map(|node| Id::from(node)),
             due: Timestamp(due),
         })
     }
@@ -55,7 +55,7 @@ impl EntryRow {
     fn read(self) -> Result<OutboxClaim, StoreError> {
         Ok(OutboxClaim {
             entry: self.id,
-            session: SessionId::from_uuid(self.session.0),
+            session: self.session.to(),
             job: serde_json::from_str(&self.effect).map_err(failed("deserialize a job"))?,
             attempt: self.attempt,
         })
@@ -71,7 +71,7 @@ impl Outbox for Store {
         lease: TimeDelta,
         limit: u16,
     ) -> Result<Vec<OutboxClaim>, StoreError> {
-        let (node, until) = (Id(*node.as_uuid()), Timestamp(now + lease));
+        let (node, until) = (Id::from(node), Timestamp(now + lease));
         let due = outbox::table
             .select(outbox::id)
             .filter(outbox::buried.eq(false))
@@ -118,7 +118,7 @@ impl Outbox for Store {
     ) -> Result<usize, StoreError> {
         let dropped = with_conn!(self, |conn| {
             let orphans = outbox::table
-                .filter(outbox::node.ne(Id(*node.as_uuid())))
+                .filter(outbox::node.ne(Id::from(node)))
                 .filter(outbox::due.lt(Timestamp(before)));
             ::diesel::delete(orphans).execute(conn).await
         });

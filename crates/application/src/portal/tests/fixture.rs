@@ -23,7 +23,6 @@ use ports::{
 };
 use testkit::{clock::FakeClock, sample::noon};
 use tokio::sync::Notify;
-use uuid::Uuid;
 
 use super::{
     fakes::{
@@ -34,8 +33,8 @@ use super::{
 };
 use crate::{browser_turns::BrowserTurns, settings::SignInPolicy};
 
-pub(super) const TEAM: TeamId = TeamId::from_uuid(Uuid::from_u128(0xA));
-pub(super) const OTHER_TEAM: TeamId = TeamId::from_uuid(Uuid::from_u128(0xB));
+pub(super) const TEAM: TeamId = TeamId::from_u128(0xA);
+pub(super) const OTHER_TEAM: TeamId = TeamId::from_u128(0xB);
 pub(super) const PASSWORD: &str = "correct horse battery staple";
 
 /// All stores and fakes; the services are made of them by the methods in `services`.
@@ -84,7 +83,7 @@ impl Fixture {
     /// Adds a member with [`PASSWORD`].
     pub(super) async fn add_member(&self, team: TeamId, email: &str, role: Role) -> UserId {
         let user = User {
-            id: UserId::from_uuid(Uuid::from_u128(self.random.new_id())),
+            id: UserId::from_u128(self.random.new_id()),
             team,
             email: email.parse().unwrap(),
             role,
