@@ -8,26 +8,19 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use domain::{egress::Egress, secret::Secret};
 use http_body_util::{BodyExt as _, Full};
+use http_client::{PoolLimits, PooledClient, pooled_client, tls_config};
 use hyper::{
     HeaderMap, Request, Response, Uri,
     body::Incoming,
     header::{self, HeaderName, HeaderValue},
 };
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::{TokioExecutor, TokioTimer},
-};
+use hyper_util::client::legacy::connect::HttpConnector;
 use ports::{
     delivery::Delivery,
     webhook_sender::{FailureCause, WebhookRequest, WebhookResponse, WebhookSender},
 };
 use ring::hmac;
-use rustls::{
-    ClientConfig, RootCertStore,
-    crypto::ring::default_provider as ring_provider,
-    pki_types::{CertificateDer, InvalidDnsNameError},
-};
+use rustls::{ClientConfig, pki_types::InvalidDnsNameError};
 
 use super::guard::{EgressDenied, GuardedResolver, Lookup, ResolveError, system};
 
@@ -35,41 +28,25 @@ use super::guard::{EgressDenied, GuardedResolver, Lookup, ResolveError, system};
 const MAX_STORED_BODY_BYTES: usize = 2048;
 /// This much is read, so that the connection serves again; one with more to say is closed.
 const MAX_READ_BODY_BYTES: usize = 64 * 1024;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The head of an answer.
-const MAX_HEAD_BYTES: u16 = 32 * 1024;
 /// Connections to one receiver that are kept for the next call, and for how long.
 const MAX_IDLE_CONNECTIONS: usize = 128;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// What stands for a value that nobody is shown.
 const REDACTED: &str = "(hidden)";
 
-type WebhookClient = Client<HttpsConnector<HttpConnector<GuardedResolver>>, Full<Bytes>>;
-
 /// The sender for real receivers.
 pub struct HyperWebhookSender {
     /// For hosts with a port that the operator has named.
-    named: WebhookClient,
+    named: PooledClient<GuardedResolver>,
     /// For all others: an exception for another port of the same host does not count.
-    others: WebhookClient,
+    others: PooledClient<GuardedResolver>,
     egress: Arc<Egress>,
 }
 
-/// A client that reaches what its resolver permits.
-fn client(resolver: GuardedResolver, tls: ClientConfig) -> WebhookClient {
-    let mut http = HttpConnector::new_with_resolver(resolver);
-    http.enforce_http(false);
-    http.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    http.set_nodelay(true);
-    let https =
-        HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_all_versions();
-    Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE_TIMEOUT)
-        .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
-        .http1_max_buf_size(MAX_HEAD_BYTES.into())
-        .http2_max_header_list_size(MAX_HEAD_BYTES.into())
-        .build(https.wrap_connector(http))
+/// Returns a client that connects only to addresses that its resolver permits.
+fn client(resolver: GuardedResolver, tls: ClientConfig) -> PooledClient<GuardedResolver> {
+    let limits = PoolLimits { idle_connections: MAX_IDLE_CONNECTIONS, idle: IDLE_TIMEOUT };
+    pooled_client(HttpConnector::new_with_resolver(resolver), tls, limits)
 }
 
 impl HyperWebhookSender {
@@ -90,14 +67,7 @@ impl HyperWebhookSender {
         roots: &[Vec<u8>],
         lookup: Lookup,
     ) -> Result<Self, rustls::Error> {
-        let mut believed = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        for root in roots {
-            believed.add(CertificateDer::from_slice(root))?;
-        }
-        let tls = ClientConfig::builder_with_provider(Arc::new(ring_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(believed)
-            .with_no_client_auth();
+        let tls = tls_config(roots)?;
         let others = GuardedResolver { egress: Arc::new(egress.networks_alone()), lookup };
         let egress = Arc::new(egress);
         let named = GuardedResolver { egress: egress.clone(), ..others.clone() };
