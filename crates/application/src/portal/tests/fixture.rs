@@ -111,8 +111,13 @@ impl Fixture {
 
     /// Adds a member of the first team, and signs them in and re-authenticates them.
     pub(super) async fn user(&self, role: Role) -> SignedInUser {
+        self.user_in(TEAM, role).await
+    }
+
+    /// Adds a member of a team, and signs them in and re-authenticates them.
+    pub(super) async fn user_in(&self, team: TeamId, role: Role) -> SignedInUser {
         let email = format!("{}-{}@lender.example", role.as_str(), self.random.new_id());
-        self.add_member(TEAM, &email, role).await;
+        self.add_member(team, &email, role).await;
         self.user_of(&self.token(&email).await).await
     }
 
