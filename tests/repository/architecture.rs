@@ -34,7 +34,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sandbox", &[]),
     ("store", &["domain", "ports"]),
     ("system", &["domain", "ports"]),
-    ("webhooks", &["domain", "ports"]),
+    ("webhooks", &["domain", "http-client", "ports"]),
     (
         "app",
         &[

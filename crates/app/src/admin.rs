@@ -19,7 +19,10 @@ use ports::{
 };
 use serde_json::{Value, json};
 use store::Store;
-use system::clock::{SystemClock, SystemRandom};
+use system::{
+    clock::{SystemClock, SystemRandom},
+    secret_key::SecretKeys,
+};
 use uuid::Uuid;
 
 mod attestations;
@@ -36,7 +39,6 @@ use self::{
 };
 use crate::{
     config::Config,
-    secret_key::SecretKeys,
     storage::{OpenedStorage, error_chain, open_store},
 };
 use application::api_keys::ApiKeyText;
@@ -123,7 +125,7 @@ pub(crate) enum Admin {
 
 impl Admin {
     pub(crate) async fn run(self, config: &Config) -> Result<Value, Failure> {
-        let OpenedStorage { store, keys, lasting } = open_store(config).await?;
+        let OpenedStorage { store, keys, stable_key } = open_store(config).await?;
         let now = SystemClock.now();
         let id = || Uuid::from_u128(SystemRandom.new_id());
         match self {
@@ -176,7 +178,7 @@ impl Admin {
             }
             Self::Reseal { new_data_keys } => {
                 let resealed = reseal(&store, new_data_keys, now).await?;
-                keys.settle(&store, &lasting).await?;
+                keys.record_current(&*store, &stable_key).await.map_err(error_chain)?;
                 Ok(resealed)
             }
             Self::RotateSecretKey => rotate(&keys),
@@ -213,8 +215,8 @@ async fn set_ancestors(
 }
 
 fn rotate(keys: &SecretKeys) -> Result<Value, Failure> {
-    let (fingerprint, earlier) = keys.rotate()?;
-    Ok(json!({ "fingerprint": fingerprint, "earlier": earlier }))
+    let rotated = keys.rotate().map_err(error_chain)?;
+    Ok(json!({ "fingerprint": rotated.current, "earlier": rotated.earlier }))
 }
 
 fn known(found: bool, kind: &str, id: impl std::fmt::Display) -> Result<(), Failure> {

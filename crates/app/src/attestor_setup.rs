@@ -21,12 +21,12 @@ use ports::{
     clock::Clock,
 };
 use prover::{AttestorAddress, Prover, descriptor};
+use system::data_dir::private_folder;
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     config::{AttestationConfig, Config},
-    data_dir::private_folder,
     site::SandboxSite,
     storage::{StartupError, error_chain},
 };
@@ -77,7 +77,7 @@ async fn embedded(
     tasks: &TaskTracker,
 ) -> Result<AttestorAddress, StartupError> {
     let folder = config.data_dir.join("attestor");
-    private_folder(&folder)?;
+    private_folder(&folder).map_err(error_chain)?;
     let keys = folder.join("keys");
     if !has_any(&keys) {
         new_key(&keys, now(), DAYS)?;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use domain::notification::Channel;
 use http_client::HttpClient;
 use messaging::{Channels, Mail, Sms, Whatsapp};
+use system::data_dir::private_folder;
 
 use crate::{
     config::{Config, MailConfig, MessageConfig},
-    data_dir::private_folder,
-    storage::StartupError,
+    storage::{StartupError, error_chain},
 };
 
-/// Those that partners can choose.
+/// Returns the channels that partners can choose.
 pub(crate) fn active(messages: &MessageConfig) -> Vec<Channel> {
     let is_active = |channel: &Channel| match channel {
         Channel::Email => true,
@@ -22,7 +22,7 @@ pub(crate) fn active(messages: &MessageConfig) -> Vec<Channel> {
     Channel::ALL.iter().copied().filter(is_active).collect()
 }
 
-/// Whoever carries letters, over each of them.
+/// Returns the senders of notifications over each channel.
 pub(crate) fn channels(config: &Config, mail: Arc<Mail>) -> Result<Channels, StartupError> {
     let MessageConfig { whatsapp, sms } = config.mailing.messages.clone();
     let caller = Arc::new(HttpClient::new()?);
@@ -33,14 +33,14 @@ pub(crate) fn channels(config: &Config, mail: Arc<Mail>) -> Result<Channels, Sta
     })
 }
 
-/// Mails go over SMTP, or into a folder of the service's own.
+/// Returns the sender of mails: over SMTP, or into a folder of the service's own.
 pub(crate) fn mail(config: &Config) -> Result<Arc<Mail>, StartupError> {
     let MailConfig { smtp, from, .. } = &config.mailing;
     let mail = if let Some(server) = smtp {
         Mail::over(server.clone(), from)
     } else {
         let outbox = config.data_dir.join("outbox");
-        private_folder(&outbox)?;
+        private_folder(&outbox).map_err(error_chain)?;
         tracing::info!("there is no smtp_url: mails are written to {}", outbox.display());
         Mail::into_folder(outbox, from)
     };

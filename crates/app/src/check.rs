@@ -4,12 +4,14 @@
 use std::{collections::BTreeSet, fmt::Write as _, fs, sync::Arc, time::Duration};
 
 use objects::{LinkSigner, ObjectStorage, ObjectVault};
-use system::clock::SystemClock;
-use system::encryption::EncryptionKeys;
+use system::{
+    clock::SystemClock,
+    encryption::EncryptionKeys,
+    secret_key::{SecretKeyError, SecretKeys},
+};
 
 use crate::{
     config::{Config, is_setting},
-    secret_key::SecretKeys,
     storage::{StartupError, error_chain},
 };
 
@@ -83,7 +85,7 @@ pub(crate) async fn check(
 }
 
 async fn database(config: &Config) -> Vec<CheckRow> {
-    let keys = SecretKeys::read(&config.data_dir);
+    let keys = SecretKeys::read(&config.data_dir).map_err(SecretKeyError::from);
     let probe = match config.database_url.probe(config.timeouts).await {
         Ok(probe) => probe,
         Err(error) => {
@@ -91,7 +93,7 @@ async fn database(config: &Config) -> Vec<CheckRow> {
             let error = error_chain(error).to_string();
             return vec![
                 CheckRow::of("database", Err(error)),
-                CheckRow::of("secret.key", keys.map_err(|error| error.to_string())),
+                CheckRow::of("secret.key", keys.map_err(|error| error_chain(error).to_string())),
             ];
         }
     };
@@ -101,7 +103,7 @@ async fn database(config: &Config) -> Vec<CheckRow> {
         rows.push(CheckRow { what: "database", state: CheckState::Weak, detail });
     }
     let keys = keys.and_then(|keys| keys.compare(probe.fingerprint.as_deref()));
-    rows.push(CheckRow::of("secret.key", keys.map_err(|error| error.to_string())));
+    rows.push(CheckRow::of("secret.key", keys.map_err(|error| error_chain(error).to_string())));
     rows
 }
 

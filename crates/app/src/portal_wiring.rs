@@ -18,14 +18,13 @@ use ports::{
     random::RandomSource,
 };
 use store::Store;
-use system::encryption::EncryptionKeys;
+use system::{encryption::EncryptionKeys, secret_key::SecretKeys};
 use url::Url;
 
 use crate::{
     config::Config,
     engine::SharedParts,
     limiters::Limiters,
-    secret_key::SecretKeys,
     storage::{StartupError, error_chain},
 };
 
@@ -97,7 +96,7 @@ impl<'a> Shared<'a> {
         (limiter, attempts): &Limiters,
     ) -> Result<Self, StartupError> {
         let (clock, random) = (parts.clock.clone(), parts.random.clone());
-        let cipher: Arc<dyn Cipher> = Arc::new(keys.seal("portal", &EncryptionKeys::default()));
+        let cipher: Arc<dyn Cipher> = Arc::new(keys.cipher("portal", &EncryptionKeys::default()));
         let audit = AuditTrail { log: store.clone(), clock: clock.clone() };
         Ok(Self {
             notices: AccountNotices {

@@ -22,17 +22,18 @@ use http_api::{Metrics, Services, TrustedProxies};
 use objects::RecordingFiles;
 use ports::{clock::Clock, random::RandomSource, rate_limiter::RateLimiter};
 use store::Store;
-use system::clock::{SystemClock, SystemRandom};
+use system::{
+    clock::{SystemClock, SystemRandom},
+    data_dir::browsers_folder,
+};
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use uuid::Uuid;
 
 use crate::{
     attestor_setup::attestor,
     browsers::browser_pool,
     channels::{channels, mail},
     config::Config,
-    data_dir::browsers_folder,
     engine::SharedParts,
     limiters::limiters,
     portal_wiring::portal as wire_portal,
@@ -195,10 +196,10 @@ fn servers(
 impl Service {
     /// Starts everything; answers once requests are served.
     pub async fn start(config: &Config, overrides: Overrides) -> Result<Self, StartupError> {
-        let OpenedStorage { store, keys, lasting } = open_store(config).await?;
+        let OpenedStorage { store, keys, stable_key } = open_store(config).await?;
         let site = SandboxSite::open(config, &store, overrides.clock.now()).await?;
         let routes = HashMap::from([(sandbox::HOST.to_owned(), site.address()?)]);
-        let node = InstanceId::from_uuid(Uuid::from_u128(SystemRandom.new_id()));
+        let node = InstanceId::from_u128(SystemRandom.new_id());
         let browsers = browsers_folder(node)?;
         let pool = browser_pool(config, &overrides.program, &browsers, routes).await?;
         let (socket, metrics) = (bind(config.listen)?, Metrics::install().map_err(error_chain)?);
@@ -209,7 +210,7 @@ impl Service {
         let attestor =
             attestor(config, &overrides.program, &site, clock.clone(), stop.clone(), &tasks)
                 .await?;
-        let tokens = Arc::new(keys.tokens(lasting));
+        let tokens = Arc::new(keys.token_issuer(stable_key));
         let shared = SharedParts::new(config, node, clock.clone(), tokens, laned, attestor);
         let (vault, films) = recordings(config, &keys, clock)?;
         let (uses, limiters, mail) = (Arc::<KeyUses>::default(), limiters(config)?, mail(config)?);

@@ -1,12 +1,6 @@
 //! `avouch workflow run`: one session of a definition, in a service that is thrown away after.
 
-use std::{
-    fs,
-    net::TcpListener,
-    os::unix::fs::DirBuilderExt as _,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{net::TcpListener, path::Path, time::Duration};
 
 use domain::{
     api_key::ApiKey,
@@ -23,7 +17,10 @@ use ports::{
 };
 use serde_json::{Value, json};
 use store::DatabaseUrl;
-use system::clock::{SystemClock, SystemRandom};
+use system::{
+    clock::{SystemClock, SystemRandom},
+    data_dir::TemporaryFolder,
+};
 use uuid::Uuid;
 
 use crate::{
@@ -40,14 +37,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Runs the definition once; answers how the session ended.
 pub(crate) async fn run(config: Config, file: &Path) -> Result<Value, Failure> {
-    let folder = Folder::new()?;
+    let folder = TemporaryFolder::new("avouch-trial").map_err(error_chain)?;
     // Free a moment ago, and nobody else is in a hurry for it.
     let listen = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let config = Config {
         listen,
         addresses: Addresses { public: format!("http://{listen}"), ..Addresses::default() },
-        data_dir: folder.0.clone(),
-        database_url: DatabaseUrl::Sqlite(folder.0.join("avouch.db").display().to_string()),
+        data_dir: folder.path().to_owned(),
+        database_url: DatabaseUrl::Sqlite(folder.path().join("avouch.db").display().to_string()),
         ..config
     };
     let (caller, platform) = furnish(&config, file).await?;
@@ -102,24 +99,5 @@ async fn one_session(
             return Ok(result);
         }
         tokio::time::sleep(LOOK_EVERY).await;
-    }
-}
-
-/// A folder of our own that goes with this value.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Result<Self, Failure> {
-        let name = format!("avouch-trial-{:x}", SystemRandom.new_id());
-        let folder = std::env::temp_dir().join(name);
-        fs::DirBuilder::new().mode(0o700).create(&folder)?;
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What cannot be removed now goes with the machine's folder for temporary files.
-        let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -39,8 +39,8 @@ pub struct SessionEngine {
 /// Wakes workers of this process before their poll interval has passed.
 #[derive(Clone, Default)]
 pub struct Wakeups {
-    /// Notified when effects were saved.
-    pub effects: Arc<Notify>,
+    /// Notified when jobs were saved.
+    pub jobs: Arc<Notify>,
     /// Notified when deliveries may have been saved.
     pub deliveries: Arc<Notify>,
 }
@@ -94,7 +94,7 @@ impl SessionEngine {
                 let status = session.status().as_str();
                 metrics::counter!("avouch_sessions_closed_total", "status" => status).increment(1);
             }
-            self.wakeups.effects.notify_one();
+            self.wakeups.jobs.notify_one();
             self.wakeups.deliveries.notify_one();
             self.hub.publish(&session);
         }

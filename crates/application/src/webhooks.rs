@@ -20,7 +20,6 @@ use ports::{
     webhook_store::{HeaderChange, StoredWebhook, WebhookChange, WebhookStore},
 };
 use url::Url;
-use uuid::Uuid;
 
 /// How long two secrets of a webhook may be valid at the same time.
 const MAX_SECRET_OVERLAP: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -74,7 +73,7 @@ impl WebhookService for WebhookUseCases {
         let url = check_url(&self.egress, &order.url)?;
         check_limits(order.timeout, order.retries)?;
         let webhook = Webhook {
-            id: WebhookId::from_uuid(Uuid::from_u128(self.random.new_id())),
+            id: WebhookId::from_u128(self.random.new_id()),
             team: order.team,
             url,
             header: order.header.as_ref().map(check_header).transpose()?,
@@ -143,7 +142,7 @@ impl WebhookService for WebhookUseCases {
         if !stored.webhook.active {
             return invalid("the webhook is not active");
         }
-        let session = SessionId::from_uuid(Uuid::from_u128(self.random.new_id()));
+        let session = SessionId::from_u128(self.random.new_id());
         let now = self.clock.now();
         let body = test_payload(session, now).to_string();
         Ok(self.log.enqueue_test(id, session, &body, now).await?)

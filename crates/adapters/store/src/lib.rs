@@ -11,7 +11,6 @@ mod teams;
 
 pub use self::engine::{
     database::Store,
-    deployment_key::DeploymentKey,
     keyring::Encryption,
     probe::Probe,
     rewrite::Table,

@@ -1,7 +1,9 @@
-//! The clock, randomness, keyed tokens, encryption, the places of the world and the refusal log of
-//! this process.
+//! The clock, randomness, keyed tokens, encryption, the secret key and other files of a process, the
+//! places of the world and the refusal log of this process.
 
 pub mod clock;
+pub mod data_dir;
 pub mod encryption;
 pub mod places;
 pub mod refusals;
+pub mod secret_key;

@@ -8,26 +8,19 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use domain::{egress::Egress, secret::Secret};
 use http_body_util::{BodyExt as _, Full};
+use http_client::{PoolLimits, PooledClient, pooled_client, tls_config};
 use hyper::{
     HeaderMap, Request, Response, Uri,
     body::Incoming,
     header::{self, HeaderName, HeaderValue},
 };
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::{TokioExecutor, TokioTimer},
-};
+use hyper_util::client::legacy::connect::HttpConnector;
 use ports::{
     delivery::Delivery,
     webhook_sender::{FailureCause, WebhookRequest, WebhookResponse, WebhookSender},
 };
 use ring::hmac;
-use rustls::{
-    ClientConfig, RootCertStore,
-    crypto::ring::default_provider as ring_provider,
-    pki_types::{CertificateDer, InvalidDnsNameError},
-};
+use rustls::{ClientConfig, pki_types::InvalidDnsNameError};
 
 use super::guard::{EgressDenied, GuardedResolver, Lookup, ResolveError, system};
 
@@ -36,41 +29,25 @@ const MAX_STORED_BODY_BYTES: usize = 2048;
 /// The maximum size of a response body that is read, so that the connection can be reused; a
 /// connection with a longer one is closed.
 const MAX_READ_BODY_BYTES: usize = 64 * 1024;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The maximum size of a response head.
-const MAX_HEAD_BYTES: u16 = 32 * 1024;
 /// The maximum number of idle connections to one endpoint, and how long they are kept.
 const MAX_IDLE_CONNECTIONS: usize = 128;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Replaces the value of a sensitive header in the log.
 const REDACTED: &str = "(hidden)";
 
-type WebhookClient = Client<HttpsConnector<HttpConnector<GuardedResolver>>, Full<Bytes>>;
-
 /// Sends webhooks to endpoints under an egress policy.
 pub struct HyperWebhookSender {
     /// For hosts that the operator has permitted together with a port.
-    named_hosts: WebhookClient,
+    named_hosts: PooledClient<GuardedResolver>,
     /// For all other hosts: an exception for another port of the same host does not apply.
-    other_hosts: WebhookClient,
+    other_hosts: PooledClient<GuardedResolver>,
     egress: Arc<Egress>,
 }
 
-/// Creates a client that connects only to the addresses its resolver returns.
-fn client(resolver: GuardedResolver, tls: ClientConfig) -> WebhookClient {
-    let mut http = HttpConnector::new_with_resolver(resolver);
-    http.enforce_http(false);
-    http.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    http.set_nodelay(true);
-    let https =
-        HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_all_versions();
-    Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE_TIMEOUT)
-        .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
-        .http1_max_buf_size(MAX_HEAD_BYTES.into())
-        .http2_max_header_list_size(MAX_HEAD_BYTES.into())
-        .build(https.wrap_connector(http))
+/// Returns a client that connects only to addresses that its resolver permits.
+fn client(resolver: GuardedResolver, tls: ClientConfig) -> PooledClient<GuardedResolver> {
+    let limits = PoolLimits { idle_connections: MAX_IDLE_CONNECTIONS, idle: IDLE_TIMEOUT };
+    pooled_client(HttpConnector::new_with_resolver(resolver), tls, limits)
 }
 
 impl HyperWebhookSender {
@@ -91,14 +68,7 @@ impl HyperWebhookSender {
         roots: &[Vec<u8>],
         lookup: Lookup,
     ) -> Result<Self, rustls::Error> {
-        let mut trusted = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        for root in roots {
-            trusted.add(CertificateDer::from_slice(root))?;
-        }
-        let tls = ClientConfig::builder_with_provider(Arc::new(ring_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(trusted)
-            .with_no_client_auth();
+        let tls = tls_config(roots)?;
         let other_hosts = GuardedResolver { egress: Arc::new(egress.networks_alone()), lookup };
         let egress = Arc::new(egress);
         let named_hosts = GuardedResolver { egress: egress.clone(), ..other_hosts.clone() };

@@ -8,9 +8,10 @@ use domain::id::SessionId;
 use ports::attestor::{AttestationPackage, AttestationStore as _};
 use serde_json::{Value, json};
 use store::Store;
+use system::data_dir::private_folder;
 
 use super::Failure;
-use crate::{config::Config, data_dir::private_folder, site::sandbox_root, storage::error_chain};
+use crate::{config::Config, site::sandbox_root, storage::error_chain};
 
 /// Writes `attestation.cbor`, `disclosure.cbor`, `session.json`, `issuers.json`, `roots.pem`;
 /// `evidence.cbor` where no credentials are in it, and `inclusion.tlog-proof` where it is in a log.
@@ -23,7 +24,7 @@ pub(super) async fn export(
     let found = store.attestation(session).await.map_err(error_chain)?;
     let (proof, package) =
         found.ok_or_else(|| format!("session {session} has no attestation, or it was erased"))?;
-    private_folder(out)?;
+    private_folder(out).map_err(error_chain)?;
     let write = |name: &str, bytes: &[u8]| {
         let path = out.join(name);
         fs::write(&path, bytes).map_err(|error| format!("cannot write {}: {error}", path.display()))

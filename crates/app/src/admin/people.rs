@@ -21,7 +21,6 @@ use ports::{
 use serde_json::{Value, json};
 use store::Store;
 use system::clock::{SystemClock, SystemRandom};
-use uuid::Uuid;
 
 use super::ADMIN;
 use crate::storage::{StartupError, error_chain};
@@ -39,7 +38,7 @@ pub(super) async fn create(
     let now = SystemClock.now();
     let (password, kept) = make_password(now).await?;
     let user = User {
-        id: UserId::from_uuid(Uuid::from_u128(SystemRandom.new_id())),
+        id: UserId::from_u128(SystemRandom.new_id()),
         team,
         email,
         role,

@@ -16,7 +16,6 @@ use ports::{
     invitations::InvitationStore,
     random::RandomSource,
 };
-use uuid::Uuid;
 
 use super::{AccountLinkIssuer, AuditTrail, RequestLimits};
 
@@ -62,7 +61,7 @@ impl TeamService for Members {
         }
         self.limits.count_mail(email.as_str()).await?;
         let member = User {
-            id: UserId::from_uuid(Uuid::from_u128(self.random.new_id())),
+            id: UserId::from_u128(self.random.new_id()),
             team: user.team,
             email,
             role: new.role,

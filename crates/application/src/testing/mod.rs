@@ -26,7 +26,6 @@ use ports::{
 };
 use testkit::sample::{self, noon};
 use tokio_util::task::TaskTracker;
-use uuid::Uuid;
 
 pub(crate) use self::{
     browser::{FakeBrowser, FakePool},
@@ -76,7 +75,7 @@ impl World {
             hub: Arc::new(SessionHub::default()),
             wakeups: Wakeups::default(),
         });
-        let team = TeamId::from_uuid(Uuid::from_u128(0x7EA));
+        let team = TeamId::from_u128(0x7EA);
         store.add_team(team, "Lender", noon()).await.unwrap();
         let key = sample::key(team);
         let key_text = ApiKeyText::new(Environment::Development, [7; 32]);

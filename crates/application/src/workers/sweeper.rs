@@ -12,7 +12,7 @@ use crate::advance::{AdvanceError, SessionEngine};
 
 const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
 const SWEEP_BATCH: u16 = 200;
-/// Age at which effects for a process that is gone are dropped.
+/// Age at which jobs for a process that is gone are dropped.
 const ORPHAN_AGE: TimeDelta = TimeDelta::minutes(10);
 
 /// Expires sessions and browser leases.

@@ -14,6 +14,7 @@ pub mod contact_store;
 pub mod credentials;
 pub mod delivery;
 pub mod delivery_log;
+pub mod deployment_keys;
 pub mod device_store;
 pub mod encryption;
 pub mod identity;

@@ -82,10 +82,10 @@ pub trait SessionStore: Send + Sync {
     /// Returns the origins whose pages may embed a session, as its owner's team has set them.
     async fn frame_ancestors_of(&self, id: SessionId) -> Result<Vec<FrameAncestor>, StoreError>;
 
-    /// Saves a changed session and its effects atomically. [`Effect::NotifyPartner`] becomes one
+    /// Saves a changed session and its effects atomically. [`Record::NotifyPartner`] becomes one
     /// delivery for each webhook of the team that is active at this moment.
     ///
-    /// [`Effect::NotifyPartner`]: domain::session::Effect::NotifyPartner
+    /// [`Record::NotifyPartner`]: domain::session::Record::NotifyPartner
     ///
     /// The saved version must be the one before `change.session.version`; otherwise the result is
     /// [`CommitError::Stale`], and nothing is saved. A browser that is new with this change has a

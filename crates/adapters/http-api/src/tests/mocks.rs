@@ -21,14 +21,13 @@ use ports::{
 };
 use serde_json::Value;
 use testkit::sample;
-use uuid::Uuid;
 
 use crate::{Services, TrustedProxies, app};
 
 pub(super) fn session() -> Session {
-    let owner = ApiKeyId::from_uuid(Uuid::from_u128(2));
+    let owner = ApiKeyId::from_u128(2);
     let mut session = sample::opening(owner, PlatformId(7)).session;
-    session.id = SessionId::from_uuid(Uuid::from_u128(1));
+    session.id = SessionId::from_u128(1);
     session
 }
 
@@ -55,7 +54,7 @@ pub(super) fn admission() -> AuthOutcome {
     let limit = RateLimit { count: 120, seconds: 60 };
     AuthOutcome {
         window: Some(RateWindow { limit, used: 21, resets_at: sample::noon() }),
-        verdict: Ok(sample::key(TeamId::from_uuid(Uuid::from_u128(3)))),
+        verdict: Ok(sample::key(TeamId::from_u128(3))),
         key: None,
         catalogue: None,
     }

@@ -27,7 +27,7 @@ use ports::{
 };
 
 use self::{commits::UsedKey, devices::Devices, outbox::OutboxEntry, recordings::RecordingRecord};
-use crate::{MemoryStore, State, jobs::earliest};
+use crate::{MemoryStore, State, schedule::earliest};
 
 /// The records of all sessions.
 #[derive(Default)]

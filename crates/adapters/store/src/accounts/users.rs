@@ -52,8 +52,8 @@ impl UserRow {
 
     pub(crate) fn user(&self) -> Result<User, StoreError> {
         Ok(User {
-            id: UserId::from_uuid(self.id.0),
-            team: TeamId::from_uuid(self.team.0),
+            id: self.id.to(),
+            team: self.team.to(),
             email: self.address().parse().map_err(failed("read an address back"))?,
             role: self.role.parse().map_err(failed("read a role back"))?,
             has_password: self.password.is_some(),
@@ -132,8 +132,8 @@ impl UserStore for Store {
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
         let row = UserRow {
-            id: Id(*user.id.as_uuid()),
-            team: Id(*user.team.as_uuid()),
+            id: Id::from(user.id),
+            team: Id::from(user.team),
             email: user.email.as_str().to_owned(),
             role: user.role.as_str().to_owned(),
             password: password.map(|password| password.hash.0.clone()),
@@ -160,11 +160,11 @@ impl UserStore for Store {
     }
 
     async fn user(&self, id: UserId) -> Result<Option<StoredUser>, StoreError> {
-        find!(self, users::id.eq(Id(*id.as_uuid())))
+        find!(self, users::id.eq(Id::from(id)))
     }
 
     async fn set_password(&self, id: UserId, password: &NewPassword) -> Result<(), StoreError> {
-        let id = Id(*id.as_uuid());
+        let id = Id::from(id);
         let until = password.until.map(Timestamp);
         let change = (users::password.eq(Some(&password.hash.0)), users::password_until.eq(until));
         let changed: QueryResult<()> = with_transaction!(self, |conn| {
@@ -197,7 +197,7 @@ impl UserStore for Store {
         for (id, sealed) in rows.iter().filter(|(_, sealed)| !self.cipher.is_current(TOTP, sealed))
         {
             let Ok(plain) = self.cipher.decrypt_text(TOTP, sealed) else {
-                done.unreadable.push(UserId::from_uuid(id.0));
+                done.unreadable.push(id.to());
                 continue;
             };
             let anew =
@@ -210,7 +210,7 @@ impl UserStore for Store {
             done.changed += changed.map_err(failed("seal a secret anew"))?;
         }
         let last = rows.last().filter(|_| rows.len() >= usize::from(limit));
-        done.next = last.map(|(id, _)| UserId::from_uuid(id.0));
+        done.next = last.map(|(id, _)| id.to());
         Ok(done)
     }
 }
@@ -227,7 +227,7 @@ impl ProviderSubjects for Store {
         before: Option<&str>,
         subject: &str,
     ) -> Result<bool, StoreError> {
-        let this = users::table.filter(users::id.eq(Id(*id.as_uuid())));
+        let this = users::table.filter(users::id.eq(Id::from(id)));
         let change = users::subject.eq(subject);
         let bound = with_conn!(self, |conn| if let Some(before) = before {
             let still = this.filter(users::subject.eq(before));
@@ -248,7 +248,7 @@ impl ProviderSubjects for Store {
 impl TeamMembers for Store {
     async fn users(&self, team: TeamId) -> Result<Vec<User>, StoreError> {
         let rows: QueryResult<Vec<UserRow>> = with_conn!(self, |conn| {
-            let theirs = users::table.filter(users::team.eq(Id(*team.as_uuid())));
+            let theirs = users::table.filter(users::team.eq(Id::from(team)));
             theirs.order(users::email).select(UserRow::as_select()).load(conn).await
         });
         rows.map_err(failed("read a team's people"))?.iter().map(UserRow::user).collect()
@@ -260,7 +260,7 @@ impl TeamMembers for Store {
         id: UserId,
         role: Role,
     ) -> Result<MembershipChange, StoreError> {
-        let ids = (Id(*team.as_uuid()), Id(*id.as_uuid()));
+        let ids = (Id::from(team), Id::from(id));
         let team = teams::table.filter(teams::id.eq(ids.0)).select(teams::id);
         let this = users::table.filter(users::id.eq(ids.1));
         let (governs, change) = (GOVERNS.contains(&role.as_str()), users::role.eq(role.as_str()));
@@ -282,7 +282,7 @@ impl TeamMembers for Store {
     }
 
     async fn remove_user(&self, team: TeamId, id: UserId) -> Result<MembershipChange, StoreError> {
-        let ids = (Id(*team.as_uuid()), Id(*id.as_uuid()));
+        let ids = (Id::from(team), Id::from(id));
         let team = teams::table.filter(teams::id.eq(ids.0)).select(teams::id);
         let this = users::table.filter(users::id.eq(ids.1));
         let done: QueryResult<MembershipChange> = with_transaction!(
@@ -303,14 +303,14 @@ impl TeamMembers for Store {
     }
 
     async fn require_second_factor(&self, team: TeamId, required: bool) -> Result<(), StoreError> {
-        let this = teams::table.filter(teams::id.eq(Id(*team.as_uuid())));
+        let this = teams::table.filter(teams::id.eq(Id::from(team)));
         let change = teams::second_factor.eq(required);
         let done = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
         done.map(drop).map_err(failed("require a second factor"))
     }
 
     async fn requires_second_factor(&self, team: TeamId) -> Result<bool, StoreError> {
-        let this = teams::table.filter(teams::id.eq(Id(*team.as_uuid())));
+        let this = teams::table.filter(teams::id.eq(Id::from(team)));
         let found: QueryResult<Option<bool>> = with_conn!(self, |conn| {
             this.select(teams::second_factor).first(conn).await.optional()
         });
@@ -328,7 +328,7 @@ impl SecondFactors for Store {
         let unfit = failed("seal the secret of one-time codes");
         let sealed = factor.map(|factor| self.cipher.encrypt_text(TOTP, factor.totp.expose()));
         let sealed = sealed.transpose().map_err(unfit)?;
-        let id = Id(*id.as_uuid());
+        let id = Id::from(id);
         let change = (users::totp.eq(sealed), users::totp_step.eq(factor.map_or(0, |f| f.step)));
         let most = if factor.is_some() { i32::MAX } else { 0 };
         let codes = factor.map_or(&[][..], |factor| &factor.recovery);
@@ -354,7 +354,7 @@ impl SecondFactors for Store {
 
     async fn use_step(&self, id: UserId, step: i64) -> Result<bool, StoreError> {
         let this =
-            users::table.filter(users::id.eq(Id(*id.as_uuid()))).filter(users::totp_step.lt(step));
+            users::table.filter(users::id.eq(Id::from(id))).filter(users::totp_step.lt(step));
         let changed = with_conn!(self, |conn| {
             ::diesel::update(this).set(users::totp_step.eq(step)).execute(conn).await
         });
@@ -363,7 +363,7 @@ impl SecondFactors for Store {
 
     async fn use_recovery(&self, id: UserId, code: &CodeHash) -> Result<bool, StoreError> {
         let this = recovery_codes::table
-            .filter(recovery_codes::owner.eq(Id(*id.as_uuid())))
+            .filter(recovery_codes::owner.eq(Id::from(id)))
             .filter(recovery_codes::hash.eq(code.0.as_slice()));
         let gone = with_conn!(self, |conn| ::diesel::delete(this).execute(conn).await);
         gone.map(|rows| rows == 1).map_err(failed("use up a recovery code"))

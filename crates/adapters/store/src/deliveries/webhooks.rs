@@ -53,7 +53,7 @@ pub(crate) struct WebhookKeyRow {
 
 impl WebhookKeyRow {
     pub(crate) fn all(webhook: Id, keys: &[ApiKeyId]) -> Vec<Self> {
-        keys.iter().map(|key| Self { webhook, key: Id(*key.as_uuid()) }).collect()
+        keys.iter().map(|key| Self { webhook, key: Id::from(*key) }).collect()
     }
 }
 
@@ -78,7 +78,7 @@ impl WebhookStore for Store {
     }
 
     async fn webhook(&self, id: WebhookId) -> Result<Option<StoredWebhook>, StoreError> {
-        let this = webhooks::table.filter(webhooks::id.eq(Id(*id.as_uuid())));
+        let this = webhooks::table.filter(webhooks::id.eq(Id::from(id)));
         let rows: QueryResult<Vec<WebhookRow>> =
             with_conn!(self, |conn| this.select(WebhookRow::as_select()).load(conn).await);
         Ok(self.kept(rows.map_err(failed("read a webhook"))?).await?.pop())
@@ -87,7 +87,7 @@ impl WebhookStore for Store {
     async fn webhooks(&self, team: TeamId) -> Result<Vec<StoredWebhook>, StoreError> {
         let rows: QueryResult<Vec<WebhookRow>> = with_conn!(self, |conn| {
             webhooks::table
-                .filter(webhooks::team.eq(Id(*team.as_uuid())))
+                .filter(webhooks::team.eq(Id::from(team)))
                 .order((webhooks::created_at, webhooks::id))
                 .select(WebhookRow::as_select())
                 .load(conn)
@@ -105,7 +105,7 @@ impl WebhookStore for Store {
     }
 
     async fn set_active(&self, id: WebhookId, active: bool) -> Result<bool, StoreError> {
-        let this = webhooks::table.filter(webhooks::id.eq(Id(*id.as_uuid())));
+        let this = webhooks::table.filter(webhooks::id.eq(Id::from(id)));
         let changed: QueryResult<usize> = with_conn!(self, |conn| {
             ::diesel::update(this).set(webhooks::active.eq(active)).execute(conn).await
         });
@@ -119,7 +119,7 @@ impl WebhookStore for Store {
         retiring: &RetiringSecret,
     ) -> Result<bool, StoreError> {
         let unfit = failed("seal a webhook's secret");
-        let this = webhooks::table.filter(webhooks::id.eq(Id(*id.as_uuid())));
+        let this = webhooks::table.filter(webhooks::id.eq(Id::from(id)));
         let change = (
             webhooks::secret
                 .eq(self.cipher.encrypt_text(SECRET, fresh.expose()).map_err(&unfit)?),
@@ -148,14 +148,14 @@ impl WebhookStore for Store {
         let mut done = Reencrypted { changed: 0, unreadable: vec![], next: None };
         for row in rows.iter().filter(|row| !self.is_current(row)) {
             let Ok(webhook) = self.read_webhook(row) else {
-                done.unreadable.push(WebhookId::from_uuid(row.id.0));
+                done.unreadable.push(row.id.to());
                 continue;
             };
             let anew = self.webhook_row(&webhook, row.created_at.0)?;
             done.changed += self.write_anew(row, &anew).await?;
         }
         let last = rows.last().filter(|_| rows.len() >= usize::from(limit));
-        done.next = last.map(|row| WebhookId::from_uuid(row.id.0));
+        done.next = last.map(|row| row.id.to());
         Ok(done)
     }
 }
@@ -185,8 +185,8 @@ impl Store {
         let retiring = webhook.retiring.as_ref();
         let old = retiring.map(|old| self.cipher.encrypt_text(SECRET, old.secret.expose()));
         Ok(WebhookRow {
-            id: Id(*webhook.id.as_uuid()),
-            team: Id(*webhook.team.as_uuid()),
+            id: Id::from(webhook.id),
+            team: Id::from(webhook.team),
             url: webhook.url.clone(),
             header_name: header.map(|header| header.name.clone()),
             header_value: value.transpose().map_err(&unfit)?,
@@ -233,7 +233,7 @@ impl Store {
         });
         let mut keys: HashMap<Id, Vec<ApiKeyId>> = HashMap::new();
         for (webhook, key) in chosen.map_err(failed("read a webhook's keys"))? {
-            keys.entry(webhook).or_default().push(ApiKeyId::from_uuid(key.0));
+            keys.entry(webhook).or_default().push(key.to());
         }
         rows.iter()
             .map(|row| {
@@ -256,8 +256,8 @@ impl Store {
             row.retiring_secret.as_ref().map(|secret| self.cipher.decrypt_text(SECRET, secret));
         let old = old.transpose().map_err(&unfit)?.map(Secret::new);
         Ok(Webhook {
-            id: WebhookId::from_uuid(row.id.0),
-            team: TeamId::from_uuid(row.team.0),
+            id: row.id.to(),
+            team: row.team.to(),
             url: row.url.clone(),
             header: header.map(|(name, value)| WebhookHeader { name, value }),
             secret: Secret::new(self.cipher.decrypt_text(SECRET, &row.secret).map_err(&unfit)?),
@@ -277,7 +277,7 @@ impl Store {
         id: WebhookId,
         change: &WebhookChange,
     ) -> Result<bool, StoreError> {
-        let id = Id(*id.as_uuid());
+        let id = Id::from(id);
         let choices = WebhookKeyRow::all(id, &change.keys);
         let header = match &change.header {
             HeaderChange::Keep => None,

@@ -40,7 +40,7 @@ pub(crate) struct SummaryRow {
 impl SummaryRow {
     pub(crate) fn read(self) -> Result<SessionSummary, StoreError> {
         Ok(SessionSummary {
-            id: SessionId::from_uuid(self.id.0),
+            id: self.id.to(),
             status: self.status.parse().map_err(failed("read a status back"))?,
             platform: PlatformId(self.platform),
             created_at: self.created_at.0,
@@ -116,7 +116,7 @@ impl TimelineRow {
         let session = &change.session;
         let code = session.state.outcome().and_then(Outcome::error_code);
         Self {
-            session: Id(*session.id.as_uuid()),
+            session: Id::from(session.id),
             version: session.version.0,
             at: Timestamp(change.at),
             event: change.event.to_owned(),
@@ -156,7 +156,7 @@ impl Store {
         owner: ApiKeyId,
         query: ListQuery,
     ) -> Result<(Vec<SessionSummary>, i64), StoreError> {
-        let owner = Id(*owner.as_uuid());
+        let owner = Id::from(owner);
         let read: QueryResult<Vec<TotalRow>> = match query.status {
             None => {
                 with_read!(self, |conn| SessionListQuery::<false>(owner, query).load(conn).await)
@@ -176,7 +176,7 @@ impl Store {
         owner: ApiKeyId,
         id: SessionId,
     ) -> Result<Option<Vec<TimelineEntry>>, StoreError> {
-        let (owner, id) = (Id(*owner.as_uuid()), Id(*id.as_uuid()));
+        let (owner, id) = (Id::from(owner), Id::from(id));
         let read: QueryResult<(Vec<TimelineRow>, Vec<ResendStateRow>, Vec<DeviceRow>)> =
             with_read!(self, |conn| {
                 let its = sessions::table.filter(sessions::owner.eq(owner)).select(sessions::id);
@@ -221,7 +221,7 @@ impl Store {
         query: ListQuery,
         reference: Option<&str>,
     ) -> Result<Vec<(ApiKeyId, SessionSummary)>, StoreError> {
-        let team = Id(*team.as_uuid());
+        let team = Id::from(team);
         let marks = match reference {
             Some(reference) => Some(self.indexed(team, REFERENCE, reference).await?),
             None => None,
@@ -244,7 +244,7 @@ impl Store {
             found.load(conn).await
         });
         let rows = rows.map_err(failed("list a team's sessions"))?.into_iter();
-        rows.map(|(owner, row)| Ok((ApiKeyId::from_uuid(owner.0), row.read()?))).collect()
+        rows.map(|(owner, row)| Ok((owner.to(), row.read()?))).collect()
     }
 
     pub(crate) async fn read_activity(
@@ -253,7 +253,7 @@ impl Store {
         since: DateTime<Utc>,
         limit: u16,
     ) -> Result<Vec<SessionActivity>, StoreError> {
-        let team = Id(*team.as_uuid());
+        let team = Id::from(team);
         let rows: QueryResult<Vec<ActivityRow>> = with_conn!(self, |conn| {
             let keys = api_keys::table.filter(api_keys::team.eq(team)).select(api_keys::id);
             let last = session_events::session

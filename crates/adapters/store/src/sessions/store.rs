@@ -39,7 +39,7 @@ impl SessionStore for Store {
     async fn find_unscoped(&self, id: SessionId) -> Result<Option<Session>, StoreError> {
         let found = with_conn!(self, |conn| {
             sessions::table
-                .filter(sessions::id.eq(Id(*id.as_uuid())))
+                .filter(sessions::id.eq(Id::from(id)))
                 .select(SessionRow::as_select())
                 .first(conn)
                 .await
@@ -49,7 +49,7 @@ impl SessionStore for Store {
     }
 
     async fn frame_ancestors_of(&self, id: SessionId) -> Result<Vec<FrameAncestor>, StoreError> {
-        let owner = sessions::table.find(Id(*id.as_uuid())).select(sessions::owner);
+        let owner = sessions::table.find(Id::from(id)).select(sessions::owner);
         let team = api_keys::table.filter(api_keys::id.eq_any(owner)).select(api_keys::team);
         let list: QueryResult<Option<String>> = with_conn!(self, |conn| {
             teams::table
@@ -77,8 +77,8 @@ impl SessionQueries for Store {
     async fn find(&self, owner: ApiKeyId, id: SessionId) -> Result<Option<Session>, StoreError> {
         let found = with_conn!(self, |conn| {
             sessions::table
-                .filter(sessions::id.eq(Id(*id.as_uuid())))
-                .filter(sessions::owner.eq(Id(*owner.as_uuid())))
+                .filter(sessions::id.eq(Id::from(id)))
+                .filter(sessions::owner.eq(Id::from(owner)))
                 .select(SessionRow::as_select())
                 .first(conn)
                 .await
@@ -134,8 +134,8 @@ impl BrowserLeases for Store {
         alive_until: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
         let held = sessions::table
-            .filter(sessions::id.eq(Id(*id.as_uuid())))
-            .filter(sessions::browser.eq(Id(*browser.as_uuid())));
+            .filter(sessions::id.eq(Id::from(id)))
+            .filter(sessions::browser.eq(Id::from(browser)));
         let renewed = with_conn!(self, |conn| {
             let until = sessions::alive_until.eq(Timestamp(alive_until));
             ::diesel::update(held).set(until).execute(conn).await
@@ -201,7 +201,7 @@ impl SessionRetention for Store {
                 .await
         });
         let found = found.map_err(failed("find sessions to erase"))?;
-        Ok(found.into_iter().map(|id| SessionId::from_uuid(id.0)).collect())
+        Ok(found.into_iter().map(|id| id.to()).collect())
     }
 
     async fn truncate_log(&self) -> Result<bool, StoreError> {

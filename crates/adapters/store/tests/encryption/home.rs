@@ -11,7 +11,7 @@ use domain::{
     api_key::KeyHash,
     id::{ApiKeyId, ContactId, PlatformId, SessionId, TeamId},
     request::{Contact, ListQuery, PageRequest},
-    session::{Change, Outcome, State},
+    session::{Change, Effects, Outcome, Record, State},
     webhook::DeliveryDecision,
 };
 use ports::{
@@ -84,7 +84,7 @@ impl Home {
         ended.state = State::Closed { outcome, ran: None };
         ended.version = ended.version.next();
         ended.closed_at = Some(noon());
-        let effects = vec![domain::session::Effect::NotifyPartner];
+        let effects = Effects { jobs: vec![], records: vec![Record::NotifyPartner] };
         let change = Change { session: ended, effects, event: "Completed", node: None, at: noon() };
         store.commit(&change, noon()).await.unwrap();
         change.session.id

@@ -105,13 +105,13 @@ macro_rules! stores_contract {
             partners::creates_once_for_concurrent_requests
             partners::deletes_old_idempotency_keys
             partners::erases_a_session_and_its_deliveries
-            outbox::leases_an_effect_to_one_claimer
-            outbox::leases_an_effect_only_to_its_instance
-            outbox::leases_an_effect_again_after_the_lease_expires
+            outbox::leases_a_job_to_one_claimer
+            outbox::leases_a_job_only_to_its_instance
+            outbox::leases_a_job_again_after_the_lease_expires
             outbox::ignores_the_outcome_of_a_lost_claim
-            outbox::keeps_a_retried_effect_until_it_is_due
-            outbox::does_not_lease_a_buried_effect
-            outbox::deletes_the_effects_of_an_instance_that_is_gone
+            outbox::keeps_a_retried_job_until_it_is_due
+            outbox::does_not_lease_a_buried_job
+            outbox::deletes_the_jobs_of_an_instance_that_is_gone
             deliveries::creates_one_delivery_for_each_active_webhook
             deliveries::creates_deliveries_only_for_the_keys_of_a_webhook
             deliveries::leases_a_delivery_to_one_claimer

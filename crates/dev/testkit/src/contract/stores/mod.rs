@@ -1,4 +1,4 @@
-//! The contract of the stores: sessions, effects, deliveries, keys, definitions and others.
+//! The contract of the stores: sessions, jobs, deliveries, keys, definitions and others.
 
 pub mod account_links;
 pub mod attestations;

@@ -7,7 +7,7 @@ use domain::{
     error_code::ErrorCode,
     id::ApiKeyId,
     request::{ListQuery, PageRequest},
-    session::{Effect, Event, Session, Status},
+    session::{Event, Job, Session, Status},
 };
 use ports::session_store::{CommitError, DueReason, SessionSummary};
 use tokio::task::JoinSet;
@@ -70,8 +70,8 @@ pub async fn commits_state_and_effects_together(backend: &Backend) {
     commit(backend, &change).await;
     assert_eq!(found(backend, &session).await, change.session);
     let claims = backend.outbox.claim(INSTANCE, noon(), LEASE, 10).await.unwrap();
-    let effects: Vec<_> = claims.into_iter().map(|claim| claim.effect).collect();
-    assert_eq!(effects, [Effect::StartBrowser { lease }]);
+    let jobs: Vec<_> = claims.into_iter().map(|claim| claim.job).collect();
+    assert_eq!(jobs, [Job::StartBrowser { lease }]);
 }
 
 pub async fn refuses_a_stale_commit_entirely(backend: &Backend) {
@@ -83,7 +83,7 @@ pub async fn refuses_a_stale_commit_entirely(backend: &Backend) {
     assert!(matches!(refusal, CommitError::Stale), "{refusal:?}");
     assert_eq!(found(backend, &session).await, first.session);
     let claims = backend.outbox.claim(INSTANCE, noon(), LEASE, 10).await.unwrap();
-    assert_eq!(claims.len(), 1, "the stale change left an effect behind: {claims:?}");
+    assert_eq!(claims.len(), 1, "the stale change left a job behind: {claims:?}");
 }
 
 pub async fn lets_one_of_two_concurrent_commits_succeed(backend: &Backend) {
