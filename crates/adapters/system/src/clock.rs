@@ -236,13 +236,8 @@ mod tests {
             );
         }
         assert!(!old.verify_embed_token(session, turned.embed_token(session).expose()));
-<<<<<<< HEAD
         // Hashes in the database do not change.
-        let team = TeamId::from_uuid(Uuid::from_u128(3));
-=======
-        // What is in the database stays what it is.
         let team = TeamId::from_u128(3);
->>>>>>> main
         assert!(after.hash_secret(session, "x") == old.hash_secret(session, "x"));
         assert_eq!(after.mailbox(team, "a@b.c"), old.mailbox(team, "a@b.c"));
         let token = old.mailbox_token(&old.mailbox(team, "a@b.c"));

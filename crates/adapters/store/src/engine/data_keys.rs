@@ -1,4 +1,4 @@
-//! Data keys as rows: wrapped anew with another key of the deployment, replaced, and destroyed.
+//! The rows of data keys: rewrapped with another deployment key, replaced, and destroyed.
 
 use ::diesel::{dsl::exists, prelude::*, select};
 use chrono::{DateTime, Utc};
@@ -10,12 +10,12 @@ use crate::engine::data_key::{prefix, wrapping};
 use crate::engine::database::{Store, failed, with_conn};
 use crate::engine::schema::{data_keys, delivery_attempts, notices, receivers, sessions};
 
-/// Teams that are given new keys by one query.
+/// The number of teams that get new keys per query.
 const BATCH: i64 = 500;
 
 impl Store {
-    /// Wraps up to `limit` data keys after number `after` with the deployment's current key, where
-    /// another one wraps them. No other row is written, and processes that serve go on.
+    /// Rewraps up to `limit` data keys after number `after` with the deployment's current key, if
+    /// another one wraps them. No other row is written, so running processes are not affected.
     pub async fn rewrap_data_keys(
         &self,
         after: Option<i64>,
@@ -54,8 +54,8 @@ impl Store {
         Ok(done)
     }
 
-    /// Gives every team that has a data key a new one, with which everything is encrypted from now
-    /// on; in other processes within a minute. Answers how many.
+    /// Gives every team that has a data key a new one, which encrypts all later writes; in other
+    /// processes within a minute. Returns the number of teams.
     pub async fn replace_data_keys(&self) -> Result<usize, StoreError> {
         let (mut after, mut made) = (Id(uuid::Uuid::nil()), 0);
         loop {
@@ -81,8 +81,8 @@ impl Store {
         Ok(made)
     }
 
-    /// Destroys data keys that a newer one replaced before `before` and that no row names. Answers
-    /// how many. Looks through all encrypted columns for each such key.
+    /// Destroys data keys that a newer one replaced before `before` and that no row refers to, and
+    /// returns their number. Searches all encrypted columns for each such key.
     pub async fn drop_data_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError> {
         let newer = ::diesel::alias!(data_keys as newer);
         let replaced = exists(
@@ -106,7 +106,7 @@ impl Store {
         Ok(dropped)
     }
 
-    /// Whether a row has a value of this key.
+    /// Returns whether a row has a value that is encrypted with this key.
     async fn is_named(&self, number: i64) -> Result<bool, StoreError> {
         let like = format!("{}%", prefix(number));
         let found: QueryResult<bool> = with_conn!(self, |conn| {

@@ -1,5 +1,5 @@
-//! Encrypting rows that are plaintext or of an older data key, in bounded batches and beside
-//! processes that serve.
+//! Encrypts rows that are plaintext or encrypted with an older data key, in bounded batches, while
+//! processes are running.
 
 use ::diesel::prelude::*;
 use diesel_async::RunQueryDsl;
@@ -24,7 +24,7 @@ pub enum Table {
 impl Table {
     pub const ALL: [Self; 4] = [Self::Sessions, Self::Notices, Self::Attempts, Self::Receivers];
 
-    /// What one of its rows is called in messages to operators.
+    /// The name of a row of the table in messages to operators.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,15 +39,15 @@ impl Table {
 type StoredAttemptRow = (Id, i32, Option<String>, Id);
 type StoredContactRow = (Id, Id, Option<String>, Option<String>, Option<String>);
 
-/// Begins an answer with what comes after these rows.
+/// Returns the result of a batch that ends with these rows.
 fn page(ids: &[Id], limit: u16) -> Reencrypted<Uuid> {
     let last = ids.last().filter(|_| ids.len() >= usize::from(limit));
     Reencrypted { changed: 0, unreadable: vec![], next: last.map(|id| id.0) }
 }
 
 impl Store {
-    /// Encrypts up to `limit` rows of a table after the one called `after` with the newest keys of
-    /// their teams, where they are not. A row that changed meanwhile is left as it became. With
+    /// Encrypts up to `limit` rows of a table after the row `after` with the newest keys of their
+    /// teams, unless they are already. A row that changed meanwhile is left unchanged. With
     /// [`Encryption::Prepare`](crate::Encryption::Prepare) it decrypts instead.
     pub async fn encrypt_rows(
         &self,
@@ -117,7 +117,7 @@ impl Store {
                 .select((
                     notices::id,
                     notices::body,
-                    // All who are told are of one team.
+                    // All webhooks of a notice belong to one team.
                     deliveries::table
                         .filter(deliveries::notice.eq(notices::id))
                         .select(deliveries::webhook)
@@ -240,7 +240,7 @@ impl Store {
         Ok(done)
     }
 
-    /// Puts a value in the place of another, unless that changed meanwhile.
+    /// Replaces a value, unless it changed meanwhile.
     async fn change_contact(
         &self,
         id: Id,

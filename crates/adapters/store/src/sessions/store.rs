@@ -1,4 +1,4 @@
-//! Sessions: finding and leasing them. `write` saves their transitions, `reads` answers partners.
+//! Finds and leases sessions. `write` saves transitions, `reads` has the queries of partners.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;
