@@ -1,5 +1,5 @@
-//! The certificate that the site shows over TLS, under a root of its own that nobody else has to
-//! believe. The root's key is thrown away at once: it vouches for this one certificate.
+//! The TLS certificate of the site, issued by a root of its own that only the service trusts. The
+//! root's key is deleted at once, so the root vouches only for this certificate.
 
 use std::{fs, io, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::Path, sync::Arc};
 
@@ -20,18 +20,18 @@ const ROOT: &str = "root.pem";
 const LEAF: &str = "certificate.pem";
 const KEY: &str = "key.pem";
 
-/// The site's side of TLS, and the root that its certificate is under.
+/// The TLS identity of the site, and the root that issued its certificate.
 pub struct SiteCertificate {
     pub(super) config: ServerConfig,
-    /// DER.
+    /// The root certificate, DER.
     pub root: Vec<u8>,
 }
 
 impl SiteCertificate {
-    /// The one in a folder; makes it where there is none.
+    /// Reads the certificate in a folder; generates it if there is none.
     ///
     /// # Errors
-    /// The folder cannot be read or written, or holds something else.
+    /// The folder cannot be read or written, or contains something else.
     pub fn open(folder: &Path) -> io::Result<Self> {
         if !folder.join(ROOT).exists() {
             make(folder)?;
@@ -68,7 +68,7 @@ fn make(folder: &Path) -> io::Result<()> {
     };
     write(KEY, key.serialize_pem())?;
     write(LEAF, leaf.pem())?;
-    // Last: what is there is whole.
+    // Written last: if it exists, all files are complete.
     write(ROOT, root.pem())
 }
 

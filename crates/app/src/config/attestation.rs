@@ -1,4 +1,4 @@
-//! Who attests.
+//! The settings of attestation.
 
 use std::{
     collections::BTreeMap,
@@ -10,20 +10,21 @@ use url::Url;
 
 use super::values::{socket, within};
 
-/// Who attests, and how.
+/// The settings of attestation.
 #[derive(Debug, Clone)]
 pub struct AttestationConfig {
-    /// None: an attestor of our own, for the sandbox platform alone.
+    /// The configured attestor; `None` for an attestor in this process, only for the sandbox
+    /// platform.
     pub attestor: Option<AttestorAddress>,
-    /// How many proofs are made at once.
+    /// The number of proofs that are made at once.
     pub proofs: usize,
-    /// Of them, for one team.
+    /// Of these, the maximum for one team.
     pub proofs_per_team: usize,
-    /// Where the sandbox platform is served over TLS.
+    /// The address at which the sandbox platform is served over TLS.
     pub sandbox_listen: SocketAddr,
 }
 
-/// The port where the URL names none.
+/// The port if the URL has none.
 const PORT: u16 = 7443;
 
 pub(super) fn attesting(
@@ -42,7 +43,7 @@ pub(super) fn attesting(
     }
 }
 
-/// The configured attestor: `tls://[TOKEN@]HOST[:PORT]` and its public keys in hexadecimal.
+/// Reads the attestor: `tls://[TOKEN@]HOST[:PORT]` and its public keys in hexadecimal.
 fn witness(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Option<AttestorAddress> {
     let (url, keys) = (values.get("attestor_url"), values.get("attestor_key"));
     let (Some(url), Some(keys)) = (url, keys) else {
@@ -69,7 +70,7 @@ fn witness(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Optio
     })
 }
 
-/// Where the sandbox platform is served over TLS; on some port as a rule.
+/// Reads the address at which the sandbox platform is served over TLS; by default any free port.
 fn sandbox_listen(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> SocketAddr {
     let given = values.get("sandbox_listen");
     let given = given.and_then(|text| socket(text, "sandbox_listen", faults));

@@ -1,4 +1,4 @@
-//! Where browsers run: here, or in a fleet.
+//! The settings of browsers, local or in a fleet.
 
 use std::{collections::BTreeMap, fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf};
 
@@ -7,39 +7,40 @@ use domain::{fairness::Quotas, secret::Secret};
 
 use super::values::{one_of, socket, within};
 
-/// Where browsers run.
+/// The settings of browsers.
 #[derive(Debug, Clone)]
 pub enum BrowserConfig {
     Here {
         program: PathBuf,
-        /// Bytes of memory that one browser may have to itself.
+        /// The memory limit of one browser, in bytes.
         memory: u64,
-        /// Whether they are shut in; without it a page that breaks out of Chromium is where we are.
+        /// Whether browsers run in the sandbox; without it a page that breaks out of Chromium has
+        /// the rights of the service.
         jail: bool,
     },
     Elsewhere(FleetAddress),
 }
 
-/// How a fleet is reached, and how it reaches us.
+/// The connection to a fleet, and the proxy for its browsers.
 #[derive(Clone)]
 pub struct FleetAddress {
-    /// A `ws:` or `wss:` URL, which may have a token in it.
+    /// A `ws:` or `wss:` URL, which may contain a token.
     pub url: Secret,
-    /// Where its browsers come in on their way out.
+    /// The listen address of the proxy for the fleet's browsers.
     pub listen: SocketAddr,
-    /// The same as the fleet sees it: `HOST:PORT`.
+    /// The proxy's address as seen by the fleet: `HOST:PORT`.
     pub address: String,
 }
 
-/// Not the URL: there may be a token in it.
+/// Omits the URL, which may contain a token.
 impl fmt::Debug for FleetAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FleetAddress").field("address", &self.address).finish_non_exhaustive()
     }
 }
 
-/// Reads how browsers are shared out, and how long a session waits for one. A quarter of them is
-/// kept from development unless the operator says otherwise.
+/// Reads the quotas of browsers and how long a session waits for one. By default a quarter of the
+/// browsers is not available to development keys.
 pub(super) fn quotas(
     values: &BTreeMap<String, String>,
     total: u64,
@@ -62,7 +63,7 @@ pub(super) fn quotas(
     (quotas, TimeDelta::seconds(i64::try_from(seconds).unwrap_or(300)))
 }
 
-/// Reads `browser` and what belongs to it.
+/// Reads `browser` and the settings that depend on it.
 pub(super) fn browsers(
     values: &BTreeMap<String, String>,
     faults: &mut Vec<String>,

@@ -1,5 +1,5 @@
-//! The WebSocket of the embed page: pictures and state out, the applicant's input in. How it is
-//! written is in `docs/stream-protocol.md`.
+//! The WebSocket of the embed page: frames and state to the page, the applicant's input from it.
+//! The protocol is described in `docs/stream-protocol.md`.
 
 mod frame_encoder;
 pub(super) mod observer;
@@ -31,7 +31,7 @@ use super::{caller::host, refusals::client};
 
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 const PING_INTERVAL: Duration = Duration::from_secs(15);
-/// No message of the page is longer; pasted text is the longest.
+/// The maximum length of a message; pasted text is the longest.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
 pub(super) async fn open(
@@ -54,18 +54,19 @@ pub(super) async fn open(
 fn split(
     request: &HttpRequest,
     body: web::Payload,
-    longest: usize,
+    max_bytes: usize,
 ) -> actix_web::Result<(HttpResponse, Session, AggregatedMessageStream)> {
     let (response, session, messages) = actix_ws::handle(request, body)?;
-    let messages = messages.max_frame_size(longest);
-    Ok((response, session, messages.aggregate_continuations().max_continuation_size(longest)))
+    let messages = messages.max_frame_size(max_bytes);
+    Ok((response, session, messages.aggregate_continuations().max_continuation_size(max_bytes)))
 }
 
-async fn close(session: Session, why: CloseCode) {
-    let _ = session.close(Some(CloseReason { code: why, description: None })).await;
+async fn close(session: Session, code: CloseCode) {
+    let _ = session.close(Some(CloseReason { code, description: None })).await;
 }
 
-/// Another site's page must not open the stream with a token it has got hold of.
+/// Returns whether the page that opens the stream is ours: pages of other sites must not use a
+/// token that they obtained.
 fn same_origin(request: &HttpRequest) -> bool {
     let Some(origin) = request.headers().get(ORIGIN).and_then(|origin| origin.to_str().ok()) else {
         return true;
@@ -83,11 +84,11 @@ async fn converse(
     let hello = tokio::time::timeout(HELLO_TIMEOUT, next_text(&mut messages)).await;
     let hello = hello.ok().flatten().and_then(|text| serde_json::from_str::<Hello>(&text).ok());
     let joined = match (id, hello) {
-        (Some(id), Some(hello)) => applicants.join(id, hello.joining()).await,
+        (Some(id), Some(hello)) => applicants.join(id, hello.into_join_request()).await,
         _ => Err(ApplicantError::NotFound),
     };
-    let why = match joined {
-        Ok(viewing) => show(viewing, &mut session, messages).await,
+    let close_code = match joined {
+        Ok(connection) => show(connection, &mut session, messages).await,
         Err(ApplicantError::NotFound) => {
             peer.refuse(id);
             let _ = session.text(json!({ "t": "refused" }).to_string()).await;
@@ -99,14 +100,14 @@ async fn converse(
         }
         Err(ApplicantError::Store(error)) => {
             let error: &dyn std::error::Error = &error;
-            tracing::error!(error, "a view could not be opened");
+            tracing::error!(error, "failed to open a viewer");
             CloseCode::Error
         }
     };
-    close(session, why).await;
+    close(session, close_code).await;
 }
 
-/// The other side of a connection, for the log.
+/// The peer of a connection, for the log.
 struct Peer {
     network: IpAddr,
     refusals: Arc<dyn RefusalLog>,
@@ -136,51 +137,51 @@ async fn next_text(messages: &mut AggregatedMessageStream) -> Option<String> {
 
 /// Runs both directions until one of them ends.
 async fn show(
-    viewing: Arc<dyn ApplicantConnection>,
+    connection: Arc<dyn ApplicantConnection>,
     session: &mut Session,
     mut messages: AggregatedMessageStream,
 ) -> CloseCode {
     let mut pings = tokio::time::interval(PING_INTERVAL);
-    let mut cast = FrameEncoder::default();
+    let mut encoder = FrameEncoder::default();
     let mut answered = true;
     let mut last_scene = String::new();
     loop {
-        let settling = cast.settles_at();
+        let refine_at = encoder.refine_time();
         tokio::select! {
-            shown = viewing.next(cast.has_room()) => {
-                let sending = match shown {
+            event = connection.next(encoder.has_capacity()) => {
+                let sent = match event {
                     None => return CloseCode::Normal,
                     Some(last @ (ServerEvent::Replaced | ServerEvent::Admitted)) => {
                         let kind = if last == ServerEvent::Admitted { "admitted" } else { "replaced" };
                         let _ = session.text(json!({ "t": kind }).to_string()).await;
                         return CloseCode::Normal;
                     }
-                    Some(ServerEvent::Guest(told)) => session.text(guest(&told).to_string()).await,
-                    Some(ServerEvent::View(view)) => session.text(state(&view, viewing.now()).to_string()).await,
-                    Some(ServerEvent::Scene(news)) => {
-                        let told = scene(&news).to_string();
-                        // Some of what changes in a scene is not for the page.
-                        if told == last_scene { continue }
-                        last_scene.clone_from(&told);
-                        session.text(told).await
+                    Some(ServerEvent::Guest(text)) => session.text(guest(&text).to_string()).await,
+                    Some(ServerEvent::View(view)) => session.text(state(&view, connection.now()).to_string()).await,
+                    Some(ServerEvent::Scene(page_state)) => {
+                        let text = scene(&page_state).to_string();
+                        // Some changes of a page state are not sent to the page.
+                        if text == last_scene { continue }
+                        last_scene.clone_from(&text);
+                        session.text(text).await
                     }
-                    Some(ServerEvent::Frame(frame)) => send(session, cast.picture(frame, Instant::now())).await,
+                    Some(ServerEvent::Frame(frame)) => send(session, encoder.frame(frame, Instant::now())).await,
                 };
-                if sending.is_err() {
+                if sent.is_err() {
                     return CloseCode::Away;
                 }
             }
-            () = at(settling), if cast.has_room() && settling.is_some() => {
-                if send(session, cast.settle(Instant::now())).await.is_err() {
+            () = sleep_until(refine_at), if encoder.has_capacity() && refine_at.is_some() => {
+                if send(session, encoder.refine(Instant::now())).await.is_err() {
                     return CloseCode::Away;
                 }
             }
             message = messages.next() => match message {
                 Some(Ok(AggregatedMessage::Text(text))) => {
-                    let Ok(said) = serde_json::from_str(&text) else {
+                    let Ok(message) = serde_json::from_str(&text) else {
                         return CloseCode::Unsupported;
                     };
-                    if take(said, &*viewing, &mut cast, session).await.is_err() {
+                    if take(message, &*connection, &mut encoder, session).await.is_err() {
                         return CloseCode::Away;
                     }
                 }
@@ -202,21 +203,21 @@ async fn show(
 }
 
 async fn take(
-    said: ClientMessage,
-    viewing: &dyn ApplicantConnection,
-    cast: &mut FrameEncoder,
+    message: ClientMessage,
+    connection: &dyn ApplicantConnection,
+    encoder: &mut FrameEncoder,
     session: &mut Session,
 ) -> Result<(), Closed> {
-    if let ClientMessage::Ack { seq } = said {
-        cast.drawn(seq, Instant::now());
-    } else if let ClientMessage::Refresh = said {
-        return send(session, cast.refresh(Instant::now())).await;
-    } else if let ClientMessage::Handover = said {
-        if let Some(code) = viewing.handover().await.and_then(|handover| code(&handover)) {
+    if let ClientMessage::Ack { seq } = message {
+        encoder.acknowledge(seq, Instant::now());
+    } else if let ClientMessage::Refresh = message {
+        return send(session, encoder.refresh(Instant::now())).await;
+    } else if let ClientMessage::Handover = message {
+        if let Some(code) = connection.handover().await.and_then(|handover| code(&handover)) {
             return session.text(code.to_string()).await;
         }
-    } else if let Some(act) = said.act() {
-        viewing.handle(act).await;
+    } else if let Some(command) = message.into_command() {
+        connection.handle(command).await;
     }
     Ok(())
 }
@@ -228,7 +229,7 @@ async fn send(session: &mut Session, messages: Vec<Vec<u8>>) -> Result<(), Close
     Ok(())
 }
 
-async fn at(moment: Option<Instant>) {
+async fn sleep_until(moment: Option<Instant>) {
     if let Some(moment) = moment {
         tokio::time::sleep_until(moment).await;
     }

@@ -1,4 +1,5 @@
-//! The WebSocket of the page that only watches: states and pictures out, nothing but receipts in.
+//! The WebSocket of the observer page: frames and states to the page, only acknowledgements from
+//! it.
 
 use std::sync::Arc;
 
@@ -15,11 +16,11 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    HELLO_TIMEOUT, PING_INTERVAL, Peer, at, client, close, frame_encoder::FrameEncoder, next_text,
-    same_origin, send, split,
+    HELLO_TIMEOUT, PING_INTERVAL, Peer, client, close, frame_encoder::FrameEncoder, next_text,
+    same_origin, send, sleep_until, split,
 };
 
-/// Passes and receipts are short.
+/// Stream tokens and acknowledgements are short.
 const MAX_MESSAGE_BYTES: usize = 1024;
 
 #[derive(Deserialize)]
@@ -27,7 +28,7 @@ struct ObserverHello {
     pass: String,
 }
 
-/// All that an onlooker can say.
+/// The messages that an observer can send.
 #[derive(Deserialize)]
 #[serde(tag = "t", rename_all = "snake_case")]
 enum ObserverMessage {
@@ -36,7 +37,7 @@ enum ObserverMessage {
 }
 
 pub(crate) async fn open(
-    watchers: web::Data<dyn ObserverService>,
+    observers: web::Data<dyn ObserverService>,
     refusals: web::Data<dyn RefusalLog>,
     path: web::Path<String>,
     request: HttpRequest,
@@ -48,12 +49,12 @@ pub(crate) async fn open(
     let (response, session, messages) = split(&request, body, MAX_MESSAGE_BYTES)?;
     let id = path.parse::<SessionId>().ok();
     let peer = Peer { network: client(&request), refusals: refusals.into_inner() };
-    actix_web::rt::spawn(converse(watchers.into_inner(), id, peer, session, messages));
+    actix_web::rt::spawn(converse(observers.into_inner(), id, peer, session, messages));
     Ok(response)
 }
 
 async fn converse(
-    watchers: Arc<dyn ObserverService>,
+    observers: Arc<dyn ObserverService>,
     id: Option<SessionId>,
     peer: Peer,
     mut session: Session,
@@ -63,11 +64,11 @@ async fn converse(
     let hello =
         hello.ok().flatten().and_then(|text| serde_json::from_str::<ObserverHello>(&text).ok());
     let joined = match (id, hello) {
-        (Some(id), Some(hello)) => watchers.watch(id, &hello.pass).await,
+        (Some(id), Some(hello)) => observers.watch(id, &hello.pass).await,
         _ => Err(ObserveError::NotFound),
     };
-    let why = match joined {
-        Ok(watching) => show(&*watching, &mut session, messages).await,
+    let close_code = match joined {
+        Ok(connection) => show(&*connection, &mut session, messages).await,
         Err(ObserveError::NotFound) => {
             peer.refuse(id);
             let _ = session.text(json!({ "t": "refused" }).to_string()).await;
@@ -79,39 +80,39 @@ async fn converse(
         }
         Err(ObserveError::Store(error)) => {
             let error: &dyn std::error::Error = &error;
-            tracing::error!(error, "a session could not be watched");
+            tracing::error!(error, "failed to open an observer");
             CloseCode::Error
         }
     };
-    close(session, why).await;
+    close(session, close_code).await;
 }
 
 async fn show(
-    watching: &dyn ObserverConnection,
+    connection: &dyn ObserverConnection,
     session: &mut Session,
     mut messages: AggregatedMessageStream,
 ) -> CloseCode {
     let mut pings = tokio::time::interval(PING_INTERVAL);
-    let mut cast = FrameEncoder::default();
+    let mut encoder = FrameEncoder::default();
     let mut answered = true;
     loop {
-        let settling = cast.settles_at();
-        let sending = tokio::select! {
-            sight = watching.next(cast.has_room()) => match sight {
+        let refine_at = encoder.refine_time();
+        let sent = tokio::select! {
+            event = connection.next(encoder.has_capacity()) => match event {
                 None => return CloseCode::Normal,
-                Some(ObserverEvent::Frame(frame)) => send(session, cast.picture(frame, Instant::now())).await,
-                Some(other) => session.text(told(&other).to_string()).await,
+                Some(ObserverEvent::Frame(frame)) => send(session, encoder.frame(frame, Instant::now())).await,
+                Some(other) => session.text(message(&other).to_string()).await,
             },
-            () = at(settling), if cast.has_room() && settling.is_some() => {
-                send(session, cast.settle(Instant::now())).await
+            () = sleep_until(refine_at), if encoder.has_capacity() && refine_at.is_some() => {
+                send(session, encoder.refine(Instant::now())).await
             }
             message = messages.next() => match message {
                 Some(Ok(AggregatedMessage::Text(text))) => match serde_json::from_str(&text) {
                     Ok(ObserverMessage::Ack { seq }) => {
-                        cast.drawn(seq, Instant::now());
+                        encoder.acknowledge(seq, Instant::now());
                         Ok(())
                     }
-                    Ok(ObserverMessage::Refresh) => send(session, cast.refresh(Instant::now())).await,
+                    Ok(ObserverMessage::Refresh) => send(session, encoder.refresh(Instant::now())).await,
                     Err(_) => return CloseCode::Unsupported,
                 },
                 Some(Ok(AggregatedMessage::Ping(bytes))) => session.pong(&bytes).await,
@@ -130,14 +131,14 @@ async fn show(
                 session.ping(b"").await
             }
         };
-        if sending.is_err() {
+        if sent.is_err() {
             return CloseCode::Away;
         }
     }
 }
 
-fn told(sight: &ObserverEvent) -> Value {
-    match sight {
+fn message(event: &ObserverEvent) -> Value {
+    match event {
         ObserverEvent::State { status, progress, withheld, over } => json!({
             "t": "sight", "status": status, "progress": progress, "withheld": withheld, "over": over,
         }),
