@@ -1,36 +1,31 @@
 //! The WebSocket of the embed page: frames and state to the page, the applicant's input from it.
 //! The protocol is described in `docs/stream-protocol.md`.
 
+mod connection;
 mod frame_encoder;
 pub(super) mod observer;
 mod outgoing;
 mod wire;
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc};
 
 use actix_web::{HttpRequest, HttpResponse, http::header::ORIGIN, web};
-use actix_ws::{
-    AggregatedMessage, AggregatedMessageStream, CloseCode, CloseReason, Closed, Session,
-};
+use actix_ws::{AggregatedMessageStream, CloseCode, CloseReason, Session};
 use domain::id::SessionId;
-use futures_util::StreamExt as _;
 use ports::{
     driving::{ApplicantConnection, ApplicantError, ApplicantService, ServerEvent},
     refusals::{RefusalClass, RefusalLog},
 };
 use serde_json::json;
-use tokio::time::Instant;
 use tracing::field::display;
 
 use self::{
-    frame_encoder::FrameEncoder,
+    connection::{Incoming, Outgoing, Viewer, hello, run},
     outgoing::{code, guest, scene, state},
     wire::{ClientMessage, Hello},
 };
 use super::{caller::host, refusals::client};
 
-const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
-const PING_INTERVAL: Duration = Duration::from_secs(15);
 /// The maximum length of a message; pasted text is the longest.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
@@ -81,14 +76,15 @@ async fn converse(
     mut session: Session,
     mut messages: AggregatedMessageStream,
 ) {
-    let hello = tokio::time::timeout(HELLO_TIMEOUT, next_text(&mut messages)).await;
-    let hello = hello.ok().flatten().and_then(|text| serde_json::from_str::<Hello>(&text).ok());
-    let joined = match (id, hello) {
+    let joined = match (id, hello::<Hello>(&mut messages).await) {
         (Some(id), Some(hello)) => applicants.join(id, hello.into_join_request()).await,
         _ => Err(ApplicantError::NotFound),
     };
     let close_code = match joined {
-        Ok(connection) => show(connection, &mut session, messages).await,
+        Ok(connection) => {
+            let mut viewer = ApplicantViewer { connection, last_scene: String::new() };
+            run(&mut viewer, &mut session, messages).await
+        }
         Err(ApplicantError::NotFound) => {
             peer.refuse(id);
             let _ = session.text(json!({ "t": "refused" }).to_string()).await;
@@ -125,113 +121,52 @@ impl Peer {
     }
 }
 
-async fn next_text(messages: &mut AggregatedMessageStream) -> Option<String> {
-    loop {
-        match messages.next().await? {
-            Ok(AggregatedMessage::Text(text)) => return Some(text.to_string()),
-            Ok(AggregatedMessage::Ping(_) | AggregatedMessage::Pong(_)) => (),
-            Ok(AggregatedMessage::Binary(_) | AggregatedMessage::Close(_)) | Err(_) => return None,
-        }
-    }
-}
-
-/// Runs both directions until one of them ends.
-async fn show(
+/// A viewer of the applicant.
+struct ApplicantViewer {
     connection: Arc<dyn ApplicantConnection>,
-    session: &mut Session,
-    mut messages: AggregatedMessageStream,
-) -> CloseCode {
-    let mut pings = tokio::time::interval(PING_INTERVAL);
-    let mut encoder = FrameEncoder::default();
-    let mut answered = true;
-    let mut last_scene = String::new();
-    loop {
-        let refine_at = encoder.refine_time();
-        tokio::select! {
-            event = connection.next(encoder.has_capacity()) => {
-                let sent = match event {
-                    None => return CloseCode::Normal,
-                    Some(last @ (ServerEvent::Replaced | ServerEvent::Admitted)) => {
-                        let kind = if last == ServerEvent::Admitted { "admitted" } else { "replaced" };
-                        let _ = session.text(json!({ "t": kind }).to_string()).await;
-                        return CloseCode::Normal;
-                    }
-                    Some(ServerEvent::Guest(text)) => session.text(guest(&text).to_string()).await,
-                    Some(ServerEvent::View(view)) => session.text(state(&view, connection.now()).to_string()).await,
-                    Some(ServerEvent::Scene(page_state)) => {
-                        let text = scene(&page_state).to_string();
-                        // Some changes of a page state are not sent to the page.
-                        if text == last_scene { continue }
-                        last_scene.clone_from(&text);
-                        session.text(text).await
-                    }
-                    Some(ServerEvent::Frame(frame)) => send(session, encoder.frame(frame, Instant::now())).await,
-                };
-                if sent.is_err() {
-                    return CloseCode::Away;
-                }
-            }
-            () = sleep_until(refine_at), if encoder.has_capacity() && refine_at.is_some() => {
-                if send(session, encoder.refine(Instant::now())).await.is_err() {
-                    return CloseCode::Away;
-                }
-            }
-            message = messages.next() => match message {
-                Some(Ok(AggregatedMessage::Text(text))) => {
-                    let Ok(message) = serde_json::from_str(&text) else {
-                        return CloseCode::Unsupported;
-                    };
-                    if take(message, &*connection, &mut encoder, session).await.is_err() {
-                        return CloseCode::Away;
-                    }
-                }
-                Some(Ok(AggregatedMessage::Ping(bytes))) => {
-                    let _ = session.pong(&bytes).await;
-                }
-                Some(Ok(AggregatedMessage::Pong(_))) => answered = true,
-                Some(Ok(AggregatedMessage::Binary(_) | AggregatedMessage::Close(_)) | Err(_))
-                | None => return CloseCode::Normal,
-            },
-            _ = pings.tick() => {
-                if !answered || session.ping(b"").await.is_err() {
-                    return CloseCode::Away;
-                }
-                answered = false;
-            }
-        }
-    }
+    /// The page state that was sent last.
+    last_scene: String,
 }
 
-async fn take(
-    message: ClientMessage,
-    connection: &dyn ApplicantConnection,
-    encoder: &mut FrameEncoder,
-    session: &mut Session,
-) -> Result<(), Closed> {
-    if let ClientMessage::Ack { seq } = message {
-        encoder.acknowledge(seq, Instant::now());
-    } else if let ClientMessage::Refresh = message {
-        return send(session, encoder.refresh(Instant::now())).await;
-    } else if let ClientMessage::Handover = message {
-        if let Some(code) = connection.handover().await.and_then(|handover| code(&handover)) {
-            return session.text(code.to_string()).await;
-        }
-    } else if let Some(command) = message.into_command() {
-        connection.handle(command).await;
+impl Viewer for ApplicantViewer {
+    async fn next(&mut self, has_capacity: bool) -> Option<Outgoing> {
+        Some(match self.connection.next(has_capacity).await? {
+            ServerEvent::Replaced => Outgoing::Last(json!({ "t": "replaced" }).to_string()),
+            ServerEvent::Admitted => Outgoing::Last(json!({ "t": "admitted" }).to_string()),
+            ServerEvent::Guest(text) => Outgoing::Text(guest(&text).to_string()),
+            ServerEvent::View(view) => {
+                Outgoing::Text(state(&view, self.connection.now()).to_string())
+            }
+            ServerEvent::Scene(page_state) => {
+                let text = scene(&page_state).to_string();
+                // Some changes of a page state are not sent to the page.
+                if text == self.last_scene {
+                    return Some(Outgoing::Nothing);
+                }
+                self.last_scene.clone_from(&text);
+                Outgoing::Text(text)
+            }
+            ServerEvent::Frame(frame) => Outgoing::Frame(frame),
+        })
     }
-    Ok(())
-}
 
-async fn send(session: &mut Session, messages: Vec<Vec<u8>>) -> Result<(), Closed> {
-    for message in messages {
-        session.binary(message).await?;
-    }
-    Ok(())
-}
-
-async fn sleep_until(moment: Option<Instant>) {
-    if let Some(moment) = moment {
-        tokio::time::sleep_until(moment).await;
+    async fn receive(&mut self, text: &str) -> Option<Incoming> {
+        let message: ClientMessage = serde_json::from_str(text).ok()?;
+        Some(match message {
+            ClientMessage::Ack { seq } => Incoming::Acknowledged(seq),
+            ClientMessage::Refresh => Incoming::Refresh,
+            ClientMessage::Handover => {
+                let handover = self.connection.handover().await;
+                let code = handover.and_then(|handover| code(&handover));
+                code.map_or(Incoming::Handled, |code| Incoming::Reply(code.to_string()))
+            }
+            other => {
+                if let Some(command) = other.into_command() {
+                    self.connection.handle(command).await;
+                }
+                Incoming::Handled
+            }
+        })
     }
 }
 

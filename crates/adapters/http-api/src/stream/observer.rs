@@ -4,20 +4,19 @@
 use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use actix_ws::{AggregatedMessage, AggregatedMessageStream, CloseCode, Session};
+use actix_ws::{AggregatedMessageStream, CloseCode, Session};
 use domain::id::SessionId;
-use futures_util::StreamExt as _;
 use ports::{
     driving::{ObserveError, ObserverConnection, ObserverEvent, ObserverService},
     refusals::RefusalLog,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::{
-    HELLO_TIMEOUT, PING_INTERVAL, Peer, client, close, frame_encoder::FrameEncoder, next_text,
-    same_origin, send, sleep_until, split,
+    Peer, client, close,
+    connection::{Incoming, Outgoing, Viewer, hello, run},
+    same_origin, split,
 };
 
 /// Stream tokens and acknowledgements are short.
@@ -60,15 +59,12 @@ async fn converse(
     mut session: Session,
     mut messages: AggregatedMessageStream,
 ) {
-    let hello = tokio::time::timeout(HELLO_TIMEOUT, next_text(&mut messages)).await;
-    let hello =
-        hello.ok().flatten().and_then(|text| serde_json::from_str::<ObserverHello>(&text).ok());
-    let joined = match (id, hello) {
+    let joined = match (id, hello::<ObserverHello>(&mut messages).await) {
         (Some(id), Some(hello)) => observers.watch(id, &hello.pass).await,
         _ => Err(ObserveError::NotFound),
     };
     let close_code = match joined {
-        Ok(connection) => show(&*connection, &mut session, messages).await,
+        Ok(connection) => run(&mut ObserverViewer(connection), &mut session, messages).await,
         Err(ObserveError::NotFound) => {
             peer.refuse(id);
             let _ = session.text(json!({ "t": "refused" }).to_string()).await;
@@ -87,53 +83,22 @@ async fn converse(
     close(session, close_code).await;
 }
 
-async fn show(
-    connection: &dyn ObserverConnection,
-    session: &mut Session,
-    mut messages: AggregatedMessageStream,
-) -> CloseCode {
-    let mut pings = tokio::time::interval(PING_INTERVAL);
-    let mut encoder = FrameEncoder::default();
-    let mut answered = true;
-    loop {
-        let refine_at = encoder.refine_time();
-        let sent = tokio::select! {
-            event = connection.next(encoder.has_capacity()) => match event {
-                None => return CloseCode::Normal,
-                Some(ObserverEvent::Frame(frame)) => send(session, encoder.frame(frame, Instant::now())).await,
-                Some(other) => session.text(message(&other).to_string()).await,
-            },
-            () = sleep_until(refine_at), if encoder.has_capacity() && refine_at.is_some() => {
-                send(session, encoder.refine(Instant::now())).await
-            }
-            message = messages.next() => match message {
-                Some(Ok(AggregatedMessage::Text(text))) => match serde_json::from_str(&text) {
-                    Ok(ObserverMessage::Ack { seq }) => {
-                        encoder.acknowledge(seq, Instant::now());
-                        Ok(())
-                    }
-                    Ok(ObserverMessage::Refresh) => send(session, encoder.refresh(Instant::now())).await,
-                    Err(_) => return CloseCode::Unsupported,
-                },
-                Some(Ok(AggregatedMessage::Ping(bytes))) => session.pong(&bytes).await,
-                Some(Ok(AggregatedMessage::Pong(_))) => {
-                    answered = true;
-                    Ok(())
-                }
-                Some(Ok(AggregatedMessage::Binary(_) | AggregatedMessage::Close(_)) | Err(_))
-                | None => return CloseCode::Normal,
-            },
-            _ = pings.tick() => {
-                if !answered {
-                    return CloseCode::Away;
-                }
-                answered = false;
-                session.ping(b"").await
-            }
-        };
-        if sent.is_err() {
-            return CloseCode::Away;
-        }
+/// A viewer that only watches.
+struct ObserverViewer(Arc<dyn ObserverConnection>);
+
+impl Viewer for ObserverViewer {
+    async fn next(&mut self, has_capacity: bool) -> Option<Outgoing> {
+        Some(match self.0.next(has_capacity).await? {
+            ObserverEvent::Frame(frame) => Outgoing::Frame(frame),
+            other => Outgoing::Text(message(&other).to_string()),
+        })
+    }
+
+    async fn receive(&mut self, text: &str) -> Option<Incoming> {
+        Some(match serde_json::from_str(text).ok()? {
+            ObserverMessage::Ack { seq } => Incoming::Acknowledged(seq),
+            ObserverMessage::Refresh => Incoming::Refresh,
+        })
     }
 }
 

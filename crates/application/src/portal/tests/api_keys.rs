@@ -11,7 +11,7 @@ use domain::{
 use ports::{
     clock::Clock as _,
     driving::{EmbeddingService as _, KeyService as _, NewKey, PortalError},
-    key_store::KeyStore as _,
+    key_store::{KeyStore as _, KeyVerification as _},
 };
 use testkit::sample::{self, noon};
 use uuid::Uuid;

@@ -7,7 +7,7 @@ use domain::{
 };
 use ports::{
     account_links::{AccountLinkStore as _, MailClaim, Mailed},
-    account_store::{User, UserStore as _},
+    account_store::{TeamMembers as _, User, UserStore as _},
     clock::Clock as _,
     driving::{AccountService as _, Member, NewMember, PortalError, TeamService as _},
     random::RandomSource as _,
