@@ -153,12 +153,17 @@ impl ClaimedRow {
         (self.notice, std::mem::take(&mut self.body))
     }
 
-    pub(crate) fn read(self, webhook: Arc<Webhook>, endpoint_failing: bool, body: String) -> Delivery {
+    pub(crate) fn read(
+        self,
+        webhook: Arc<Webhook>,
+        endpoint_failing: bool,
+        body: String,
+    ) -> Delivery {
         Delivery {
             id: self.id.to(),
             session: self.session.to(),
             webhook,
-            endpoint_failing: endpoint_failing,
+            endpoint_failing,
             body,
             attempts: u32::try_from(self.tries).unwrap_or(u32::MAX),
             is_test: self.single,

@@ -169,7 +169,7 @@ impl NotificationQueue for Store {
         limit: u16,
         after: Option<TeamId>,
     ) -> Result<Vec<NotificationClaim>, StoreError> {
-        let ask = (now, lease, limit, after.map(|team| Id::from(team)));
+        let ask = (now, lease, limit, after.map(Id::from));
         let claimed: QueryResult<Vec<NotificationClaimRow>> = with_transaction!(
             self,
             postgres | conn | {

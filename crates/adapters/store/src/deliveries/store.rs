@@ -191,7 +191,9 @@ impl Store {
         // Only webhooks that were examined get deliveries.
         let mut whole = Vec::with_capacity(taken.len());
         for mut row in taken {
-            let Some((webhook, endpoint_failing)) = webhooks.get(&row.webhook).cloned() else { continue };
+            let Some((webhook, endpoint_failing)) = webhooks.get(&row.webhook).cloned() else {
+                continue;
+            };
             let (notice, body) = row.body();
             match self.opened(Id::from(webhook.team), BODY, notice, body).await {
                 Ok(body) => whole.push(row.read(webhook, endpoint_failing, body)),

@@ -69,8 +69,11 @@ impl PipelinedConnection {
     ) -> Result<A::Answer, StoreError> {
         let (reply, answer) = oneshot::channel();
         if A::waiting(self).push(request, reply) {
-            let runner =
-                BatchRunner::<A> { connection: self.clone(), finished: false, requests: PhantomData };
+            let runner = BatchRunner::<A> {
+                connection: self.clone(),
+                finished: false,
+                requests: PhantomData,
+            };
             tokio::spawn(runner.run());
         }
         answer.await.unwrap_or_else(|closed| Err(failed("read with others")(closed)))

@@ -144,7 +144,9 @@ macro_rules! with_pipelined_connection {
                     let $conn = &mut &*held;
                     $body
                 };
-                $crate::engine::database::bounded($connection.answer(), work).await.unwrap_or_else(Err)
+                $crate::engine::database::bounded($connection.answer(), work)
+                    .await
+                    .unwrap_or_else(Err)
             }
             read => read,
         }

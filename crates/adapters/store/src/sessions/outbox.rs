@@ -35,7 +35,7 @@ impl NewEntry {
         Ok(Self {
             session: Id::from(session),
             effect: serde_json::to_string(job).map_err(failed("serialize a job"))?,
-            node: job.node().map(|node| Id::from(node)),
+            node: job.node().map(Id::from),
             due: Timestamp(due),
         })
     }

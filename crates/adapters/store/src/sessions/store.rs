@@ -201,7 +201,7 @@ impl SessionRetention for Store {
                 .await
         });
         let found = found.map_err(failed("find sessions to erase"))?;
-        Ok(found.into_iter().map(|id| id.to()).collect())
+        Ok(found.into_iter().map(Id::to).collect())
     }
 
     async fn truncate_log(&self) -> Result<bool, StoreError> {

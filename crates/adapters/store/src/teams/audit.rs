@@ -71,8 +71,11 @@ macro_rules! follow {
         let (number, mut hashed) = last.unwrap_or((0, vec![0; 32]));
         let number = number.saturating_add(1);
         hashed.extend_from_slice($event.text($team, number).as_bytes());
-        let entry =
-            AuditEntry { number, event: $event.clone(), hash: crate::engine::hash::sha256(&hashed) };
+        let entry = AuditEntry {
+            number,
+            event: $event.clone(),
+            hash: crate::engine::hash::sha256(&hashed),
+        };
         ::diesel::insert_into(audit_entries::table)
             .values(AuditRow::of($team, &entry))
             .execute($conn)
