@@ -5,6 +5,8 @@ mod api_keys;
 mod contacts;
 mod fakes;
 mod fixture;
+mod identities;
+mod links;
 mod members;
 mod passkeys;
 mod permissions;
