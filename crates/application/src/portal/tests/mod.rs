@@ -14,3 +14,6 @@ mod reauthentication;
 mod second_factor;
 mod services;
 mod sign_in;
+mod team_sessions;
+mod team_webhooks;
+mod templates;
