@@ -6,12 +6,13 @@ use chrono::TimeDelta;
 use domain::{
     account::Role,
     id::{DeliveryId, SessionId, TeamId, WebhookId},
+    reauthentication::AuthenticationTimes,
 };
 use futures_util::FutureExt as _;
 use ports::{
     delivery::DeliveryQueue as _,
     delivery_log::{DeliveryLog as _, DeliveryState, TimeRange},
-    driving::{NewWebhook, PortalError, TeamWebhookService as _},
+    driving::{NewWebhook, PortalError, SignedInUser, TeamWebhookService as _},
     webhook_store::{HeaderChange, WebhookChange, WebhookStore as _},
 };
 use testkit::sample::{self, noon};
@@ -165,6 +166,23 @@ async fn a_viewer_reads_deliveries_and_sends_none() {
         webhooks.test_webhook(&viewer, id).await.map(drop),
         webhooks.send_delivery_again(&viewer, delivery).await,
         webhooks.send_all_again(&viewer, id, range).await.map(drop),
+    ];
+    for refused in refusals {
+        assert!(matches!(error(refused), PortalError::Forbidden));
+    }
+}
+
+#[tokio::test]
+async fn a_viewer_is_not_asked_to_reauthenticate_for_what_they_may_not_do() {
+    let fixture = Fixture::new().await;
+    let authenticated = AuthenticationTimes { signed_in_at: None, confirmed_at: None };
+    let viewer = SignedInUser { authenticated, ..fixture.user(Role::Viewer).await };
+    let id = add_webhook(&fixture, TEAM).await;
+    let webhooks = fixture.webhooks();
+    let refusals = [
+        webhooks.make_webhook(&viewer, new_webhook()).await.map(drop),
+        webhooks.change_webhook(&viewer, id, change(URL)).await,
+        webhooks.rotate_webhook(&viewer, id, Duration::ZERO).await.map(drop),
     ];
     for refused in refusals {
         assert!(matches!(error(refused), PortalError::Forbidden));
