@@ -336,7 +336,7 @@ impl Provider {
 
 #[async_trait]
 impl IdentityProvider for Provider {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "Example"
     }
 
