@@ -2,6 +2,7 @@
 
 mod accounts;
 mod api_keys;
+mod audit_logs;
 mod contacts;
 mod fakes;
 mod fixture;
