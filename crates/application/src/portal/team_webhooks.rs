@@ -62,8 +62,7 @@ impl TeamWebhookService for TeamWebhooks {
         user: &SignedInUser,
         new: NewWebhook,
     ) -> Result<StoredWebhook, PortalError> {
-        self.require_reauthentication(user)?;
-        user.require(Permission::Work)?;
+        self.require_to_change(user)?;
         if self.webhooks.list(user.team).await?.len() >= MAX_WEBHOOKS {
             return Err(PortalError::Invalid(format!("a team has up to {MAX_WEBHOOKS} webhooks")));
         }
@@ -77,7 +76,7 @@ impl TeamWebhookService for TeamWebhooks {
         id: WebhookId,
         change: WebhookChange,
     ) -> Result<(), PortalError> {
-        self.require_reauthentication(user)?;
+        self.require_to_change(user)?;
         self.team_webhook(user, Permission::Work, id).await?;
         let subject = format!("{id} to {}", origin(&change.url));
         self.audit.record(user, "webhook.change", &subject).await?;
@@ -104,7 +103,7 @@ impl TeamWebhookService for TeamWebhooks {
         id: WebhookId,
         overlap: Duration,
     ) -> Result<Rotated, PortalError> {
-        self.require_reauthentication(user)?;
+        self.require_to_change(user)?;
         self.team_webhook(user, Permission::Work, id).await?;
         self.audit.record(user, "webhook.rotate-secret", &id.to_string()).await?;
         Ok(self.webhooks.rotate_secret(id, overlap).await?)
@@ -181,7 +180,9 @@ impl TeamWebhookService for TeamWebhooks {
 }
 
 impl TeamWebhooks {
-    fn require_reauthentication(&self, user: &SignedInUser) -> Result<(), PortalError> {
+    /// Checks that the user may change what deliveries are sent to, and has authenticated recently.
+    fn require_to_change(&self, user: &SignedInUser) -> Result<(), PortalError> {
+        user.require(Permission::Work)?;
         user.require_reauthentication(SensitiveAction::Team, self.clock.now())
     }
 

@@ -8,11 +8,13 @@ use domain::{
     id::{TeamId, UserId},
     notice::AccountEvent,
     secret::Secret,
+    session::Session,
 };
 use memory_store::MemoryStore;
 use ports::{
     account_store::{NewPassword, RequestOrigin, StoredUser, User, UserStore as _},
     audit_log::AuditLog,
+    catalogue::Catalogue as _,
     clock::Clock as _,
     driving::{AccountService as _, PortalError, SignInAttempt, SignedIn, SignedInUser},
     encryption::Cipher,
@@ -20,8 +22,12 @@ use ports::{
     notice_store::NoticeStore as _,
     passkeys::PasskeyVerifier,
     random::RandomSource as _,
+    session_store::SessionStore as _,
 };
-use testkit::{clock::FakeClock, sample::noon};
+use testkit::{
+    clock::FakeClock,
+    sample::{self, noon},
+};
 use tokio::sync::Notify;
 
 use super::{
@@ -31,7 +37,7 @@ use super::{
     },
     services::{POLICY, QUOTAS},
 };
-use crate::{browser_turns::BrowserTurns, settings::SignInPolicy};
+use crate::{api_keys::ApiKeyText, browser_turns::BrowserTurns, settings::SignInPolicy};
 
 pub(super) const TEAM: TeamId = TeamId::from_u128(0xA);
 pub(super) const OTHER_TEAM: TeamId = TeamId::from_u128(0xB);
@@ -119,6 +125,29 @@ impl Fixture {
         let email = format!("{}-{}@lender.example", role.as_str(), self.random.new_id());
         self.add_member(team, &email, role).await;
         self.user_of(&self.token(&email).await).await
+    }
+
+    /// Adds a session that was created now with a new key of a team, which is labelled `Backend`.
+    pub(super) async fn add_session(&self, team: TeamId) -> Session {
+        self.insert_session(team, |session| session).await
+    }
+
+    /// Adds a session as [`Self::add_session`] does, changed by a function.
+    pub(super) async fn insert_session(
+        &self,
+        team: TeamId,
+        change: impl FnOnce(Session) -> Session,
+    ) -> Session {
+        let key = sample::key(team);
+        let hash = ApiKeyText::new(key.environment, self.random.random_bytes()).hash();
+        self.store.add_key(&key, &hash, "Backend", noon()).await.unwrap();
+        let definition = sample::definition("sample", "1.0.0");
+        let (platform, _) = self.store.publish(&definition, noon()).await.unwrap();
+        let mut session = sample::opening(key.id, platform).session;
+        session.created_at = self.clock.now();
+        let opening = change(session).opening();
+        self.store.insert(&opening, None).await.unwrap();
+        opening.session
     }
 
     pub(super) async fn stored(&self, id: UserId) -> StoredUser {

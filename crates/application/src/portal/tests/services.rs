@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use domain::{egress::Egress, fairness::Quotas};
-use ports::{driving::MockSessionService, encryption::Cipher};
+use ports::{driving::MockSessionService, encryption::Cipher, identity::IdentityProvider};
 use tokio::runtime::Handle;
 
 use super::{
@@ -14,11 +14,13 @@ use super::{
 use crate::{
     portal::{
         AccountLinkIssuer, AccountNotices, Accounts, ApiKeys, AttemptGuard, AuditLogs, AuditTrail,
-        Branding, Contacts, Embedding, KnownBrowsers, Members, PasskeyChallenges, Passkeys,
-        PasswordRules, ProviderProofs, Reauthentication, RefusedSignIns, RequestLimits,
-        SecondFactorCodes, SignInIssuer, TeamSessionLookup, TeamSessions, TeamWebhooks, Templates,
+        Branding, Contacts, Embedding, Identities, KnownBrowsers, Links, Members,
+        PasskeyChallenges, Passkeys, PasswordResets, PasswordRules, ProviderProofs,
+        Reauthentication, RefusedSignIns, RequestLimits, SecondFactorCodes, SignInIssuer,
+        TeamSessionLookup, TeamSessions, TeamWebhooks, Templates,
     },
     settings::{Limits, SignInPolicy},
+    testing::PlainTokens,
     webhooks::WebhookUseCases,
 };
 
@@ -167,6 +169,36 @@ impl Fixture {
             cipher: self.cipher(),
             clock: self.clock.clone(),
             random: self.random.clone(),
+        }
+    }
+
+    pub(super) fn links(&self) -> Links {
+        let (users, issuer) = (self.store.clone(), self.link_issuer());
+        Links {
+            links: self.store.clone(),
+            resets: PasswordResets { users, issuer, audit: self.audit_trail() },
+            tokens: Arc::new(PlainTokens),
+            passwords: self.passwords(),
+            limits: self.limits(),
+            audit: self.audit_trail(),
+            notices: self.notices(),
+            clock: self.clock.clone(),
+            runtime: Handle::current(),
+        }
+    }
+
+    pub(super) fn identities(&self, provider: Option<Arc<dyn IdentityProvider>>) -> Identities {
+        Identities {
+            provider,
+            users: self.store.clone(),
+            issuer: self.issuer(),
+            browsers: self.browsers(),
+            proofs: self.proofs(),
+            refusals: self.refusals(),
+            limits: self.limits(),
+            audit: self.audit_trail(),
+            cipher: self.cipher(),
+            clock: self.clock.clone(),
         }
     }
 
