@@ -31,7 +31,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("http-api", &["domain", "embed", "jpeg-delta", "ports"]),
     ("limits", &["domain", "ports"]),
     ("objects", &["domain", "jpeg-delta", "ports"]),
-    ("sandbox", &[]),
+    ("sandbox", &["domain", "ports"]),
     ("store", &["domain", "ports"]),
     ("system", &["domain", "ports"]),
     ("webhooks", &["domain", "ports"]),
@@ -71,7 +71,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// The foreign crates that an inner crate may depend on. Outer crates may depend on any.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("domain", &["chrono", "serde", "serde_json", "thiserror", "uuid"]),
-    ("ports", &["async-trait", "chrono", "mockall", "thiserror"]),
+    ("ports", &["async-trait", "chrono", "mockall", "thiserror", "uuid"]),
     (
         "application",
         &[

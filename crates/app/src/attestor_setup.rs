@@ -21,13 +21,13 @@ use ports::{
     clock::Clock,
 };
 use prover::{AttestorAddress, Prover, descriptor};
+use sandbox::SandboxPlatform;
 use system::data_dir::private_folder;
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     config::{AttestationConfig, Config},
-    site::SandboxSite,
     storage::{StartupError, error_chain},
 };
 use application::attestation_queue::FairAttestor;
@@ -40,7 +40,7 @@ const MOST_PROCESSES: usize = 64;
 pub(crate) async fn attestor(
     config: &Config,
     program: &Path,
-    site: &SandboxSite,
+    site: &SandboxPlatform,
     clock: Arc<dyn Clock>,
     stop: CancellationToken,
     tasks: &TaskTracker,
@@ -72,7 +72,7 @@ pub(crate) async fn attestor(
 async fn embedded(
     config: &Config,
     program: &Path,
-    site: &SandboxSite,
+    site: &SandboxPlatform,
     stop: CancellationToken,
     tasks: &TaskTracker,
 ) -> Result<AttestorAddress, StartupError> {
@@ -82,7 +82,7 @@ async fn embedded(
     if !has_any(&keys) {
         new_key(&keys, now(), DAYS)?;
     }
-    let address = site.address_over_tls()?;
+    let address = site.tls_address()?;
     let settings = |number: usize| Settings {
         name: "the service itself, for its sandbox platform alone".into(),
         keys: keys.clone(),

@@ -6,12 +6,13 @@ use attestation::signed::hex;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::id::SessionId;
 use ports::attestor::{AttestationPackage, AttestationStore as _};
+use sandbox::SiteCertificate;
 use serde_json::{Value, json};
 use store::Store;
 use system::data_dir::private_folder;
 
 use super::Failure;
-use crate::{config::Config, site::sandbox_root, storage::error_chain};
+use crate::{config::Config, storage::error_chain};
 
 /// Writes `attestation.cbor`, `disclosure.cbor`, `session.json`, `issuers.json`, `roots.pem`;
 /// `evidence.cbor` where no credentials are in it, and `inclusion.tlog-proof` where it is in a log.
@@ -65,7 +66,11 @@ fn pretty(value: &Value) -> String {
 
 /// The system's roots and the operator's.
 fn roots(config: &Config) -> String {
-    let own = config.egress_roots.iter().cloned().chain(sandbox_root(config));
+    let own = config
+        .egress_roots
+        .iter()
+        .cloned()
+        .chain(SiteCertificate::existing_root(&config.sandbox_folder()));
     let system = rustls_native_certs::load_native_certs().certs;
     let all = own.chain(system.into_iter().map(|root| root.to_vec()));
     let block = |der: Vec<u8>| {

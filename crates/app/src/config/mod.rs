@@ -123,6 +123,11 @@ impl Config {
         if faults.is_empty() { Ok(config) } else { Err(InvalidConfig(faults)) }
     }
 
+    /// Returns the folder of the sandbox platform's certificate.
+    pub(crate) fn sandbox_folder(&self) -> PathBuf {
+        self.data_dir.join("sandbox")
+    }
+
     /// The same with what is wrong beside it; where there is something, the values that are wrong
     /// have no meaning.
     pub(crate) fn read(
