@@ -24,7 +24,7 @@ use rustls::RootCertStore;
 use tokio::sync::Semaphore;
 
 pub use self::{
-    plan::{descriptor, request},
+    plan::{PlanDescriptors, descriptor, request},
     proving::run_worker,
     reader::PackageReader,
 };
