@@ -43,7 +43,11 @@ const ID: Uuid = Uuid::from_u128(1);
 async fn teams_are_created_and_their_frame_ancestors_set() {
     let mut mocks = Mocks::default();
     mocks.teams.expect_create().withf(|name| name == "Lender").returning(|_| Ok(TEAM));
-    mocks.teams.expect_set_frame_ancestors().withf(|team, _| *team == TEAM).returning(|_, _| Ok(()));
+    mocks
+        .teams
+        .expect_set_frame_ancestors()
+        .withf(|team, _| *team == TEAM)
+        .returning(|_, _| Ok(()));
     let services = mocks.services();
     assert_eq!(run(&["create-team", "Lender"], &services).await, json!({ "teamId": TEAM }));
     let arguments = ["set-frame-ancestors", "--team", &TEAM.to_string(), "https://a.example"];
@@ -137,7 +141,8 @@ async fn receivers_are_registered_listed_and_removed() {
 async fn a_template_is_reviewed_with_the_revision_that_was_read() {
     let mut mocks = Mocks::default();
     mocks.templates.expect_templates().withf(Option::is_none).returning(|_| Ok(vec![]));
-    for (expected, expected_reason) in [(ReviewStep::Approve, ""), (ReviewStep::Reject, "unclear")] {
+    for (expected, expected_reason) in [(ReviewStep::Approve, ""), (ReviewStep::Reject, "unclear")]
+    {
         let review = mocks.templates.expect_review().times(1);
         review.withf(move |template, step, reason| {
             let is_template = *template == (TemplateId(7), TemplateRevision(2));
@@ -253,9 +258,11 @@ async fn an_attestation_is_written_to_a_private_folder() {
     };
     let mut mocks = Mocks::default();
     mocks.attestations.expect_export().times(1).returning(move |_| Ok(exported.clone()));
-    mocks.attestations.expect_export().times(1).returning(|session| {
-        Err(AdministrationError::NoAttestation(session))
-    });
+    mocks
+        .attestations
+        .expect_export()
+        .times(1)
+        .returning(|session| Err(AdministrationError::NoAttestation(session)));
     let (services, parent) = (mocks.services(), tempfile::tempdir().unwrap());
     let [one, two] = ["one", "two"].map(|name| parent.path().join(name));
     let arguments = |folder: &std::path::Path| {
@@ -282,9 +289,10 @@ async fn resealing_prints_counts_and_rotation_prints_fingerprints() {
         reencrypt.withf(move |data_keys| *data_keys == expected);
         reencrypt.returning(move |_| Ok((done, 4)));
     }
-    mocks.encryption.expect_rotate_secret_key().returning(|| {
-        Ok(RotatedFingerprints { current: "b".into(), earlier: "a".into() })
-    });
+    mocks
+        .encryption
+        .expect_rotate_secret_key()
+        .returning(|| Ok(RotatedFingerprints { current: "b".into(), earlier: "a".into() }));
     let services = mocks.services();
     let counts = json!({ "resealed": 1, "rewrapped": 2, "encrypted": 3, "destroyed": 4 });
     assert_eq!(run(&["reseal"], &services).await, counts);
@@ -298,9 +306,11 @@ async fn a_definition_is_validated_before_it_is_published() {
     let mut mocks = Mocks::default();
     let definition = || Ok(sample::definition("sample", "1.0.0"));
     mocks.definitions.expect_validate().times(1).returning(move |_| definition());
-    mocks.definitions.expect_validate().times(1).returning(|_| {
-        Err(ports::driving::InvalidDefinition::Errors(vec!["no end".into()]))
-    });
+    mocks
+        .definitions
+        .expect_validate()
+        .times(1)
+        .returning(|_| Err(ports::driving::InvalidDefinition::Errors(vec!["no end".into()])));
     mocks.platforms.expect_publish().times(1).returning(|definition| {
         let version = definition.version.clone();
         Ok((PlatformId(3), DefinitionVersion { version, sha256: String::new() }))
@@ -348,7 +358,7 @@ fn attempt() -> StoredAttempt {
         took_ms: 5,
         status: Some(204),
         error: None,
-        answer: None,
+        answer: String::new(),
         sent: "one\ntwo".into(),
     }
 }
