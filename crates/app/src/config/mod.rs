@@ -33,9 +33,7 @@ use system::encryption::EncryptionKeys;
 
 pub(crate) use self::names::is_setting;
 pub use self::{
-    attestation::AttestationConfig,
-    browsers::{BrowserConfig, FleetAddress},
-    mailing::MailConfig,
+    attestation::AttestationConfig, browsers::BrowserConfig, mailing::MailConfig,
     messages::MessageConfig,
 };
 use self::{

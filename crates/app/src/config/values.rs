@@ -86,7 +86,7 @@ pub(super) fn roots(
     browser: &BrowserConfig,
     faults: &mut Vec<String>,
 ) -> Vec<Vec<u8>> {
-    if let (Some(_), BrowserConfig::Here { jail: false, .. }) = (file, browser) {
+    if let (Some(_), BrowserConfig::Here { sandbox: false, .. }) = (file, browser) {
         faults
             .push("egress_roots needs browser_jail to be on: browsers learn of them there".into());
     }
