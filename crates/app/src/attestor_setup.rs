@@ -3,13 +3,9 @@
 
 use std::{path::Path, sync::Arc};
 
-use async_trait::async_trait;
 use attestor::{EmbeddedAttestor, EmbeddedSettings};
 use domain::fairness::{MAX_WAITING, Quotas};
-use ports::{
-    attestor::{AttestError, AttestationOrder, Attested, Attestor, OnProgress},
-    clock::Clock,
-};
+use ports::{attestor::Attestor, clock::Clock};
 use prover::{AttestorAddress, Prover, descriptor};
 use sandbox::SandboxPlatform;
 use system::data_dir::private_folder;
@@ -19,7 +15,7 @@ use crate::{
     config::{AttestationConfig, Config},
     storage::{StartupError, error_chain},
 };
-use application::attestation_queue::FairAttestor;
+use application::{attestation_queue::FairAttestor, attestations::NoAttestor};
 
 /// Returns the configured attestor, or an embedded one that ends with `stop`.
 pub(crate) async fn attestor(
@@ -78,18 +74,4 @@ async fn embedded(
     let started = EmbeddedAttestor::start(settings, stop, tasks).await;
     let EmbeddedAttestor { port, keys } = started.map_err(error_chain)?;
     Ok(AttestorAddress { host: "127.0.0.1".into(), port, token: String::new(), keys })
-}
-
-/// The attestor of a process that has none.
-struct NoAttestor;
-
-#[async_trait]
-impl Attestor for NoAttestor {
-    async fn attest(
-        &self,
-        _: AttestationOrder,
-        _: OnProgress<'_>,
-    ) -> Result<Attested, AttestError> {
-        Err(AttestError::None)
-    }
 }

@@ -51,25 +51,18 @@ pub(crate) async fn check(
 }
 
 async fn database(config: &Config) -> Vec<CheckRow> {
-    let keys = SecretKeys::read(&config.data_dir).map_err(KeyAgreementError::from);
-    let probe = match config.database_url.probe(config.timeouts).await {
-        Ok(probe) => probe,
-        Err(error) => {
-            let keys = keys.and_then(|keys| keys.compare(None));
-            let error = error_chain(error).to_string();
-            return vec![
-                CheckRow::new("database", Err(error)),
-                CheckRow::new("secret.key", keys.map_err(|error| error_chain(error).to_string())),
-            ];
-        }
+    let (found, weakness, recorded) = match config.database_url.probe(config.timeouts).await {
+        Ok(probe) => (Ok(probe.found), probe.weakness, probe.fingerprint),
+        Err(error) => (Err(error_chain(error).to_string()), None, None),
     };
-    let mut rows = vec![CheckRow::new("database", Ok(probe.found))];
-    if let Some(weakness) = probe.weakness {
+    let mut rows = vec![CheckRow::new("database", found)];
+    rows.extend(weakness.map(|weakness| {
         let detail = format!("{weakness}: set sslmode=verify-full and sslrootcert");
-        rows.push(CheckRow::warning("database", detail));
-    }
-    let keys = keys.and_then(|keys| keys.compare(probe.fingerprint.as_deref()));
-    rows.push(CheckRow::new("secret.key", keys.map_err(|error| error_chain(error).to_string())));
+        CheckRow::warning("database", detail)
+    }));
+    let keys = SecretKeys::read(&config.data_dir).map_err(KeyAgreementError::from);
+    let compared = keys.and_then(|keys| keys.compare(recorded.as_deref()));
+    rows.push(CheckRow::new("secret.key", compared.map_err(|e| error_chain(e).to_string())));
     rows
 }
 

@@ -7,9 +7,6 @@ use command_line::{
     AdminCommand, Cli, Command, CommandError, ConfigurationCommand, WorkflowCommand,
 };
 use log_format::LineWriter;
-use rustix::process::{
-    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
-};
 use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
 
@@ -102,11 +99,7 @@ async fn check_configuration(config: &Config, faults: &[String]) -> Result<(), C
 
 async fn serve(config: &Config) -> Result<(), CommandError> {
     use tokio::signal::unix::{SignalKind, signal};
-    // Only root may read the memory of this process; a browser of the same user may not.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    // Each call to a webhook endpoint is an open file, and most systems allow 1024 at first.
-    let files = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files })?;
+    system::process::prepare_to_serve()?;
     let mut terminate = signal(SignalKind::terminate())?;
     let service = Service::start(config, Overrides::default()).await?;
     tokio::select! {

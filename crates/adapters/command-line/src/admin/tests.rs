@@ -154,10 +154,10 @@ async fn a_template_is_reviewed_with_the_revision_that_was_read() {
     assert_eq!(run(&["list-templates"], &services).await, json!({ "templates": [] }));
     let revision = ["7", "--revision", "2"];
     let output = run(&[&["approve-template"], &revision[..]].concat(), &services).await;
-    assert_eq!(output, json!({ "templateId": 7, "status": "approved" }));
+    assert_eq!(output, json!({ "templateId": 7, "status": "APPROVED" }));
     let reason = ["--reason", "unclear"];
     let output = run(&[&["reject-template"], &revision[..], &reason].concat(), &services).await;
-    assert_eq!(output, json!({ "templateId": 7, "status": "rejected" }));
+    assert_eq!(output, json!({ "templateId": 7, "status": "REJECTED" }));
 }
 
 #[tokio::test]
