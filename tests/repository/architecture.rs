@@ -35,7 +35,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sandbox", &["domain", "ports"]),
     ("store", &["domain", "ports"]),
     ("system", &["domain", "ports"]),
-    ("webhooks", &["domain", "ports"]),
+    ("webhooks", &["domain", "http-client", "ports"]),
     (
         "app",
         &[

@@ -44,18 +44,20 @@ pub(crate) fn services(
     let audit = OperatorAudit { log: store.clone(), clock: clock.clone() };
     Ok(AdminServices {
         teams: Arc::new(TeamAdministration {
-            keys: store.clone(),
+            teams: store.clone(),
             clock: clock.clone(),
             random: random.clone(),
         }),
         api_keys: Arc::new(ApiKeyAdministration {
+            teams: store.clone(),
             keys: store.clone(),
             clock: clock.clone(),
             random: random.clone(),
         }),
         users: Arc::new(UserAdministration {
-            keys: store.clone(),
+            teams: store.clone(),
             users: store.clone(),
+            second_factors: store.clone(),
             sign_ins: store.clone(),
             passkeys: store.clone(),
             hasher: Arc::new(Argon2Passwords::new().map_err(error_chain)?),
@@ -65,7 +67,7 @@ pub(crate) fn services(
             random: random.clone(),
         }),
         contacts: Arc::new(ContactAdministration {
-            keys: store.clone(),
+            teams: store.clone(),
             contacts: store.clone(),
             audit: audit.clone(),
             clock: clock.clone(),
@@ -106,6 +108,7 @@ pub(crate) fn webhooks(
         store: store.clone(),
         log: store.clone(),
         keys: store.clone(),
+        teams: store.clone(),
         clock,
         random,
         egress: config.egress.clone(),

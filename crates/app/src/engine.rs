@@ -56,6 +56,7 @@ impl SharedParts {
         let wakeups = Wakeups::default();
         let engine = Arc::new(SessionEngine {
             sessions: pipelined.clone(),
+            leases: pipelined.clone(),
             clock: clock.clone(),
             hub: Arc::new(SessionHub::default()),
             wakeups: wakeups.clone(),

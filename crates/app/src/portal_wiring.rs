@@ -69,7 +69,7 @@ pub(crate) fn portal(
         sessions: Arc::new(shared.sessions(partner)),
         webhooks: Arc::new(shared.webhooks()),
         team: Arc::new(shared.members()),
-        embedding: Arc::new(Embedding { keys: store.clone(), audit: shared.audit.clone() }),
+        embedding: Arc::new(Embedding { teams: store.clone(), audit: shared.audit.clone() }),
         receivers: Arc::new(shared.contacts()),
         templates: Arc::new(shared.templates()),
         branding: Arc::new(Branding { brands: store.clone(), audit: shared.audit.clone() }),
@@ -106,7 +106,7 @@ impl<'a> Shared<'a> {
                 hasher: Arc::new(Argon2Passwords::new().map_err(error_chain)?),
             },
             codes: SecondFactorCodes {
-                users: store.clone(),
+                second_factors: store.clone(),
                 totp: Arc::new(TotpCodes),
                 cipher: cipher.clone(),
                 clock: clock.clone(),

@@ -30,7 +30,6 @@ use system::{
 };
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use uuid::Uuid;
 
 use crate::{
     attestor_setup::attestor,
@@ -208,7 +207,7 @@ impl Service {
         let OpenedStorage { store, keys, stable_key } = open_store(config).await?;
         let site = sandbox_platform(config, &store, overrides.clock.now()).await?;
         let routes = HashMap::from([(sandbox::HOST.to_owned(), site.address()?)]);
-        let node = InstanceId::from_uuid(Uuid::from_u128(SystemRandom.new_id()));
+        let node = InstanceId::from_u128(SystemRandom.new_id());
         let browsers = browsers_folder(node)?;
         let pool = browser_pool(config, &overrides.program, &browsers, routes).await?;
         let (socket, metrics) = (bind(config.listen)?, Metrics::install().map_err(error_chain)?);

@@ -21,6 +21,7 @@ pub(crate) fn partners(
         urls: shared.urls.clone(),
         attestations: shared.attestations.clone(),
         catalogue: shared.pipelined.clone(),
+        sessions: shared.pipelined.clone(),
         random: shared.random.clone(),
         recordings: store.clone(),
         notifications: store.clone(),

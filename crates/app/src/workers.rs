@@ -6,8 +6,8 @@ use application::{
     api_keys::KeyUses,
     delivery::{DeliveryGiveUp, WebhookDispatcher},
     workers::{
-        AccountLinkMails, AccountNoticeMails, BrowserStarter, EffectExecutor, Effects,
-        KeyUseRecorder, LinkComposer, LinkNotifications, LinkSender, Recordings, Retention,
+        AccountLinkMails, AccountNoticeMails, BrowserStarter, JobExecutor, KeyUseRecorder,
+        LinkComposer, LinkNotifications, LinkSender, OutboxWorker, Recordings, Retention,
         RetryPolicy, SessionSweeper, Worker,
     },
 };
@@ -62,10 +62,10 @@ impl WorkerParts<'_> {
             sessions: shared.pipelined.clone(),
             clock: shared.clock.clone(),
         };
-        vec![Box::new(self.effects()), Box::new(sweeper), Box::new(recordings)]
+        vec![Box::new(self.jobs()), Box::new(sweeper), Box::new(recordings)]
     }
 
-    fn effects(&self) -> Effects {
+    fn jobs(&self) -> OutboxWorker {
         let (shared, store) = (self.shared, self.store);
         let browsers = BrowserStarter {
             engine: shared.engine.clone(),
@@ -80,7 +80,7 @@ impl WorkerParts<'_> {
             queue_timeout: self.config.queue_patience,
             tasks: self.tasks.clone(),
         };
-        let executor = EffectExecutor {
+        let executor = JobExecutor {
             outbox: store.clone(),
             clock: shared.clock.clone(),
             pool: self.pool.clone(),
@@ -88,11 +88,11 @@ impl WorkerParts<'_> {
             vault: self.vault.clone(),
             browsers,
         };
-        Effects {
+        OutboxWorker {
             node: shared.node,
             outbox: store.clone(),
             clock: shared.clock.clone(),
-            wakeup: shared.wakeups.effects.clone(),
+            wakeup: shared.wakeups.jobs.clone(),
             executor: Arc::new(executor),
             tasks: self.tasks.clone(),
         }
@@ -167,6 +167,7 @@ impl WorkerParts<'_> {
         let retention = Retention {
             engine: shared.engine.clone(),
             devices: shared.pipelined.clone(),
+            sessions: shared.pipelined.clone(),
             sign_ins: store.clone(),
             account_links: store.clone(),
             known_browsers: store.clone(),

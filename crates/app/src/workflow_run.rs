@@ -54,8 +54,11 @@ async fn prepare(config: &Config, file: &Path) -> Result<(Caller, PlatformId), C
     let store = open_store(config).await?.store;
     let (platform, _) = store.publish(&definition, SystemClock.now()).await.map_err(error_chain)?;
     let sources = (&SystemClock, &SystemRandom);
-    let caller =
-        TrialSession::create_caller(&*store, (sources.0, sources.1), definition.environment);
+    let caller = TrialSession::create_caller(
+        (&*store, &*store),
+        (sources.0, sources.1),
+        definition.environment,
+    );
     Ok((caller.await.map_err(error_chain)?, platform))
 }
 

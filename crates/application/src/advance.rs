@@ -12,7 +12,7 @@ use ports::{
     StoreError,
     clock::Clock,
     driving::SessionError,
-    session_store::{CommitError, SessionStore},
+    session_store::{BrowserLeases, CommitError, SessionStore},
 };
 use tokio::sync::Notify;
 
@@ -30,6 +30,7 @@ pub const LEASE_RENEW_INTERVAL: Duration = Duration::from_secs(5);
 /// Moves sessions through their states; the only writer of sessions beside their creation.
 pub struct SessionEngine {
     pub sessions: Arc<dyn SessionStore>,
+    pub leases: Arc<dyn BrowserLeases>,
     pub clock: Arc<dyn Clock>,
     pub hub: Arc<SessionHub>,
     pub wakeups: Wakeups,
@@ -38,8 +39,8 @@ pub struct SessionEngine {
 /// Wakes workers of this process before their poll interval has passed.
 #[derive(Clone, Default)]
 pub struct Wakeups {
-    /// Notified when effects were saved.
-    pub effects: Arc<Notify>,
+    /// Notified when jobs were saved.
+    pub jobs: Arc<Notify>,
     /// Notified when deliveries may have been saved.
     pub deliveries: Arc<Notify>,
 }
@@ -93,7 +94,7 @@ impl SessionEngine {
                 let status = session.status().as_str();
                 metrics::counter!("avouch_sessions_closed_total", "status" => status).increment(1);
             }
-            self.wakeups.effects.notify_one();
+            self.wakeups.jobs.notify_one();
             self.wakeups.deliveries.notify_one();
             self.hub.publish(&session);
         }

@@ -10,7 +10,6 @@ use ports::{
     contact_store::{ContactStore, StoredContact},
     random::RandomSource,
 };
-use uuid::Uuid;
 
 /// Registered contacts of one team.
 pub const MAX_CONTACTS: usize = 200;
@@ -34,7 +33,7 @@ pub async fn register(
     if store.contacts(team).await?.len() >= MAX_CONTACTS {
         return Err(RegisterContactError::Full);
     }
-    let id = ContactId::from_uuid(Uuid::from_u128(random.new_id()));
+    let id = ContactId::from_u128(random.new_id());
     let stored = StoredContact { id, team, contact, created_at: clock.now() };
     store.add_contact(&stored).await?;
     Ok(stored)

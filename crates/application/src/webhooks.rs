@@ -15,12 +15,11 @@ use ports::{
     clock::Clock,
     delivery_log::{DeliveryFilter, DeliveryLog, DeliveryWithAttempts, StoredDelivery, TimeRange},
     driving::{NewWebhook, Rotated, WebhookError, WebhookService},
-    key_store::KeyStore,
+    key_store::{KeyStore, TeamStore},
     random::RandomSource,
     webhook_store::{HeaderChange, StoredWebhook, WebhookChange, WebhookStore},
 };
 use url::Url;
-use uuid::Uuid;
 
 /// How long two secrets of a webhook may be valid at the same time.
 const MAX_SECRET_OVERLAP: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -57,6 +56,7 @@ const RESERVED_HEADERS: &[&str] = &[
 pub struct WebhookUseCases {
     pub store: Arc<dyn WebhookStore>,
     pub log: Arc<dyn DeliveryLog>,
+    pub teams: Arc<dyn TeamStore>,
     pub keys: Arc<dyn KeyStore>,
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn RandomSource>,
@@ -66,14 +66,14 @@ pub struct WebhookUseCases {
 #[async_trait]
 impl WebhookService for WebhookUseCases {
     async fn create(&self, order: NewWebhook) -> Result<StoredWebhook, WebhookError> {
-        if !self.keys.has_team(order.team).await? {
+        if !self.teams.has_team(order.team).await? {
             return Err(WebhookError::NotFound("team"));
         }
         self.check_keys(order.team, &order.keys).await?;
         let url = check_url(&self.egress, &order.url)?;
         check_limits(order.timeout, order.retries)?;
         let webhook = Webhook {
-            id: WebhookId::from_uuid(Uuid::from_u128(self.random.new_id())),
+            id: WebhookId::from_u128(self.random.new_id()),
             team: order.team,
             url,
             header: order.header.as_ref().map(check_header).transpose()?,
@@ -142,7 +142,7 @@ impl WebhookService for WebhookUseCases {
         if !stored.webhook.active {
             return invalid("the webhook is not active");
         }
-        let session = SessionId::from_uuid(Uuid::from_u128(self.random.new_id()));
+        let session = SessionId::from_u128(self.random.new_id());
         let now = self.clock.now();
         let body = test_payload(session, now).to_string();
         Ok(self.log.enqueue_test(id, session, &body, now).await?)

@@ -16,7 +16,17 @@ macro_rules! ids {
             #[must_use]
             pub const fn from_uuid(uuid: Uuid) -> Self { Self(uuid) }
             #[must_use]
+            pub const fn from_u128(value: u128) -> Self { Self(Uuid::from_u128(value)) }
+            #[must_use]
             pub const fn as_uuid(&self) -> &Uuid { &self.0 }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(uuid: Uuid) -> Self { Self(uuid) }
+        }
+
+        impl From<$name> for Uuid {
+            fn from(id: $name) -> Self { id.0 }
         }
 
         impl fmt::Display for $name {

@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** this crate has no clock, no random source, no database, no HTTP and
 //! no browser. Callers pass time and identifiers in; functions return the actions to
-//! perform as [`session::Effect`] and [`workflow::Command`] values.
+//! perform as [`session::Effects`] and [`workflow::Command`] values.
 
 pub mod account;
 pub mod api_key;

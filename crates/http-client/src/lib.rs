@@ -17,16 +17,24 @@ use hyper::{
 };
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
+    client::legacy::{
+        Client,
+        connect::{Connect, HttpConnector, dns::GaiResolver},
+    },
     rt::{TokioExecutor, TokioTimer},
 };
-use rustls::{ClientConfig, RootCertStore, crypto::ring::default_provider as ring_provider};
+use rustls::{
+    ClientConfig, RootCertStore, crypto::ring::default_provider as ring_provider,
+    pki_types::CertificateDer,
+};
 
 pub use self::base_url::{BaseUrl, InvalidUrl};
 
 /// The time for one request and its response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes of the head of a response.
+const MAX_HEAD_BYTES: u16 = 32 * 1024;
 /// Bytes of a response body.
 const MAX_BODY_BYTES: usize = 256 * 1024;
 /// Idle connections kept for each host.
@@ -113,9 +121,61 @@ impl RequestBody {
     }
 }
 
+/// A client of hyper that reuses connections, over TLS where the URL asks for it.
+pub type PooledClient<R> = Client<HttpsConnector<HttpConnector<R>>, Full<Bytes>>;
+
+/// How many connections a client keeps for the next request.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolLimits {
+    /// Idle connections kept for each host.
+    pub idle_connections: usize,
+    /// The time after which an idle connection is closed.
+    pub idle: Duration,
+}
+
+/// Returns TLS settings that trust the root certificates of Mozilla and `roots`, in DER.
+///
+/// # Errors
+/// One of `roots` is not a certificate, or TLS cannot be set up.
+pub fn tls_config(roots: &[Vec<u8>]) -> Result<ClientConfig, rustls::Error> {
+    let mut trusted = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    for root in roots {
+        trusted.add(CertificateDer::from_slice(root))?;
+    }
+    Ok(ClientConfig::builder_with_provider(Arc::new(ring_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(trusted)
+        .with_no_client_auth())
+}
+
+/// Returns a client that connects through `http`, which may have a resolver of its own. The head of
+/// a response has up to 32 KiB.
+#[must_use]
+pub fn pooled_client<R>(
+    mut http: HttpConnector<R>,
+    tls: ClientConfig,
+    limits: PoolLimits,
+) -> PooledClient<R>
+where
+    HttpsConnector<HttpConnector<R>>: Connect + Clone,
+{
+    http.enforce_http(false);
+    http.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    http.set_nodelay(true);
+    let https =
+        HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_all_versions();
+    Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(limits.idle)
+        .pool_max_idle_per_host(limits.idle_connections)
+        .http1_max_buf_size(MAX_HEAD_BYTES.into())
+        .http2_max_header_list_size(MAX_HEAD_BYTES.into())
+        .build(https.wrap_connector(http))
+}
+
 /// A client that follows no redirects and reuses connections.
 pub struct HttpClient {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    client: PooledClient<GaiResolver>,
 }
 
 impl HttpClient {
@@ -124,22 +184,8 @@ impl HttpClient {
     /// # Errors
     /// TLS cannot be set up.
     pub fn new() -> Result<Self, rustls::Error> {
-        let roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        let tls = ClientConfig::builder_with_provider(Arc::new(ring_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let mut http = HttpConnector::new();
-        http.enforce_http(false);
-        http.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        http.set_nodelay(true);
-        let https =
-            HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_all_versions();
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
-            .build(https.wrap_connector(http));
+        let limits = PoolLimits { idle_connections: MAX_IDLE_CONNECTIONS, idle: IDLE_TIMEOUT };
+        let client = pooled_client(HttpConnector::new(), tls_config(&[])?, limits);
         Ok(Self { client })
     }
 

@@ -1,4 +1,4 @@
-//! Passwords by Argon2id (RFC 9106), one-time codes by TOTP (RFC 6238).
+//! Password hashing with Argon2id (RFC 9106), and one-time codes with TOTP (RFC 6238).
 
 use std::sync::Arc;
 
@@ -18,43 +18,46 @@ use tokio::sync::Semaphore;
 use totp_rs::{Builder, Totp};
 use zxcvbn::{Score, zxcvbn};
 
-/// Each takes 19 MiB while it is made.
+/// Each hash takes 19 MiB of memory while it is computed.
 const MAX_CONCURRENT_HASHES: usize = 4;
-/// Who sets up codes for us sees this name.
+/// The issuer name that authenticator apps show.
 const ISSUER: &str = "Avouch";
 
-/// Argon2id with 19 MiB, two passes and one lane, the least that OWASP advises.
+/// Argon2id with 19 MiB, two passes and one lane, the minimum that OWASP recommends.
 pub struct Argon2Passwords {
     room: Arc<Semaphore>,
-    /// Of no password that anybody has.
-    nobodys: PasswordHash,
+    /// The hash of a random password. It is verified for unknown accounts, so that their responses
+    /// take the same time.
+    dummy_hash: PasswordHash,
 }
 
 impl Argon2Passwords {
+    /// Prepares the hasher.
+    ///
     /// # Errors
-    /// The machine gives no random bytes.
+    /// The system's random number generator fails.
     pub fn new() -> Result<Self, StoreError> {
         let mut salt = [0; 16];
         getrandom::fill(&mut salt)
             .map_err(|error| StoreError::new("make a salt", error.to_string()))?;
-        let nobodys = hash(&Secret::new(format!("{salt:?}")))?;
-        Ok(Self { room: Arc::new(Semaphore::new(MAX_CONCURRENT_HASHES)), nobodys })
+        let dummy_hash = hash(&Secret::new(format!("{salt:?}")))?;
+        Ok(Self { room: Arc::new(Semaphore::new(MAX_CONCURRENT_HASHES)), dummy_hash })
     }
 
-    /// Runs what takes long beside everything else.
-    async fn aside<T: Send + 'static>(
+    /// Runs a slow computation on a thread for blocking work.
+    async fn spawn_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, StoreError> {
-        let unfit = |error: String| StoreError::new("work on a password", error);
+        let unusable = |error: String| StoreError::new("work on a password", error);
         let place = self.room.clone().acquire_owned().await;
-        let place = place.map_err(|error| unfit(error.to_string()))?;
+        let place = place.map_err(|error| unusable(error.to_string()))?;
         let done = tokio::task::spawn_blocking(move || {
             let done = work();
             drop(place);
             done
         });
-        done.await.map_err(|error| unfit(error.to_string()))
+        done.await.map_err(|error| unusable(error.to_string()))
     }
 }
 
@@ -67,13 +70,13 @@ fn hash(password: &Secret) -> Result<PasswordHash, StoreError> {
 #[async_trait]
 impl PasswordHasher for Argon2Passwords {
     async fn hash(&self, password: Secret) -> Result<PasswordHash, StoreError> {
-        self.aside(move || hash(&password)).await?
+        self.spawn_blocking(move || hash(&password)).await?
     }
 
     async fn verify(&self, password: Secret, hash: Option<PasswordHash>) -> bool {
         let known = hash.is_some();
-        let hash = hash.unwrap_or_else(|| self.nobodys.clone());
-        let fits = self.aside(move || {
+        let hash = hash.unwrap_or_else(|| self.dummy_hash.clone());
+        let fits = self.spawn_blocking(move || {
             let Ok(hash) = phc::PasswordHash::new(&hash.0) else { return false };
             Argon2::default().verify_password(password.expose().as_bytes(), &hash).is_ok()
         });
@@ -85,7 +88,7 @@ impl PasswordHasher for Argon2Passwords {
     }
 
     async fn is_guessable(&self, password: Secret, words: Vec<String>) -> bool {
-        let score = self.aside(move || {
+        let score = self.spawn_blocking(move || {
             let words: Vec<_> = words.iter().map(String::as_str).collect();
             zxcvbn(password.expose(), &words).score()
         });
@@ -93,10 +96,10 @@ impl PasswordHasher for Argon2Passwords {
     }
 }
 
-// A password that may be chosen is long enough to be on the list.
+// The list contains only passwords that are long enough to be chosen.
 const _: () = assert!(breached_passwords::MIN_CHARS == domain::account::MIN_PASSWORD_CHARS);
 
-/// Codes of six digits by HMAC-SHA-1, as all authenticators know them.
+/// Codes of six digits with HMAC-SHA-1, which all authenticator apps support.
 pub struct TotpCodes;
 
 fn totp(secret: &Secret, account: &str) -> Option<Totp> {
@@ -127,7 +130,7 @@ impl TotpVerifier for TotpCodes {
 mod tests {
     use super::*;
 
-    /// Seconds that a code is of.
+    /// Seconds of a time step.
     const STEP: i64 = 30;
 
     fn secret(text: &str) -> Secret {
@@ -158,7 +161,7 @@ mod tests {
         assert!(!passwords.is_guessable(secret("nine teapots under glass"), words()).await);
     }
 
-    /// What zxcvbn finds hard to guess, and others have chosen before.
+    /// Passwords that zxcvbn rates as hard to guess, but that were breached.
     #[test]
     fn what_was_breached_is_frequent() {
         let passwords = Argon2Passwords::new().unwrap();

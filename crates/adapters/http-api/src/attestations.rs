@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::{
     caller::JsonCaller,
     envelope::{Envelope, Success, ok},
-    error::{ApiError, Body},
+    error::{ApiError, ErrorBody},
     methods::wrong_method,
 };
 
@@ -38,11 +38,11 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
     request_body(content = Comparison),
     responses(
         (status = 200, description = "The result of the comparison.", body = Envelope<Compared>),
-        (status = 400, description = "The body cannot be used; `message` names each field.", body = Body),
-        (status = 404, description = "There is no such attestation, it is of another key's session, or it was erased.", body = Body),
-        (status = 408, description = "The body did not arrive in time.", body = Body),
-        (status = 413, description = "The body is too long.", body = Body),
-        (status = 415, description = "The body is not JSON.", body = Body),
+        (status = 400, description = "The body cannot be used; `message` names each field.", body = ErrorBody),
+        (status = 404, description = "There is no such attestation, it is of another key's session, or it was erased.", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
+        (status = 413, description = "The body is too long.", body = ErrorBody),
+        (status = 415, description = "The body is not JSON.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn verify(

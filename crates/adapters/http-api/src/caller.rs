@@ -1,4 +1,5 @@
-//! Who makes a request: `x-api-key`, or else a Bearer token; and from which address.
+//! Extracts the caller of a request: the API key (`x-api-key`, otherwise a Bearer token) and the
+//! client's address.
 
 use std::{future::Future, net::IpAddr, pin::Pin, time::Duration};
 
@@ -19,24 +20,24 @@ use ports::{
 
 use super::{error::ApiError, refusals::ShownKey};
 
-/// How long a body may take to arrive.
+/// The time within which a body must arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Networks whose `X-Forwarded-For`, `X-Forwarded-Host` and `Forwarded` are believed: the proxies in
-/// front of the service.
+/// The networks of the reverse proxies, whose `X-Forwarded-For`, `X-Forwarded-Host` and `Forwarded`
+/// headers are trusted.
 #[derive(Clone, Default)]
 pub struct TrustedProxies(pub Networks);
 
-/// A caller whose request was counted and admitted.
+/// A caller whose request was authenticated and counted.
 pub(super) struct Caller(pub(super) driving::Caller);
 
-/// A caller who looks something up, and the catalogue's revision at that moment.
+/// The caller of a lookup, and the catalogue's revision at that moment.
 pub(super) struct LookupCaller(pub(super) driving::Caller, pub(super) Option<CatalogueRevision>);
 
-/// A caller who may create, and the body of the request.
+/// A caller that may create sessions, and the body of the request.
 pub(super) struct CreateCaller(pub(super) driving::Caller, pub(super) Bytes);
 
-/// A caller who asks something, and the body of the request.
+/// A caller of an operation with a JSON body, and the body of the request.
 pub(super) struct JsonCaller(pub(super) driving::Caller, pub(super) Bytes);
 
 type Extracted<T> = Pin<Box<dyn Future<Output = Result<T, ApiError>>>>;
@@ -93,16 +94,18 @@ impl FromRequest for JsonCaller {
     }
 }
 
-/// Admits first; only then is the body read.
+/// Authenticates the request before it reads the body.
 async fn with_body(
     request: &HttpRequest,
     mut payload: Payload,
     purpose: RequestPurpose,
 ) -> Result<(driving::Caller, Bytes), ApiError> {
     let (caller, _) = admit(request, purpose).await?;
-    let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
-    if !kind.eq_ignore_ascii_case("application/json") {
+    let media_type =
+        request.headers().get(CONTENT_TYPE).and_then(|media_type| media_type.to_str().ok());
+    let media_type =
+        media_type.and_then(|media_type| media_type.split(';').next()).unwrap_or_default().trim();
+    if !media_type.eq_ignore_ascii_case("application/json") {
         return Err(ApiError::NotJson);
     }
     let body = Bytes::from_request(request, &mut payload);
@@ -117,22 +120,23 @@ async fn admit(
     request: &HttpRequest,
     purpose: RequestPurpose,
 ) -> Result<(driving::Caller, Option<CatalogueRevision>), ApiError> {
-    let gate = request.app_data::<web::Data<dyn Authenticator>>().ok_or(ApiError::NotFound)?;
-    let admission = gate.authenticate(knock(request, purpose)).await?;
-    let catalogue = admission.catalogue;
-    Ok((admitted(request, admission)?, catalogue))
+    let authenticator =
+        request.app_data::<web::Data<dyn Authenticator>>().ok_or(ApiError::NotFound)?;
+    let outcome = authenticator.authenticate(credentials(request, purpose)).await?;
+    let catalogue = outcome.catalogue;
+    Ok((admitted(request, outcome)?, catalogue))
 }
 
-/// Notes the window for the headers of the answer, and whose key was refused for the log.
+/// Stores the rate window for the response's headers and, after a refusal, the key for the log.
 pub(super) fn admitted(
     request: &HttpRequest,
-    admission: AuthOutcome,
+    outcome: AuthOutcome,
 ) -> Result<driving::Caller, ApiError> {
-    if let Some(window) = admission.window {
+    if let Some(window) = outcome.window {
         request.extensions_mut().insert(window);
     }
-    admission.verdict.map_err(|refusal| {
-        request.extensions_mut().insert(ShownKey::new(key(request), admission.key));
+    outcome.verdict.map_err(|refusal| {
+        request.extensions_mut().insert(ShownKey::new(key(request), outcome.key));
         match refusal {
             AccessDenied::Unauthorized => ApiError::Unauthorized,
             AccessDenied::TooMany { retry_after } => ApiError::TooMany(retry_after),
@@ -140,7 +144,7 @@ pub(super) fn admitted(
     })
 }
 
-pub(super) fn knock(request: &HttpRequest, purpose: RequestPurpose) -> RequestCredentials {
+pub(super) fn credentials(request: &HttpRequest, purpose: RequestPurpose) -> RequestCredentials {
     let key = key(request).map(|key| Secret::new(key.to_owned()));
     RequestCredentials { key, address: address(request), purpose }
 }
@@ -155,8 +159,8 @@ fn key(request: &HttpRequest) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !key.is_empty()).then_some(key)
 }
 
-/// The host that somebody sent a request to. What is said of it in the place of the `Host` header
-/// counts from trusted proxies alone.
+/// Returns the host that a request was sent to. Headers that replace `Host` are used only if they
+/// come from a trusted proxy.
 pub(super) fn host(request: &HttpRequest) -> String {
     let trusted = request.app_data::<TrustedProxies>();
     let peer = request.peer_addr().map(|peer| peer.ip());
@@ -168,7 +172,7 @@ pub(super) fn host(request: &HttpRequest) -> String {
     named.or(authority).unwrap_or_default().to_owned()
 }
 
-/// The peer's address; behind trusted proxies the last address that none of them is.
+/// Returns the peer's address or, behind trusted proxies, the last address that is not one of them.
 pub fn address(request: &HttpRequest) -> IpAddr {
     let peer = request.peer_addr().map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.ip());
     let Some(trusted) = request.app_data::<TrustedProxies>() else { return peer };
@@ -176,8 +180,8 @@ pub fn address(request: &HttpRequest) -> IpAddr {
         return peer;
     }
     let forwarded = request.headers().get_all("x-forwarded-for");
-    let listed: Vec<_> = forwarded.filter_map(|list| list.to_str().ok()).collect();
-    let hops = listed.iter().flat_map(|list| list.split(',')).map(str::trim).rev();
+    let lists: Vec<_> = forwarded.filter_map(|list| list.to_str().ok()).collect();
+    let hops = lists.iter().flat_map(|list| list.split(',')).map(str::trim).rev();
     let mut last = peer;
     for hop in hops {
         let Ok(hop) = hop.parse() else { break };

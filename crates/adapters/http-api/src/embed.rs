@@ -1,4 +1,4 @@
-//! The embed page and its assets. A GET changes nothing: mail scanners open links too.
+//! The embed page and its assets. A GET changes nothing, since mail scanners open links too.
 
 use actix_web::{
     HttpResponse,
@@ -23,7 +23,8 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 pub(super) fn routes(config: &mut web::ServiceConfig) {
     config
         .service(
-            // Compressed: these files hold no secret whose length could show (RFC 9110, 17.6).
+            // Compression is safe here: these files contain no secret whose length it could reveal
+            // (RFC 9110, section 17.6).
             web::resource("/embed/assets/{build}/{name:.+}")
                 .wrap(Compress::default())
                 .route(web::get().to(asset)),
@@ -45,8 +46,8 @@ struct EmbedQuery {
     token: String,
 }
 
-/// The same page whatever the session: who has no token learns nothing here. Whose page may be
-/// around it, and whose applicant this is, is for whoever has the link.
+/// Serves the embed page. Without a valid token the page is the same for every session; the allowed
+/// frame ancestors, the brand and the language are those of the session whose token is given.
 async fn page(
     applicants: web::Data<dyn ApplicantService>,
     id: web::Path<String>,
@@ -54,7 +55,8 @@ async fn page(
 ) -> Result<HttpResponse, ApiError> {
     let PageAppearance { ancestors, brand, language } = guise(&**applicants, &id, &token).await?;
     let (name, colour) = (brand.name, brand.colour.map(|colour| colour.to_string()));
-    // Nothing but identifier and token of a session that is there, where there is a logo.
+    // The URL is set only for a session that exists and whose brand has a logo, so identifier and
+    // token are valid.
     let logo = brand.logo.map(|_| format!("/embed/{id}/logo?token={}", token.token));
     let page = embed::page(&embed::EmbedAppearance {
         language: language.map(Language::tag),
@@ -74,7 +76,7 @@ async fn guise(
     Ok(applicants.appearance(id, &token.token).await?)
 }
 
-/// The logo of the team whose session it is.
+/// Serves the logo of the session's team.
 async fn logo(
     applicants: web::Data<dyn ApplicantService>,
     id: web::Path<String>,
@@ -104,7 +106,7 @@ fn html(page: String, ancestors: &[FrameAncestor]) -> HttpResponse {
         .body(page)
 }
 
-/// For pages of any origin: there is nothing in it that is anybody's.
+/// Responds with a file that pages of every origin may load; it contains no data of anyone.
 fn public(asset: embed::Asset) -> HttpResponse {
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, asset.content_type))

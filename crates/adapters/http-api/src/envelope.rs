@@ -1,4 +1,4 @@
-//! The shape every successful body has.
+//! The envelope of every successful body.
 
 use actix_web::{
     HttpRequest, HttpResponse, Responder,
@@ -24,14 +24,14 @@ pub(super) struct Envelope<T> {
     data: T,
 }
 
-/// The whole body around some data, for answers that are kept.
+/// Returns the complete body for some data, for responses that are cached.
 pub(super) fn write<T: Serialize>(data: &T) -> Result<Bytes, ApiError> {
     let body = serde_json::to_vec(&Body { status: "success", data });
     body.map(Bytes::from).map_err(|error| ApiError::Internal(error.into()))
 }
 
-/// 200 with a body that was written before.
-pub(super) fn written(body: Bytes) -> HttpResponse {
+/// Returns a 200 response with a body that was serialized before.
+pub(super) fn respond_with(body: Bytes) -> HttpResponse {
     HttpResponse::Ok().content_type(ContentType::json()).body(body)
 }
 

@@ -1,4 +1,4 @@
-//! How a failure reads on the wire; the only place that knows status codes.
+//! How failures are represented on the wire; the only module that chooses status codes.
 
 use actix_web::{
     Error, HttpResponse, ResponseError,
@@ -32,7 +32,7 @@ pub(super) enum ApiError {
     AttestationNotFound,
     #[error("Not Found")]
     NotFound,
-    /// With the methods that are allowed.
+    /// Contains the allowed methods.
     #[error("Method Not Allowed")]
     WrongMethod(&'static str),
     #[error("Content-Type must be application/json")]
@@ -47,10 +47,10 @@ pub(super) enum ApiError {
     Conflict(&'static str),
     #[error("{0}")]
     Unprocessable(&'static str),
-    /// With the whole seconds after which to come again.
+    /// Contains the seconds until the next request is allowed.
     #[error("Too Many Requests")]
     TooMany(i64),
-    /// The same, where the receiver of links and not the caller is over a limit.
+    /// Like [`Self::TooMany`], but the limit is that of the contact to which links are sent.
     #[error("Too Many Requests: the receiver was sent as many links as allowed for now")]
     TooManyLinks(i64),
     #[error("Internal Server Error")]
@@ -63,7 +63,7 @@ pub(super) enum ApiError {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Error, example = json!({ "statusCode": 400, "message": "platformId must be a number" }))]
-pub(super) struct Body {
+pub(super) struct ErrorBody {
     /// The status of the answer, once more.
     #[schema(minimum = 400, maximum = 599)]
     status_code: u16,
@@ -116,10 +116,10 @@ impl ResponseError for ApiError {
 }
 
 fn body(status: StatusCode, message: String) -> HttpResponse {
-    HttpResponse::build(status).json(Body { status_code: status.as_u16(), message })
+    HttpResponse::build(status).json(ErrorBody { status_code: status.as_u16(), message })
 }
 
-/// Written once: who sends without a key may send a great many.
+/// A constant body, because clients without a valid key may send many requests.
 fn unauthorized() -> HttpResponse {
     let body = r#"{"statusCode":401,"message":"Unauthorized"}"#;
     let mut response = HttpResponse::with_body(StatusCode::UNAUTHORIZED, BoxBody::new(body));
@@ -129,25 +129,26 @@ fn unauthorized() -> HttpResponse {
     response
 }
 
-/// Gives what the framework refused by itself (a body too large, an extractor's fault) our form.
-/// Its own are plain text.
-pub(super) fn in_our_words(response: ServiceResponse) -> ServiceResponse {
+/// Gives responses of the framework (a body that is too large, an extractor's error) the form of
+/// our errors; its own are plain text.
+pub(super) fn with_error_body(response: ServiceResponse) -> ServiceResponse {
     let status = response.status();
-    let ours = || {
-        let kind = response.headers().get(CONTENT_TYPE);
-        kind.is_some_and(|kind| kind == "application/json" || kind == HTML)
+    let has_own_form = || {
+        let content_type = response.headers().get(CONTENT_TYPE);
+        content_type
+            .is_some_and(|content_type| content_type == "application/json" || content_type == HTML)
     };
-    let for_people = response.request().path().starts_with("/portal");
-    if !(status.is_client_error() || status.is_server_error()) || ours() || for_people {
+    let is_portal = response.request().path().starts_with("/portal");
+    if !(status.is_client_error() || status.is_server_error()) || has_own_form() || is_portal {
         return response;
     }
     let message = status.canonical_reason().unwrap_or("Error").to_owned();
-    let (request, old) = response.into_parts();
-    let mut fresh = body(status, message);
-    if let Some(allow) = old.headers().get(ALLOW) {
-        fresh.headers_mut().insert(ALLOW, allow.clone());
+    let (request, original) = response.into_parts();
+    let mut replacement = body(status, message);
+    if let Some(allow) = original.headers().get(ALLOW) {
+        replacement.headers_mut().insert(ALLOW, allow.clone());
     }
-    ServiceResponse::new(request, fresh)
+    ServiceResponse::new(request, replacement)
 }
 
 impl From<InvalidRequest> for ApiError {
@@ -156,7 +157,7 @@ impl From<InvalidRequest> for ApiError {
     }
 }
 
-/// Why a body could not be read.
+/// Maps the reasons for which a body could not be read.
 impl From<&Error> for ApiError {
     fn from(error: &Error) -> Self {
         match error.as_error::<PayloadError>() {

@@ -1,5 +1,5 @@
-//! The service's own HTTP side over actix-web: the partner API and the embed page, with the portal
-//! beside them.
+//! The HTTP server (actix-web): the partner API, the embed page, and routes of other pages such as
+//! the portal.
 
 mod attestations;
 mod caller;
@@ -43,17 +43,18 @@ pub use self::{
     prometheus::Metrics,
 };
 
-/// Bodies above this are refused.
+/// The maximum size of a body; larger ones are refused.
 const MAX_BODY_BYTES: usize = 64 * 1024;
-/// How long `/readyz` waits for what the service needs; it answers within 2 s whatever hangs.
+/// The timeout of the readiness check, so that `/readyz` answers within 2 s even if a dependency
+/// hangs.
 const READY_TIMEOUT: Duration = Duration::from_millis(1500);
-/// What pages for people are.
+/// The media type of HTML pages.
 const HTML: &str = "text/html; charset=utf-8";
 
 /// Adds the routes of other pages to the server.
 pub type Pages = Arc<dyn Fn(&mut web::ServiceConfig)>;
 
-/// What the handlers call.
+/// The services that the handlers call.
 #[derive(Clone)]
 pub struct Services {
     pub gate: Arc<dyn Authenticator>,
@@ -62,21 +63,21 @@ pub struct Services {
     pub applicants: Arc<dyn ApplicantService>,
     pub watchers: Arc<dyn ObserverService>,
     pub mails: Arc<dyn MailPreferenceService>,
-    /// Whether the service can serve; for `/readyz`.
+    /// The readiness check of `/readyz`.
     pub ready: Arc<dyn Readiness>,
     pub trusted_proxies: TrustedProxies,
-    /// Whether the public address is https: browsers are told to keep to it.
+    /// Whether the public URL is https; if so, responses have `Strict-Transport-Security`.
     pub https: bool,
-    /// Mounts further pages, such as the partner portal.
+    /// Adds further routes, such as the partner portal.
     pub pages: Option<Pages>,
-    /// For links to films; none: they lead nowhere.
+    /// Recordings for signed links; without it there is no route for them.
     pub films: Option<Arc<dyn SharedRecordings>>,
     pub refusals: Arc<dyn RefusalLog>,
-    /// For `/metrics`; `None` where they are served elsewhere.
+    /// The metrics of `/metrics`; `None` if they are served elsewhere.
     pub metrics: Option<Metrics>,
 }
 
-/// The whole application.
+/// Returns the complete application.
 pub fn app(
     services: Services,
 ) -> App<
@@ -100,9 +101,9 @@ pub fn app(
         .app_data(services.trusted_proxies)
         .app_data(middleware::Https(services.https))
         .app_data(web::PayloadConfig::new(MAX_BODY_BYTES))
-        .wrap(from_fn(middleware::frame))
-        // In one flat list: a scope inside a scope costs each request a look at each. What has no
-        // pattern comes first, since it is told apart at a glance.
+        .wrap(from_fn(middleware::respond))
+        // Routes are in one flat list, since the router examines each nested scope for every
+        // request. Routes without a pattern come first, since they are the cheapest to compare.
         .configure(lookups::routes)
         .configure(sessions::routes)
         .configure(attestations::routes)
@@ -113,7 +114,7 @@ pub fn app(
             if let Some(gathered) = services.metrics {
                 config
                     .app_data(web::Data::new(gathered))
-                    .route("/metrics", web::get().to(own_metrics));
+                    .route("/metrics", web::get().to(local_metrics));
             }
         })
         .configure(embed::routes)
@@ -129,24 +130,24 @@ pub fn app(
             }
         })
         .configure(openapi::viewer)
-        .default_service(methods::nothing_here())
+        .default_service(methods::unknown_path())
 }
 
 async fn readyz(ready: web::Data<dyn Readiness>) -> actix_web::HttpResponse {
-    // Detached: a statement must not be dropped half-way.
+    // Runs in a task of its own, since a database statement must not be dropped while it runs.
     let ready = actix_web::rt::spawn(async move { ready.ready().await });
-    let in_time = tokio::time::timeout(READY_TIMEOUT, ready).await;
-    if matches!(in_time, Ok(Ok(true))) {
+    let result = tokio::time::timeout(READY_TIMEOUT, ready).await;
+    if matches!(result, Ok(Ok(true))) {
         actix_web::HttpResponse::Ok().body("ready\n")
     } else {
         actix_web::HttpResponse::ServiceUnavailable().body("the database does not answer\n")
     }
 }
 
-/// `GET /metrics` alone, for an address that only the operator's scraper can reach.
+/// Serves only `GET /metrics`, on an address that only the operator's scraper can reach.
 ///
 /// # Errors
-/// The socket cannot be served on.
+/// The server cannot listen on the socket.
 pub fn serve_metrics(
     listener: std::net::TcpListener,
     gathered: Metrics,
@@ -159,30 +160,30 @@ pub fn serve_metrics(
     Ok(server.workers(1).disable_signals().shutdown_timeout(1).listen(listener)?.run())
 }
 
-/// `GET /metrics` beside everything else: for programs on this machine alone, and not for what a
-/// proxy on it passes on.
-async fn own_metrics(
+/// Serves `GET /metrics` on the main address, only for programs on the same machine, and not for
+/// requests that a proxy forwarded.
+async fn local_metrics(
     request: HttpRequest,
     gathered: web::Data<Metrics>,
 ) -> Result<actix_web::HttpResponse, error::ApiError> {
-    let here = request.peer_addr().is_some_and(|peer| peer.ip().to_canonical().is_loopback());
-    let passed_on = ["forwarded", "x-forwarded-for", "via"]
+    let is_local = request.peer_addr().is_some_and(|peer| peer.ip().to_canonical().is_loopback());
+    let is_forwarded = ["forwarded", "x-forwarded-for", "via"]
         .iter()
         .any(|name| request.headers().contains_key(*name));
-    if !here || passed_on {
+    if !is_local || is_forwarded {
         return Err(error::ApiError::NotFound);
     }
     Ok(metrics(gathered).await)
 }
 
 async fn metrics(gathered: web::Data<Metrics>) -> actix_web::HttpResponse {
-    let kind = "text/plain; version=0.0.4; charset=utf-8";
-    actix_web::HttpResponse::Ok().content_type(kind).body(gathered.text())
+    let content_type = "text/plain; version=0.0.4; charset=utf-8";
+    actix_web::HttpResponse::Ok().content_type(content_type).body(gathered.text())
 }
 
-/// Serves the application on a socket that is already bound.
+/// Serves the application on a bound socket.
 ///
-/// `services` is called once in each worker's thread.
+/// `services` is called once in the thread of each worker.
 pub fn serve(
     listener: std::net::TcpListener,
     services: impl Fn() -> Services + Clone + Send + 'static,

@@ -1,5 +1,5 @@
-//! Where receivers of mails say that they want no more. A GET changes nothing, since scanners open
-//! links too; a mail program's one click is a POST (RFC 8058).
+//! The page on which recipients unsubscribe from mails. A GET changes nothing, since mail scanners
+//! open links too; the one-click request of a mail program is a POST (RFC 8058).
 
 use actix_web::{
     HttpResponse,
@@ -29,56 +29,57 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
 
 #[derive(Deserialize)]
 struct PreferenceQuery {
-    /// BCP 47.
+    /// A BCP 47 language tag.
     lang: Option<String>,
 }
 
 async fn page(
     mails: web::Data<dyn MailPreferenceService>,
     token: web::Path<String>,
-    reader: web::Query<PreferenceQuery>,
+    query: web::Query<PreferenceQuery>,
 ) -> Result<HttpResponse, ApiError> {
-    let choice = mails.mails(&token).await?;
-    let shown = if choice.as_ref().is_some_and(|choice| choice.wanted) {
+    let preference = mails.mails(&token).await?;
+    let state = if preference.as_ref().is_some_and(|preference| preference.wanted) {
         UnsubscribePage::Ask
     } else {
         UnsubscribePage::Stopped
     };
-    Ok(answer(&token, &reader, choice.as_ref(), shown))
+    Ok(answer(&token, &query, preference.as_ref(), state))
 }
 
-/// Whatever the body says: programs and the page's own button mean the same.
+/// Unsubscribes, whatever the body is: mail programs and the page's own button send different ones.
 async fn unsubscribe(
     mails: web::Data<dyn MailPreferenceService>,
     token: web::Path<String>,
-    reader: web::Query<PreferenceQuery>,
+    query: web::Query<PreferenceQuery>,
 ) -> Result<HttpResponse, ApiError> {
-    let choice = mails.choose_mails(&token, false).await?;
-    Ok(answer(&token, &reader, choice.as_ref(), UnsubscribePage::Stopped))
+    let preference = mails.choose_mails(&token, false).await?;
+    Ok(answer(&token, &query, preference.as_ref(), UnsubscribePage::Stopped))
 }
 
 async fn undo(
     mails: web::Data<dyn MailPreferenceService>,
     token: web::Path<String>,
-    reader: web::Query<PreferenceQuery>,
+    query: web::Query<PreferenceQuery>,
 ) -> Result<HttpResponse, ApiError> {
-    let choice = mails.choose_mails(&token, true).await?;
-    Ok(answer(&token, &reader, choice.as_ref(), UnsubscribePage::Resumed))
+    let preference = mails.choose_mails(&token, true).await?;
+    Ok(answer(&token, &query, preference.as_ref(), UnsubscribePage::Resumed))
 }
 
 fn answer(
     token: &str,
-    reader: &PreferenceQuery,
-    choice: Option<&MailPreference>,
-    shown: UnsubscribePage,
+    query: &PreferenceQuery,
+    preference: Option<&MailPreference>,
+    state: UnsubscribePage,
 ) -> HttpResponse {
-    let language = Language::of(reader.lang.as_deref());
-    let sender = choice.and_then(|choice| choice.sender.as_ref()).map(BrandName::as_str);
-    let (status, shown) = match choice {
-        Some(_) => (StatusCode::OK, shown),
+    let language = Language::of(query.lang.as_deref());
+    let sender =
+        preference.and_then(|preference| preference.sender.as_ref()).map(BrandName::as_str);
+    let (status, state) = match preference {
+        Some(_) => (StatusCode::OK, state),
         None => (StatusCode::NOT_FOUND, UnsubscribePage::Unknown),
     };
-    let page = unsubscribe_page(language.tag(), language.direction(), sender, shown, token);
+    let page = unsubscribe_page(language.tag(), language.direction(), sender, state, token);
     HttpResponse::build(status)
         .insert_header((CONTENT_TYPE, HTML))
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))

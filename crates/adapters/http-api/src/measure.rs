@@ -1,11 +1,11 @@
-//! What the metrics tell of requests: a time series for each method, route and class of status.
+//! Request metrics: a time series for each method, route and class of status.
 
 use std::{sync::OnceLock, time::Instant};
 
 use actix_web::{HttpRequest, http::StatusCode};
 use metrics::Histogram;
 
-/// One name for all methods that we do not serve, since each name is a time series.
+/// All methods that are not served share one name, since each name is a time series.
 const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "DELETE", "other"];
 const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
 const ROUTES: [&str; 19] = [
@@ -33,53 +33,54 @@ const ROUTES: [&str; 19] = [
 type Classes = [OnceLock<Histogram>; CLASSES.len()];
 type Routes = [Classes; ROUTES.len()];
 
-/// Where each request is noted, kept from its first one on: finding a series by its labels costs
-/// more than noting a time in it.
+/// The histogram of each series, looked up once: finding a series by its labels costs more than
+/// recording a value.
 static SERIES: [Routes; METHODS.len()] =
     [const { [const { [const { OnceLock::new() }; CLASSES.len()] }; ROUTES.len()] }; METHODS.len()];
 
-pub(super) fn measure(request: &HttpRequest, status: StatusCode, began: Instant) {
-    let took = began.elapsed();
+pub(super) fn measure(request: &HttpRequest, status: StatusCode, started_at: Instant) {
+    let duration = started_at.elapsed();
     let (method, route) = (request.method().as_str(), route(request.path()));
-    tracing::debug!(method, route, status = status.as_u16(), ?took, "answered");
+    tracing::debug!(method, route, status = status.as_u16(), ?duration, "answered");
     let class = match status.as_u16() / 100 {
         2 => "2xx",
         3 => "3xx",
         4 => "4xx",
         _ => "5xx",
     };
-    let at = |names: &[&str], name| names.iter().position(|known| *known == name);
+    let position = |names: &[&str], name| names.iter().position(|known| *known == name);
     let method = METHODS.iter().copied().find(|known| *known == method).unwrap_or("other");
-    let series = at(&METHODS, method)
+    let series = position(&METHODS, method)
         .and_then(|method| SERIES.get(method))
-        .zip(at(&ROUTES, route))
+        .zip(position(&ROUTES, route))
         .and_then(|(routes, route)| routes.get(route))
-        .zip(at(&CLASSES, class))
+        .zip(position(&CLASSES, class))
         .and_then(|(classes, class)| classes.get(class));
     if let Some(series) = series {
-        let open = || {
+        let histogram = || {
             metrics::histogram!(
                 "avouch_http_request_seconds",
                 "method" => method, "route" => route, "status" => class
             )
         };
-        series.get_or_init(open).record(took);
+        series.get_or_init(histogram).record(duration);
     }
 }
 
-/// The route of a path, found without the router's patterns, since this is done for each request.
+/// Returns the route of a path. It does not use the router's patterns, since it runs for each
+/// request.
 pub(super) fn route(path: &str) -> &'static str {
-    let whole = |path| ROUTES.iter().copied().find(|route| *route == path);
+    let exact = |path| ROUTES.iter().copied().find(|route| *route == path);
     let Some(rest) = path.strip_prefix("/v1/partner/") else {
         return match path {
             _ if path.starts_with("/embed/") => "/embed",
             _ if path.starts_with("/portal") => "/portal",
             _ if path.starts_with("/docs") => "/docs",
-            _ => whole(path).unwrap_or("none"),
+            _ => exact(path).unwrap_or("none"),
         };
     };
     let Some(session) = rest.strip_prefix("browser-session/") else {
-        return whole(rest).filter(|route| !route.starts_with('/')).unwrap_or("none");
+        return exact(rest).filter(|route| !route.starts_with('/')).unwrap_or("none");
     };
     match session.split_once('/') {
         None => "browser-session/{id}",

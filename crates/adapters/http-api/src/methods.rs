@@ -1,21 +1,22 @@
-//! Which methods a path has; what has none is counted and refused like everything else.
+//! The methods of a path; requests to unknown paths and methods are counted and refused like all
+//! others.
 
 use actix_web::{FromRequest as _, HttpRequest, HttpResponse, Route, guard, web};
 
 use super::{caller::Caller, error::ApiError};
 
-/// GET, and HEAD as RFC 9110 (section 9.1) asks for.
+/// A route for GET, and HEAD, as required by RFC 9110, section 9.1.
 pub(super) fn reading() -> Route {
     web::route().guard(guard::Any(guard::Get()).or(guard::Head()))
 }
 
-/// Refuses with the methods that are allowed.
+/// Refuses with the allowed methods.
 pub(super) fn wrong_method(allowed: &'static str) -> Route {
     web::route().to(move |_: Caller| async move { ApiError::WrongMethod(allowed).into_response() })
 }
 
-/// Refuses a path that is none; within the API only after the request was counted, as all are.
-pub(super) fn nothing_here() -> Route {
+/// Refuses an unknown path; within the API only after the request was counted, like every request.
+pub(super) fn unknown_path() -> Route {
     web::route().to(async |request: HttpRequest| {
         let path = request.path();
         if path == "/v1" || path.starts_with("/v1/") {

@@ -1,5 +1,5 @@
-//! What every answer has around it: a request id, the rate limit's headers, a span in the log and a
-//! place in the metrics; and an answer even where a handler broke.
+//! What every response gets: a request id, rate-limit headers, a span in the log, metrics, and a
+//! 500 response if a handler panicked.
 
 use std::{
     sync::{
@@ -25,7 +25,7 @@ use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::{
-    error::{ApiError, in_our_words},
+    error::{ApiError, with_error_body},
     measure::measure,
     refusals,
 };
@@ -34,9 +34,10 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
-/// Two years (RFC 6797); other names of the domain are not ours to decide about.
+/// Two years (RFC 6797). Subdomains are not included, since other hosts of the domain are not ours
+/// to decide about.
 const HSTS: &str = "max-age=63072000";
-/// What an answer has that says nothing else of it: it is for whoever asked, and no page.
+/// The default headers of a response: it is not cached, not embedded, and loads nothing.
 const DEFAULTS: [(HeaderName, &str); 3] = [
     (CACHE_CONTROL, "no-store"),
     (CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
@@ -44,51 +45,51 @@ const DEFAULTS: [(HeaderName, &str); 3] = [
 ];
 const MAX_REQUEST_ID_BYTES: usize = 128;
 
-// New ids are unlike any other process's and follow one another: they are no secret, and this asks
-// the kernel for nothing.
-static PROCESS: LazyLock<u64> = LazyLock::new(|| Uuid::new_v4().as_u64_pair().0);
-static NUMBER: AtomicU64 = AtomicU64::new(0);
+// Generated ids consist of a random number of the process and a counter. They are not secret, and
+// generating one needs no system call.
+static PROCESS_ID: LazyLock<u64> = LazyLock::new(|| Uuid::new_v4().as_u64_pair().0);
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Whether the public address is https.
+/// Whether the public URL is https.
 #[derive(Clone, Copy)]
 pub(super) struct Https(pub(super) bool);
 
-pub(super) async fn frame(
+pub(super) async fn respond(
     request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse, Error> {
-    let began = Instant::now();
+    let started_at = Instant::now();
     let id = request_id(request.headers());
     let https = request.app_data::<Https>().is_some_and(|https| https.0);
     let span = tracing::info_span!("request", request.id = id.to_str().unwrap_or_default());
-    // A task of its own: the server drops the work on a request whose client disconnects, but a use
-    // case that was dropped half-way would leave its second half undone, and one that was dropped
-    // within a statement would leave its database connection in an unknown state (ADR 0009).
+    // A task of its own: the server drops a request's future when its client disconnects. A use
+    // case that is dropped midway would remain half done, and a dropped database statement would
+    // leave its connection in an unknown state (ADR 0009).
     let detached = actix_web::rt::spawn(next.call(request).instrument(span.clone()));
     let Ok(answered) = detached.await else {
         tracing::error!(request.id = ?id, "a handler panicked");
         metrics::counter!("avouch_http_panics_total").increment(1);
         let mut response = ApiError::Panicked.into_response();
-        surround(response.headers_mut(), id, https);
+        set_common_headers(response.headers_mut(), id, https);
         return Err(InternalError::from_response("panicked", response).into());
     };
     let response = answered?;
-    span.in_scope(|| refusals::note(&response));
-    let mut response = in_our_words(response);
+    span.in_scope(|| refusals::record(&response));
+    let mut response = with_error_body(response);
     let window = response.request().extensions().get::<RateWindow>().copied();
     let headers = response.headers_mut();
-    surround(headers, id, https);
+    set_common_headers(headers, id, https);
     if let Some(window) = window {
         headers.insert(LIMIT, window.limit.count.into());
         headers.insert(REMAINING, window.remaining().into());
         headers.insert(RESET, window.reset().into());
     }
-    span.in_scope(|| measure(response.request(), response.status(), began));
+    span.in_scope(|| measure(response.request(), response.status(), started_at));
     Ok(response)
 }
 
-/// The headers that every answer has, and those that it has where nothing else was said.
-fn surround(headers: &mut HeaderMap, id: HeaderValue, https: bool) {
+/// Sets the headers that every response has, and the default ones that are absent.
+fn set_common_headers(headers: &mut HeaderMap, id: HeaderValue, https: bool) {
     headers.insert(REQUEST_ID, id);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if https {
@@ -101,17 +102,17 @@ fn surround(headers: &mut HeaderMap, id: HeaderValue, https: bool) {
     }
 }
 
-/// The caller's own id where it is a sane one, else a new one.
+/// Returns the caller's own id if it is short and plain, otherwise a new one.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
-    let sane = |value: &&HeaderValue| {
+    let is_valid = |value: &&HeaderValue| {
         let bytes = value.as_bytes();
-        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:/+=".contains(byte);
-        (1..=MAX_REQUEST_ID_BYTES).contains(&bytes.len()) && bytes.iter().all(plain)
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:/+=".contains(byte);
+        (1..=MAX_REQUEST_ID_BYTES).contains(&bytes.len()) && bytes.iter().all(is_plain)
     };
-    if let Some(own) = headers.get(REQUEST_ID).filter(sane) {
+    if let Some(own) = headers.get(REQUEST_ID).filter(is_valid) {
         return own.clone();
     }
-    let id = Uuid::from_u64_pair(*PROCESS, NUMBER.fetch_add(1, Ordering::Relaxed));
+    let id = Uuid::from_u64_pair(*PROCESS_ID, NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
     let mut text = Uuid::encode_buffer();
     let text = id.hyphenated().encode_lower(&mut text);
     HeaderValue::from_str(text).unwrap_or_else(|_| HeaderValue::from_static("none"))

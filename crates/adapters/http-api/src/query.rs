@@ -1,13 +1,15 @@
-//! Query strings, read so that a fault names its parameter.
+//! Query strings, parsed so that an error names its parameter.
 
 use domain::request::InvalidRequest;
 
-/// The parameters that an endpoint knows; others are ignored.
+/// The parameters that an endpoint accepts; others are ignored.
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
+    /// Parses the query string.
+    ///
     /// # Errors
-    /// A known parameter that is given more than once.
+    /// An accepted parameter is given more than once.
     pub(super) fn read(text: &str, known: &[&str]) -> Result<Self, InvalidRequest> {
         let pairs = url::form_urlencoded::parse(text.as_bytes()).into_owned();
         let pairs: Vec<_> = pairs.filter(|(name, _)| known.contains(&name.as_str())).collect();

@@ -1,4 +1,4 @@
-//! Requests that were refused, in the log: whose they were as far as it is known, and never a key or
+//! Logs refused requests with the caller's identity as far as it is known, but never with a key or
 //! a token.
 
 use actix_web::{
@@ -10,26 +10,27 @@ use tracing::field::display;
 
 use super::{caller::address, measure::route};
 
-/// The key of a request that was refused.
+/// The API key of a refused request.
 pub(super) struct ShownKey {
-    /// The record of a key that is known, if it opens nothing any more too.
+    /// The record of a known key, even if the key is revoked or expired.
     id: Option<ApiKeyId>,
-    /// What every key of its environment begins with.
+    /// The prefix of the keys of its environment.
     prefix: Option<&'static str>,
 }
 
 impl ShownKey {
     pub(super) fn new(text: Option<&str>, id: Option<ApiKeyId>) -> Self {
-        let known =
+        let prefixes =
             [Environment::Development, Environment::Production].map(Environment::key_prefix);
-        let prefix = text.and_then(|text| known.into_iter().find(|known| text.starts_with(known)));
+        let prefix =
+            text.and_then(|text| prefixes.into_iter().find(|prefix| text.starts_with(prefix)));
         Self { id, prefix }
     }
 }
 
-/// Notes an answer that refuses. What is not there is counted alone: it is refused as often as it is
-/// mistyped, and nothing tells the one from the other.
-pub(super) fn note(response: &ServiceResponse<BoxBody>) {
+/// Logs and counts a response that refuses. A 404 is only counted, since a mistyped path cannot be
+/// distinguished from a probe.
+pub(super) fn record(response: &ServiceResponse<BoxBody>) {
     let status = response.status();
     let class = match status {
         StatusCode::UNAUTHORIZED => Class::Key,
@@ -57,22 +58,22 @@ pub(super) fn note(response: &ServiceResponse<BoxBody>) {
     );
 }
 
-/// Counts a refusal, and returns whether it may have a log line of its own.
+/// Counts a refusal, and returns whether it may be logged on a line of its own.
 pub(super) fn may_log(request: &HttpRequest, class: Class) -> bool {
     let log = request.app_data::<web::Data<dyn RefusalLog>>();
     log.is_none_or(|log| log.may_log(class))
 }
 
 fn forbidden(response: &ServiceResponse<BoxBody>) -> Class {
-    // A handler that knows better says so in the response's extensions.
-    let named = response.response().extensions().get::<Class>().copied();
-    named.unwrap_or_else(|| {
+    // A handler that knows the class stores it in the response's extensions.
+    let class = response.response().extensions().get::<Class>().copied();
+    class.unwrap_or_else(|| {
         let is_stream = response.request().path().ends_with("/stream");
         if is_stream { Class::Origin } else { Class::Forbidden }
     })
 }
 
-/// The network that a request comes from, as limits count it.
+/// Returns the network of a request's client, by which limits count.
 pub(super) fn client(request: &HttpRequest) -> std::net::IpAddr {
     network(address(request))
 }

@@ -1,4 +1,4 @@
-//! Delays of attempts to sign in, counted in memory, for one process.
+//! Delays of sign-in attempts, counted in memory for one process.
 
 use std::{
     collections::HashMap,
@@ -12,18 +12,18 @@ use ports::attempts::{AttemptLimiter, AttemptTarget};
 
 use domain::rate::network;
 
-/// Targets that are remembered before some are forgotten; some 10 MiB.
+/// The maximum number of targets in memory; some 10 MiB.
 const MAX_TARGETS: usize = 65_536;
 
-/// Attempts in memory, bounded: where too many targets come at once, those that protect least are
-/// forgotten.
+/// Attempts in memory. If there are too many targets, those whose loss weakens protection least are
+/// evicted.
 #[derive(Default)]
 pub struct MemoryAttempts {
-    all: Mutex<HashMap<AttemptTarget, (Attempts, Delays)>>,
+    targets: Mutex<HashMap<AttemptTarget, (Attempts, Delays)>>,
 }
 
-/// An IPv6 address as its /64 network: whoever has one address of it has all.
-pub(super) fn widened(target: AttemptTarget) -> AttemptTarget {
+/// Replaces an IPv6 address by its /64 network, since a client usually has a complete /64.
+pub(super) fn by_network(target: AttemptTarget) -> AttemptTarget {
     match target {
         AttemptTarget::Network(address) => AttemptTarget::Network(network(address)),
         AttemptTarget::AccountFrom(account, address) => {
@@ -33,14 +33,15 @@ pub(super) fn widened(target: AttemptTarget) -> AttemptTarget {
     }
 }
 
-/// Forgets as little as is needed, what protects least first. An account whose attempts are delayed
-/// stays so, and so does a browser or a sign-in: there are no more of those than were issued.
-fn make_room(all: &mut HashMap<AttemptTarget, (Attempts, Delays)>, now: DateTime<Utc>) {
+/// Evicts as little as needed, in the order of the least loss of protection. Accounts whose
+/// attempts are delayed are not evicted, nor are browsers and sign-ins, whose number is bounded by
+/// the number issued.
+fn evict(targets: &mut HashMap<AttemptTarget, (Attempts, Delays)>, now: DateTime<Utc>) {
     for step in 0..4 {
-        if all.len() < MAX_TARGETS {
+        if targets.len() < MAX_TARGETS {
             return;
         }
-        all.retain(|target, (attempts, delays)| match (step, target) {
+        targets.retain(|target, (attempts, delays)| match (step, target) {
             (0, _) => now < attempts.forgotten_at,
             (
                 1,
@@ -61,18 +62,18 @@ impl MemoryAttempts {
         delays: Delays,
         now: DateTime<Utc>,
     ) -> Result<(), DateTime<Utc>> {
-        let target = widened(target);
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = all.get(&target).map(|(attempts, _)| *attempts);
-        if before.is_none() && all.len() >= MAX_TARGETS {
-            make_room(&mut all, now);
-            if all.len() >= MAX_TARGETS {
-                // Whom nobody can count is not let in.
+        let target = by_network(target);
+        let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
+        let previous = targets.get(&target).map(|(attempts, _)| *attempts);
+        if previous.is_none() && targets.len() >= MAX_TARGETS {
+            evict(&mut targets, now);
+            if targets.len() >= MAX_TARGETS {
+                // An attempt that cannot be counted is refused.
                 return Err(now + delays.after(u32::MAX));
             }
         }
-        let attempts = delays.count(before, now)?;
-        all.insert(target, (attempts, delays));
+        let attempts = delays.count(previous, now)?;
+        targets.insert(target, (attempts, delays));
         Ok(())
     }
 }
@@ -89,8 +90,8 @@ impl AttemptLimiter for MemoryAttempts {
     }
 
     async fn undo_attempt(&self, target: AttemptTarget, now: DateTime<Utc>) {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((attempts, _)) = all.get_mut(&widened(target)) {
+        let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((attempts, _)) = targets.get_mut(&by_network(target)) {
             *attempts = attempts.forgiven(now);
         }
     }
@@ -132,6 +133,6 @@ mod tests {
             }
         }
         assert!(limiter.count(account, DELAYS_PER_ACCOUNT, now).is_err());
-        assert!(limiter.all.lock().unwrap().len() <= MAX_TARGETS);
+        assert!(limiter.targets.lock().unwrap().len() <= MAX_TARGETS);
     }
 }

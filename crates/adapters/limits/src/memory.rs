@@ -1,4 +1,4 @@
-//! Counts in memory, for one process.
+//! Rate limits, counted in memory for one process.
 
 use std::{
     collections::HashMap,
@@ -11,13 +11,13 @@ use chrono::{DateTime, Utc};
 use domain::rate::{RateWindow, network};
 use ports::rate_limiter::{Charge, RateLimiter, Subject};
 
-/// So that workers seldom wait for one another.
+/// Shards reduce contention between worker threads.
 const SHARDS: usize = 32;
-/// Subjects that a shard remembers before it forgets; some 5 MiB in all.
+/// The maximum number of subjects in a shard; some 5 MiB in all.
 const MAX_SUBJECTS_PER_SHARD: usize = 2048;
 
-/// Windows in memory, bounded: where too many subjects come at once, those that protect least are
-/// forgotten.
+/// Windows in memory. If there are too many subjects, those whose loss weakens protection least are
+/// evicted.
 pub struct MemoryLimiter {
     hasher: RandomState,
     shards: Vec<Mutex<HashMap<Subject, RateWindow>>>,
@@ -32,22 +32,22 @@ impl Default for MemoryLimiter {
 
 impl MemoryLimiter {
     fn count(&self, charge: &Charge, now: DateTime<Utc>) -> RateWindow {
-        let subject = widened(charge.subject);
-        let fresh =
+        let subject = by_network(charge.subject);
+        let new_window =
             RateWindow { limit: charge.limit, used: 0, resets_at: now + charge.limit.span() };
         let shard = usize::try_from(self.hasher.hash_one(subject) >> 32).unwrap_or(0) % SHARDS;
-        let Some(shard) = self.shards.get(shard) else { return fresh };
+        let Some(shard) = self.shards.get(shard) else { return new_window };
         let mut windows = shard.lock().unwrap_or_else(PoisonError::into_inner);
         if windows.len() >= MAX_SUBJECTS_PER_SHARD && !windows.contains_key(&subject) {
-            make_room(&mut windows, now);
+            evict(&mut windows, now);
             if windows.len() >= MAX_SUBJECTS_PER_SHARD {
-                // Whom nobody can count is not let in.
-                return RateWindow { used: charge.limit.count.saturating_add(1), ..fresh };
+                // A request that cannot be counted is refused.
+                return RateWindow { used: charge.limit.count.saturating_add(1), ..new_window };
             }
         }
-        let window = windows.entry(subject).or_insert(fresh);
+        let window = windows.entry(subject).or_insert(new_window);
         if window.resets_at <= now {
-            *window = fresh;
+            *window = new_window;
         }
         window.used = window.used.saturating_add(1);
         window.limit = charge.limit;
@@ -55,11 +55,11 @@ impl MemoryLimiter {
     }
 }
 
-/// Forgets as little as is needed, what protects least first: addresses, then requests for links from
-/// an address, then mailboxes that are within their limits. Keys are counted until their window is over: there are no more of them than were
-/// issued.
-fn make_room(windows: &mut HashMap<Subject, RateWindow>, now: DateTime<Utc>) {
-    let spent = |window: &RateWindow| window.used >= window.limit.count;
+/// Evicts as little as needed, in the order of the least loss of protection: addresses, then
+/// requests for links from an address, then mailboxes that are within their limits. Keys are
+/// counted until their window is over, since their number is bounded by the number issued.
+fn evict(windows: &mut HashMap<Subject, RateWindow>, now: DateTime<Utc>) {
+    let is_exhausted = |window: &RateWindow| window.used >= window.limit.count;
     for step in 0..4 {
         if windows.len() < MAX_SUBJECTS_PER_SHARD {
             return;
@@ -67,14 +67,14 @@ fn make_room(windows: &mut HashMap<Subject, RateWindow>, now: DateTime<Utc>) {
         windows.retain(|subject, window| match (step, subject) {
             (0, _) => window.resets_at > now,
             (1, Subject::Address(_)) | (2, Subject::SignIns(_)) => false,
-            (3, Subject::Mails(_) | Subject::Recipient(..)) => spent(window),
+            (3, Subject::Mails(_) | Subject::Recipient(..)) => is_exhausted(window),
             _ => true,
         });
     }
 }
 
-/// An IPv6 address as its /64 network: whoever has one address of it has all.
-pub(super) fn widened(subject: Subject) -> Subject {
+/// Replaces an IPv6 address by its /64 network, since a client usually has a complete /64.
+pub(super) fn by_network(subject: Subject) -> Subject {
     match subject {
         Subject::Address(address) => Subject::Address(network(address)),
         Subject::SignIns(address) => Subject::SignIns(network(address)),
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn addresses_of_one_network_are_one_subject() {
-        let subject = |text: &str| widened(Subject::Address(text.parse().unwrap()));
+        let subject = |text: &str| by_network(Subject::Address(text.parse().unwrap()));
         assert_eq!(subject("2001:db8::1"), subject("2001:db8::ffff:2"));
         assert_ne!(subject("2001:db8::1"), subject("2001:db8:0:1::1"));
         assert_eq!(subject("::ffff:192.0.2.1"), subject("192.0.2.1"));

@@ -1,4 +1,4 @@
-//! A Redis server: where it is, and how the connection is secured.
+//! The address of a Redis server and the security of its connection.
 
 use std::{fmt, time::Duration};
 
@@ -6,24 +6,24 @@ use redis::{
     Client, ClientTlsConfig, ConnectionAddr, IntoConnectionInfo as _, RedisError, TlsCertificates,
 };
 
-/// How long [`Redis::ping`] waits.
-const PING: Duration = Duration::from_secs(5);
+/// The timeout of [`Redis::ping`].
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server that a `redis://` or `rediss://` URL names; the latter is TLS with a certificate that
-/// is verified.
+/// A Redis server of a `redis://` or `rediss://` URL; the latter is TLS with verification of the
+/// server's certificate.
 #[derive(Clone)]
 pub struct Redis(Client);
 
-/// What TLS takes beside the URL, each as PEM (RFC 7468).
+/// The TLS configuration in addition to the URL, each part as PEM (RFC 7468).
 #[derive(Clone, Default)]
 pub struct RedisTls {
-    /// The roots that the server's certificate may come from; `None`: those of the machine.
+    /// The roots of the server's certificate; `None` for those of the machine.
     pub roots: Option<Vec<u8>>,
-    /// Certificate and key of ours.
+    /// The client certificate and its key.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Why a text names no server; it does not repeat the text.
+/// Why a Redis configuration is invalid; the error does not repeat the URL.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidRedis {
     #[error("redis_url must begin with redis:// or rediss://")]
@@ -37,22 +37,22 @@ pub enum InvalidRedis {
 }
 
 impl Redis {
-    /// A server, which is not connected to yet.
+    /// Creates a server without connecting to it.
     ///
     /// # Errors
-    /// The URL or the certificates cannot be used.
+    /// The URL or the certificates are invalid.
     pub fn new(url: &str, tls: RedisTls) -> Result<Self, InvalidRedis> {
-        let secured = url.starts_with("rediss://");
-        if !secured && !url.starts_with("redis://") {
+        let is_tls = url.starts_with("rediss://");
+        if !is_tls && !url.starts_with("redis://") {
             return Err(InvalidRedis::Scheme);
         }
         let address = url.into_connection_info()?;
         if matches!(address.addr(), ConnectionAddr::TcpTls { insecure: true, .. }) {
             return Err(InvalidRedis::Insecure);
         }
-        if !secured {
-            let plain = tls.roots.is_none() && tls.identity.is_none();
-            return if plain {
+        if !is_tls {
+            let no_tls_files = tls.roots.is_none() && tls.identity.is_none();
+            return if no_tls_files {
                 Ok(Self(Client::open(address)?))
             } else {
                 Err(InvalidRedis::Plaintext)
@@ -69,23 +69,23 @@ impl Redis {
         self.0.clone()
     }
 
-    /// Whether the server answers, within 5 s.
+    /// Checks that the server responds within 5 s.
     ///
     /// # Errors
-    /// In one line what went wrong.
+    /// The cause, in one line.
     pub async fn ping(&self) -> Result<(), String> {
-        let asked = async {
+        let ping = async {
             let mut connection = self.0.get_multiplexed_async_connection().await?;
             redis::cmd("PING").query_async::<()>(&mut connection).await
         };
-        match tokio::time::timeout(PING, asked).await {
-            Ok(answered) => answered.map_err(|error| error.to_string()),
-            Err(_) => Err(format!("no answer within {} s", PING.as_secs())),
+        match tokio::time::timeout(PING_TIMEOUT, ping).await {
+            Ok(result) => result.map_err(|error| error.to_string()),
+            Err(_) => Err(format!("no answer within {} s", PING_TIMEOUT.as_secs())),
         }
     }
 }
 
-/// Without user and password.
+/// Omits user name and password.
 impl fmt::Debug for Redis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0.get_connection_info().addr())

@@ -1,4 +1,4 @@
-//! Counts in Redis, for all processes.
+//! Rate limits and attempts, counted in Redis for all processes.
 
 use std::{
     sync::atomic::{AtomicI64, Ordering},
@@ -19,12 +19,12 @@ use redis::{
 
 use super::{
     attempts::{self, MemoryAttempts},
-    memory::{MemoryLimiter, widened},
+    memory::{MemoryLimiter, by_network},
     server::Redis,
 };
 
-/// Counts each key once and answers, for each, the count and the milliseconds that are left of
-/// its window. A key without an end (a lost `PEXPIRE`) gets one.
+/// Increments each key once and returns, for each, the count and the remaining milliseconds of its
+/// window. A key without an expiry (a lost `PEXPIRE`) gets one.
 const COUNT: &str = r"
 local answer = {}
 for i, key in ipairs(KEYS) do
@@ -39,8 +39,8 @@ for i, key in ipairs(KEYS) do
 end
 return answer
 ";
-/// Counts an attempt and answers 0, or the milliseconds that the next one has to wait. `KEYS` are
-/// the count and what stands there while a delay lasts; `ARGV` are the delays.
+/// Counts an attempt and returns 0, or the milliseconds until the next one is allowed. `KEYS` are
+/// the count and the marker of a running delay; `ARGV` are the delays.
 const ATTEMPT: &str = r"
 local left = redis.call('PTTL', KEYS[2])
 if left > 0 then
@@ -56,40 +56,41 @@ end
 redis.call('PEXPIRE', KEYS[1], string.format('%d', (delay + forgotten) * 1000))
 return 0
 ";
-/// Takes an attempt back.
-const FORGIVE: &str = r"
+/// Takes back an attempt.
+const UNDO_ATTEMPT: &str = r"
 if tonumber(redis.call('GET', KEYS[1]) or '0') > 0 then
   redis.call('DECR', KEYS[1])
 end
 redis.call('DEL', KEYS[2])
 return 0
 ";
-/// How long an answer is waited for; a request must not hang on its limit.
+/// The timeout of a response, so that a request is not blocked by its rate limit.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(250);
-/// How long a connection is waited for: a handshake of TLS is two ways there and back more.
+/// The timeout of a connection; a TLS handshake needs two more round trips.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// While Redis is away it is asked again this often, and not for every request.
+/// While Redis is unavailable, one request per this interval tries it again.
 const RETRY_AFTER_FAILURE: TimeDelta = TimeDelta::seconds(1);
 
-/// Windows in Redis, one script call for each request. While Redis is away it counts for this
-/// process alone, says so in the log once and in the metrics always.
+/// Windows in Redis, with one script call per request. While Redis is unavailable it counts for
+/// this process alone; the change is logged once, and each request is counted in the metrics.
 pub struct RedisLimiter {
     connection: ConnectionManager,
     script: Script,
     attempt: Script,
-    forgive: Script,
+    undo_attempt_script: Script,
     local: MemoryLimiter,
     local_attempts: MemoryAttempts,
-    /// Until when Redis counts as away, in microseconds since 1970; 0: it is there.
+    /// Until when Redis is regarded as unavailable, in microseconds since 1970; 0 if it is
+    /// available.
     away_until: AtomicI64,
 }
 
 impl RedisLimiter {
-    /// A limiter for a server. It is connected to when it is first needed; a server that is away
-    /// is no error.
+    /// Creates a limiter for a server. It connects on first use, so an unavailable server is not an
+    /// error.
     ///
     /// # Errors
-    /// There is no runtime to run the connection on.
+    /// There is no runtime for the connection.
     pub fn open(server: &Redis) -> Result<Self, RedisError> {
         let config = ConnectionManagerConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
@@ -100,7 +101,7 @@ impl RedisLimiter {
             connection,
             script: Script::new(COUNT),
             attempt: Script::new(ATTEMPT),
-            forgive: Script::new(FORGIVE),
+            undo_attempt_script: Script::new(UNDO_ATTEMPT),
             local: MemoryLimiter::default(),
             local_attempts: MemoryAttempts::default(),
             away_until: AtomicI64::new(0),
@@ -114,7 +115,7 @@ impl RedisLimiter {
     ) -> Result<Vec<RateWindow>, RedisError> {
         let mut call = self.script.prepare_invoke();
         for charge in charges {
-            call.key(name(widened(charge.subject)));
+            call.key(key_name(by_network(charge.subject)));
             call.arg(charge.limit.span().num_milliseconds());
         }
         let counted: Vec<(u32, i64)> = call.invoke_async(&mut self.connection.clone()).await?;
@@ -126,8 +127,8 @@ impl RedisLimiter {
         Ok(windows.collect())
     }
 
-    /// Notes whether Redis is there, and tells of each change once.
-    fn note(&self, now: DateTime<Utc>, failure: Option<&RedisError>) {
+    /// Records whether Redis is available, and logs each change once.
+    fn record_availability(&self, now: DateTime<Utc>, failure: Option<&RedisError>) {
         let until = failure.map_or(0, |_| (now + RETRY_AFTER_FAILURE).timestamp_micros());
         let was_away = self.away_until.swap(until, Ordering::Relaxed) != 0;
         match failure {
@@ -140,8 +141,8 @@ impl RedisLimiter {
     }
 }
 
-/// The two counters of a key share a hash tag, so that a cluster keeps them together.
-fn name(subject: Subject) -> String {
+/// The two counters of a key share a hash tag, so that a cluster stores them in one slot.
+fn key_name(subject: Subject) -> String {
     match subject {
         Subject::Key(key) => format!("avouch:rate:{{{key}}}:all"),
         Subject::TeamCreation(team) => format!("avouch:rate:{{{team}}}:team-create"),
@@ -157,17 +158,17 @@ fn name(subject: Subject) -> String {
     }
 }
 
-/// The keys of a target's count and delay, in one slot of a cluster.
-fn names(target: AttemptTarget) -> [String; 2] {
+/// Returns the keys of a target's count and delay, in one slot of a cluster.
+fn key_names(target: AttemptTarget) -> [String; 2] {
     let hex = |hash: [u8; 16]| format!("{:032x}", u128::from_be_bytes(hash));
-    let name = match attempts::widened(target) {
+    let key_name = match attempts::by_network(target) {
         AttemptTarget::Network(address) => format!("network:{address}"),
         AttemptTarget::AccountFrom(account, address) => format!("from:{}:{address}", hex(account)),
         AttemptTarget::Account(account) => format!("account:{}", hex(account)),
         AttemptTarget::Browser(browser) => format!("browser:{}", hex(browser)),
         AttemptTarget::SignIn(sign_in) => format!("sign-in:{sign_in}"),
     };
-    ["count", "wait"].map(|what| format!("avouch:attempts:{{{name}}}:{what}"))
+    ["count", "wait"].map(|what| format!("avouch:attempts:{{{key_name}}}:{what}"))
 }
 
 #[async_trait]
@@ -180,16 +181,16 @@ impl AttemptLimiter for RedisLimiter {
     ) -> Result<(), DateTime<Utc>> {
         if self.away_until.load(Ordering::Relaxed) <= now.timestamp_micros() {
             let mut call = self.attempt.prepare_invoke();
-            let [count, wait] = names(target);
+            let [count, wait] = key_names(target);
             call.key(count).key(wait).arg(delays.free).arg(delays.first);
             call.arg(delays.longest).arg(delays.forgotten_after);
             match call.invoke_async::<i64>(&mut self.connection.clone()).await {
                 Ok(left) => {
-                    self.note(now, None);
+                    self.record_availability(now, None);
                     let next = now + TimeDelta::milliseconds(left);
                     return if left == 0 { Ok(()) } else { Err(next) };
                 }
-                Err(error) => self.note(now, Some(&error)),
+                Err(error) => self.record_availability(now, Some(&error)),
             }
         }
         metrics::counter!("avouch_rate_limit_local_total").increment(1);
@@ -199,11 +200,11 @@ impl AttemptLimiter for RedisLimiter {
     async fn undo_attempt(&self, target: AttemptTarget, now: DateTime<Utc>) {
         self.local_attempts.undo_attempt(target, now).await;
         if self.away_until.load(Ordering::Relaxed) <= now.timestamp_micros() {
-            let mut call = self.forgive.prepare_invoke();
-            let [count, wait] = names(target);
+            let mut call = self.undo_attempt_script.prepare_invoke();
+            let [count, wait] = key_names(target);
             call.key(count).key(wait);
             if let Err(error) = call.invoke_async::<i64>(&mut self.connection.clone()).await {
-                self.note(now, Some(&error));
+                self.record_availability(now, Some(&error));
             }
         }
     }
@@ -215,11 +216,11 @@ impl RateLimiter for RedisLimiter {
         if self.away_until.load(Ordering::Relaxed) <= now.timestamp_micros() {
             match self.shared(charges, now).await {
                 Ok(windows) if windows.len() == charges.len() => {
-                    self.note(now, None);
+                    self.record_availability(now, None);
                     return windows;
                 }
                 Ok(_) => (),
-                Err(error) => self.note(now, Some(&error)),
+                Err(error) => self.record_availability(now, Some(&error)),
             }
         }
         metrics::counter!("avouch_rate_limit_local_total").increment(1);

@@ -1,4 +1,4 @@
-//! The rate limiters against their contract: in memory, and in a Redis of the test's own.
+//! The contract of the rate limiters: in memory, and in a Redis server of the test.
 #![expect(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use std::{
@@ -62,7 +62,8 @@ fn open(server: &RedisServer) -> RedisLimiter {
     RedisLimiter::open(&Redis::new(&server.url(), RedisTls::default()).unwrap()).unwrap()
 }
 
-/// While Redis is away requests are counted here and answered soon; when it is back, there.
+/// While Redis is unavailable requests are counted in the process without delay; afterwards in
+/// Redis again.
 #[tokio::test]
 async fn a_redis_that_goes_away_stops_nothing() {
     let mut server = RedisServer::start();
@@ -81,7 +82,7 @@ async fn a_redis_that_goes_away_stops_nothing() {
     assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
 
     server.run();
-    // The server begins anew, so whoever counts there counts less than was counted here.
+    // The server starts empty, so its count is lower than the one in the process.
     let ends = Instant::now() + Duration::from_secs(20);
     while used(&one).await > 50 {
         assert!(Instant::now() < ends, "Redis is not found again");

@@ -14,8 +14,8 @@ mod attestations;
 mod catalogue;
 mod deliveries;
 mod ids;
-mod jobs;
 mod notifications;
+mod schedule;
 mod sessions;
 mod teams;
 

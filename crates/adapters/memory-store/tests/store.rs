@@ -11,22 +11,21 @@ use domain::{
 };
 use memory_store::MemoryStore;
 use ports::{
-    account_store::{User, UserStore as _},
+    account_store::{TeamMembers as _, User, UserStore as _},
     catalogue::Catalogue as _,
     delivery::{
         AttemptResult, CLAIM_MARGIN, ClaimRequest, Delivery, DeliveryAttempt, DeliveryQueue as _,
     },
     delivery_log::DeliveryLog as _,
     invitations::InvitationStore as _,
-    key_store::KeyStore as _,
-    session_store::SessionStore as _,
+    key_store::{KeyStore as _, TeamStore as _},
+    session_store::{BrowserLeases as _, SessionStore as _},
     webhook_sender::{FailureCause, WebhookRequest, WebhookResponse},
     webhook_store::WebhookStore as _,
 };
 use testkit::sample::{definition, key, noon, opening, transition, webhook};
-use uuid::Uuid;
 
-const TEAM: TeamId = TeamId::from_uuid(Uuid::from_u128(1));
+const TEAM: TeamId = TeamId::from_u128(1);
 
 #[tokio::test]
 async fn the_same_calls_make_the_same_identifiers() {
@@ -85,7 +84,7 @@ async fn members_are_sorted_by_the_address_that_their_team_sees() {
     let store = MemoryStore::new();
     store.add_team(TEAM, "Lender", noon()).await.unwrap();
     let user = |number: u128, name: &str| User {
-        id: UserId::from_uuid(Uuid::from_u128(number)),
+        id: UserId::from_u128(number),
         team: TEAM,
         email: format!("{name}@people.example").parse().unwrap(),
         role: Role::Member,
@@ -106,9 +105,9 @@ async fn members_are_sorted_by_the_address_that_their_team_sees() {
 async fn owing(store: &MemoryStore) -> DeliveryId {
     store.add_team(TEAM, "Lender", noon()).await.unwrap();
     let mut hook = webhook(TEAM);
-    hook.id = WebhookId::from_uuid(Uuid::from_u128(2));
+    hook.id = WebhookId::from_u128(2);
     store.add_webhook(&hook, &[], noon()).await.unwrap();
-    let session = SessionId::from_uuid(Uuid::from_u128(3));
+    let session = SessionId::from_u128(3);
     store.enqueue_test(hook.id, session, "{}", noon()).await.unwrap()
 }
 

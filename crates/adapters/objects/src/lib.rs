@@ -1,4 +1,4 @@
-//! Where recordings are kept: objects of a bucket or files of a folder; and how films are made.
+//! Stores recordings as objects of a bucket or files of a folder, and encodes them.
 
 mod ffmpeg;
 mod links;
@@ -27,20 +27,20 @@ use uuid::Uuid;
 pub use self::{ffmpeg::Ffmpeg, links::LinkSigner, recording_file::RecordingFiles};
 use ports::encryption::Cipher;
 
-/// What a session's browser showed, until it has ended.
+/// Segments are stored until the session has ended.
 const SEGMENTS: &str = "reels";
 const RECORDINGS: &str = "recordings";
-/// Parts of one session; a recorder keeps far fewer.
+/// The maximum number of segments of one session; a recorder writes far fewer.
 const MAX_SEGMENTS: usize = 4096;
 
-/// Where objects are.
+/// The location of the objects.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ObjectStorage {
     Folder(PathBuf),
     Bucket {
         /// `s3://bucket/prefix`
         url: String,
-        /// The usual ones, `AWS_ACCESS_KEY_ID` and so on.
+        /// The standard variables, `AWS_ACCESS_KEY_ID` and so on.
         variables: Vec<(String, String)>,
     },
 }
@@ -61,7 +61,7 @@ impl ObjectStorage {
     }
 }
 
-/// Without the variables: there is a secret in them.
+/// Omits the variables, which contain a secret.
 impl fmt::Debug for ObjectStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -71,7 +71,7 @@ impl fmt::Debug for ObjectStorage {
     }
 }
 
-/// Recordings as objects.
+/// Stores segments and recordings as objects.
 pub struct ObjectVault {
     objects: Arc<dyn ObjectStore>,
     prefix: Path,
@@ -83,7 +83,7 @@ impl ObjectVault {
     /// Opens the storage; `cipher` encrypts everything that is stored.
     ///
     /// # Errors
-    /// The folder cannot be made, or what is said of the bucket is not enough to reach it.
+    /// The folder cannot be created, or the configuration of the bucket is incomplete.
     pub fn open(
         storage: &ObjectStorage,
         cipher: Arc<dyn Cipher>,
@@ -91,13 +91,13 @@ impl ObjectVault {
     ) -> Result<Self, StoreError> {
         match storage {
             ObjectStorage::Folder(folder) => {
-                let opened = LocalFileSystem::new_with_prefix(folder);
-                let objects = opened.map_err(failed("open the folder of recordings"))?;
+                let plaintext = LocalFileSystem::new_with_prefix(folder);
+                let objects = plaintext.map_err(failed("open the folder of recordings"))?;
                 let objects = Arc::new(objects.with_automatic_cleanup(true));
                 Ok(Self { objects, prefix: Path::default(), cipher, links })
             }
             ObjectStorage::Bucket { url, variables } => {
-                // Does nothing where the process has chosen already.
+                // Has no effect if the process has a default provider already.
                 let _ = rustls::crypto::ring::default_provider().install_default();
                 let known = variables.iter().filter_map(|(name, value)| {
                     Some((name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>().ok()?, value))
@@ -115,10 +115,10 @@ impl ObjectVault {
         }
     }
 
-    /// Whether the storage answers; nothing is written.
+    /// Checks that the storage responds, without writing.
     ///
     /// # Errors
-    /// It cannot be reached, or we may not list what is there.
+    /// It is unreachable, or its objects may not be listed.
     pub async fn check(&self) -> Result<(), StoreError> {
         let mut listed = self.objects.list(Some(&self.at(&[RECORDINGS])));
         listed.try_next().await.map(drop).map_err(failed("list recordings"))
@@ -128,27 +128,27 @@ impl ObjectVault {
         parts.iter().fold(self.prefix.clone(), |path, part| path.join(*part))
     }
 
-    fn reels_of(&self, session: SessionId) -> Path {
+    fn segments_path(&self, session: SessionId) -> Path {
         self.at(&[SEGMENTS, &session.to_string()])
     }
 
-    fn part(&self, session: SessionId, browser: BrowserId, part: u32) -> Path {
-        // With zeros before it, so that the order of names is that of parts.
+    fn segment_path(&self, session: SessionId, browser: BrowserId, part: u32) -> Path {
+        // Zero-padded, so that the order of names is the order of parts.
         self.at(&[SEGMENTS, &session.to_string(), &browser.to_string(), &format!("{part:08}")])
     }
 
-    fn film(&self, session: SessionId) -> Path {
-        self.at(&[RECORDINGS, &film_name(session)])
+    fn recording_path(&self, session: SessionId) -> Path {
+        self.at(&[RECORDINGS, &recording_name(session)])
     }
 
     async fn put(&self, path: &Path, bytes: Vec<u8>) -> Result<(), StoreError> {
         let put = self.objects.put(path, Bytes::from(bytes).into()).await;
-        put.map(drop).map_err(failed("keep a recording"))
+        put.map(drop).map_err(failed("store a recording"))
     }
 
-    /// Deletes an object that may not be there: some servers' answers to that cannot be read, so it
-    /// is asked for first.
-    async fn delete_if_there(&self, path: &Path) -> Result<(), StoreError> {
+    /// Deletes an object that may be absent. Some servers' responses to deleting an absent object
+    /// cannot be parsed, so its existence is checked first.
+    async fn delete_if_exists(&self, path: &Path) -> Result<(), StoreError> {
         match self.objects.head(path).await {
             Ok(_) => self.delete(path).await,
             Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -171,11 +171,12 @@ impl RecordingVault for ObjectVault {
         session: SessionId,
         browser: BrowserId,
         part: u32,
-        shots: &[RecordedItem],
+        items: &[RecordedItem],
     ) -> Result<(), StoreError> {
-        let path = self.part(session, browser, part);
-        let sealed = self.cipher.encrypt(&place(session, browser, part), &segment::write(shots));
-        self.put(&path, sealed.map_err(failed("seal a recording"))?).await
+        let path = self.segment_path(session, browser, part);
+        let ciphertext =
+            self.cipher.encrypt(&context(session, browser, part), &segment::write(items));
+        self.put(&path, ciphertext.map_err(failed("encrypt a recording"))?).await
     }
 
     async fn delete_part(
@@ -184,16 +185,16 @@ impl RecordingVault for ObjectVault {
         browser: BrowserId,
         part: u32,
     ) -> Result<(), StoreError> {
-        self.delete_if_there(&self.part(session, browser, part)).await
+        self.delete_if_exists(&self.segment_path(session, browser, part)).await
     }
 
     async fn segments(&self, session: SessionId) -> Result<Vec<Vec<RecordedItem>>, StoreError> {
-        let folder = self.reels_of(session);
+        let folder = self.segments_path(session);
         let listed = self.objects.list(Some(&folder)).take(MAX_SEGMENTS).try_collect::<Vec<_>>();
         let mut parts = listed.await.map_err(failed("list a recording"))?;
         parts.sort_unstable_by(|a, b| a.location.cmp(&b.location));
-        // Browsers are named in the order of their time.
-        let mut reels: Vec<(BrowserId, Vec<RecordedItem>)> = vec![];
+        // Identifiers of browsers are ordered by time.
+        let mut segments: Vec<(BrowserId, Vec<RecordedItem>)> = vec![];
         for meta in parts {
             let mut names = meta.location.parts().rev();
             let part = names.next().and_then(|name| name.as_ref().parse().ok());
@@ -201,28 +202,29 @@ impl RecordingVault for ObjectVault {
             let (Some(part), Some(browser)) = (part, browser.map(BrowserId::from_uuid)) else {
                 continue;
             };
-            let got = self.objects.get(&meta.location).await;
-            let sealed = got.map_err(failed("read a recording"))?.bytes().await;
-            let sealed = sealed.map_err(failed("read a recording"))?;
-            let opened = self.cipher.decrypt(&place(session, browser, part), &sealed);
-            let opened = opened.map_err(failed("open a recording"))?;
-            let shots = segment::read(&opened)
-                .ok_or_else(|| StoreError::new("read a recording", "a part of it is broken"))?;
-            match reels.last_mut() {
-                Some((last, reel)) if *last == browser => reel.extend(shots),
-                _ => reels.push((browser, shots)),
+            let object = self.objects.get(&meta.location).await;
+            let ciphertext = object.map_err(failed("read a recording"))?.bytes().await;
+            let ciphertext = ciphertext.map_err(failed("read a recording"))?;
+            let plaintext = self.cipher.decrypt(&context(session, browser, part), &ciphertext);
+            let plaintext = plaintext.map_err(failed("decrypt a recording"))?;
+            let items = segment::read(&plaintext)
+                .ok_or_else(|| StoreError::new("read a recording", "a segment of it is damaged"))?;
+            match segments.last_mut() {
+                Some((last, segment)) if *last == browser => segment.extend(items),
+                _ => segments.push((browser, items)),
             }
         }
-        Ok(reels.into_iter().map(|(_, reel)| reel).collect())
+        Ok(segments.into_iter().map(|(_, segment)| segment).collect())
     }
 
     async fn store_recording(&self, session: SessionId, mp4: Vec<u8>) -> Result<(), StoreError> {
-        let sealed = recording_file::encrypt(self.cipher.as_ref(), session, &mp4);
-        self.put(&self.film(session), sealed.map_err(failed("encrypt a film"))?).await
+        let ciphertext = recording_file::encrypt(self.cipher.as_ref(), session, &mp4);
+        self.put(&self.recording_path(session), ciphertext.map_err(failed("encrypt a recording"))?)
+            .await
     }
 
     async fn delete_segments(&self, session: SessionId) -> Result<(), StoreError> {
-        let listed = self.objects.list(Some(&self.reels_of(session)));
+        let listed = self.objects.list(Some(&self.segments_path(session)));
         let parts = listed.map_ok(|meta| meta.location).try_collect::<Vec<_>>().await;
         for part in parts.map_err(failed("list a recording"))? {
             self.delete(&part).await?;
@@ -232,11 +234,11 @@ impl RecordingVault for ObjectVault {
 
     async fn delete_all(&self, session: SessionId) -> Result<(), StoreError> {
         self.delete_segments(session).await?;
-        self.delete_if_there(&self.film(session)).await
+        self.delete_if_exists(&self.recording_path(session)).await
     }
 
     async fn link(&self, session: SessionId, lifetime: TimeDelta) -> Result<String, StoreError> {
-        Ok(self.links.to(session, lifetime))
+        Ok(self.links.link(session, lifetime))
     }
 
     async fn unfinished(&self, limit: usize) -> Result<Vec<SessionId>, StoreError> {
@@ -247,13 +249,14 @@ impl RecordingVault for ObjectVault {
     }
 }
 
-/// The name that a film goes by.
-fn film_name(session: SessionId) -> String {
+/// Returns the object name of a recording.
+fn recording_name(session: SessionId) -> String {
     format!("{session}.mp4")
 }
 
-/// What a part is sealed with: it opens in its own place alone.
-fn place(session: SessionId, browser: BrowserId, part: u32) -> String {
+/// Returns the context of a segment's encryption, so that it can be decrypted only in its own
+/// place.
+fn context(session: SessionId, browser: BrowserId, part: u32) -> String {
     format!("reels/{session}/{browser}/{part}")
 }
 

@@ -1,5 +1,5 @@
-//! Links to films that work for a time, for whoever has them: signed by the service, which decrypts
-//! what they lead to.
+//! Signed links to recordings, valid for a time for everyone who has them. They lead to the
+//! service, which decrypts the recordings.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use domain::id::SessionId;
 use ports::clock::Clock;
 use ring::hmac;
 
-use super::film_name;
+use super::recording_name;
 
-/// Signs links, and knows them again.
+/// Signs links and verifies them.
 #[derive(Clone)]
 pub struct LinkSigner {
     public_url: String,
@@ -25,24 +25,26 @@ impl LinkSigner {
         Self { public_url, key: hmac::Key::new(hmac::HMAC_SHA256, key), clock }
     }
 
-    pub(super) fn to(&self, session: SessionId, lifetime: TimeDelta) -> String {
+    pub(super) fn link(&self, session: SessionId, lifetime: TimeDelta) -> String {
         let expires = (self.clock.now() + lifetime).timestamp();
-        let signature = URL_SAFE_NO_PAD.encode(hmac::sign(&self.key, &text(session, expires)));
-        let (url, name) = (&self.public_url, film_name(session));
+        let signature =
+            URL_SAFE_NO_PAD.encode(hmac::sign(&self.key, &signed_bytes(session, expires)));
+        let (url, name) = (&self.public_url, recording_name(session));
         format!("{url}/recordings/{name}?expires={expires}&signature={signature}")
     }
 
-    /// The session whose film a link leads to; `None` where it was not signed by us, or has run out.
+    /// Returns the session whose recording a link leads to; `None` if the signature is invalid or
+    /// the link has expired.
     #[must_use]
     pub fn verify(&self, name: &str, expires: i64, signature: &str) -> Option<SessionId> {
         let session = name.strip_suffix(".mp4")?.parse::<SessionId>().ok()?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
-        hmac::verify(&self.key, &text(session, expires), &signature).ok()?;
+        hmac::verify(&self.key, &signed_bytes(session, expires), &signature).ok()?;
         let live = self.clock.now().timestamp() < expires;
         live.then_some(session)
     }
 }
 
-fn text(session: SessionId, expires: i64) -> Vec<u8> {
+fn signed_bytes(session: SessionId, expires: i64) -> Vec<u8> {
     [session.as_uuid().as_bytes().as_slice(), &expires.to_be_bytes()].concat()
 }

@@ -1,8 +1,8 @@
-//! Films as objects: encrypted in chunks, so that a part of one is read without the rest.
+//! Recordings as objects, encrypted in chunks, so that a part can be read without the rest.
 //!
-//! An object is a mark, the length of the film (64 bits, little endian) and its chunks of 64 KiB,
-//! each sealed for its place: session, number, and length of the whole. Films from before are
-//! plaintext and are read as they are.
+//! An object is a magic number, the length of the recording (64 bits, little endian) and its chunks
+//! of 64 KiB, each encrypted with its context: session, number, and length of the recording.
+//! Recordings of earlier releases are plaintext and are read as they are.
 
 use std::{ops::Range, sync::Arc};
 
@@ -21,36 +21,36 @@ use ports::encryption::{Cipher, CipherError};
 const MAGIC: &[u8; 8] = b"avfilm1\n";
 const HEADER_BYTES: u64 = 16;
 const CHUNK_BYTES: u64 = 64 * 1024;
-/// What sealing adds to a chunk: the number of the key, nonce and tag.
+/// The bytes that encryption adds to a chunk: the number of the key, nonce and tag.
 const CHUNK_OVERHEAD_BYTES: u64 = 1 + 24 + 16;
-/// So much of a film is in memory for one reader.
+/// The maximum size of a recording's part in memory for one reader.
 const MAX_READ_BYTES: u64 = 16 * CHUNK_BYTES;
 
-/// Films, for those who have a link.
+/// Recordings for holders of a link.
 #[derive(Clone)]
 pub struct RecordingFiles {
     pub vault: Arc<ObjectVault>,
     pub links: LinkSigner,
 }
 
-/// A film that is there.
+/// A stored recording.
 struct OpenRecording {
     vault: Arc<ObjectVault>,
     session: SessionId,
     length: u64,
-    sealed: bool,
+    encrypted: bool,
 }
 
-fn place(session: SessionId, chunk: u64, length: u64) -> String {
+fn context(session: SessionId, chunk: u64, length: u64) -> String {
     format!("films/{session}/{chunk}/{length}")
 }
 
-/// How long the object of a film is.
+/// Returns the size of a recording's object.
 fn object_size(length: u64) -> u64 {
     HEADER_BYTES + length + length.div_ceil(CHUNK_BYTES) * CHUNK_OVERHEAD_BYTES
 }
 
-/// The object of a film.
+/// Returns the object of a recording.
 pub(super) fn encrypt(
     cipher: &dyn Cipher,
     session: SessionId,
@@ -60,7 +60,7 @@ pub(super) fn encrypt(
     let size = usize::try_from(CHUNK_BYTES).unwrap_or(usize::MAX);
     let mut object = [MAGIC.as_slice(), &length.to_le_bytes()].concat();
     for (number, chunk) in (0..).zip(mp4.chunks(size)) {
-        object.extend(cipher.encrypt(&place(session, number, length), chunk)?);
+        object.extend(cipher.encrypt(&context(session, number, length), chunk)?);
     }
     Ok(object)
 }
@@ -74,27 +74,27 @@ impl SharedRecordings for RecordingFiles {
         signature: &str,
     ) -> Result<Option<Box<dyn RecordingFile>>, StoreError> {
         let Some(session) = self.links.verify(name, expires, signature) else { return Ok(None) };
-        let (vault, path) = (self.vault.clone(), self.vault.film(session));
+        let (vault, path) = (self.vault.clone(), self.vault.recording_path(session));
         let size = match vault.objects.head(&path).await {
             Ok(meta) => meta.size,
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
-            Err(error) => return Err(failed("look for a film")(error)),
+            Err(error) => return Err(failed("look for a recording")(error)),
         };
         let head = vault.objects.get_range(&path, 0..HEADER_BYTES.min(size)).await;
         let head = head.map_err(failed("read a film"))?;
-        let sealed = head.strip_prefix(MAGIC).and_then(|length| length.try_into().ok());
-        let length = sealed.map_or(size, u64::from_le_bytes);
-        if sealed.is_some() && (length > size || object_size(length) != size) {
+        let encrypted = head.strip_prefix(MAGIC).and_then(|length| length.try_into().ok());
+        let length = encrypted.map_or(size, u64::from_le_bytes);
+        if encrypted.is_some() && (length > size || object_size(length) != size) {
             return Err(StoreError::new("read a film", "its length is wrong"));
         }
-        Ok(Some(Box::new(OpenRecording { vault, session, length, sealed: sealed.is_some() })))
+        Ok(Some(Box::new(OpenRecording { vault, session, length, encrypted: encrypted.is_some() })))
     }
 }
 
 impl OpenRecording {
     async fn read_exactly(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
-        let path = self.vault.film(self.session);
-        if !self.sealed {
+        let path = self.vault.recording_path(self.session);
+        if !self.encrypted {
             let read = self.vault.objects.get_range(&path, range).await;
             return read.map_err(failed("read a film"));
         }
@@ -103,18 +103,19 @@ impl OpenRecording {
         let at =
             |chunk: u64| (HEADER_BYTES + chunk * (CHUNK_BYTES + CHUNK_OVERHEAD_BYTES)).min(size);
         let read = self.vault.objects.get_range(&path, at(first)..at(last)).await;
-        let mut sealed = read.map_err(failed("read a film"))?;
+        let mut encrypted = read.map_err(failed("read a film"))?;
         let mut plain = BytesMut::new();
         for chunk in first..last {
             let size = usize::try_from(at(chunk + 1) - at(chunk)).unwrap_or(usize::MAX);
-            let part = sealed.split_to(size.min(sealed.len()));
-            let opened = self.vault.cipher.decrypt(&place(self.session, chunk, self.length), &part);
-            plain.extend_from_slice(&opened.map_err(failed("decrypt a film"))?);
+            let part = encrypted.split_to(size.min(encrypted.len()));
+            let plaintext =
+                self.vault.cipher.decrypt(&context(self.session, chunk, self.length), &part);
+            plain.extend_from_slice(&plaintext.map_err(failed("decrypt a recording"))?);
         }
         let skipped = usize::try_from(range.start - first * CHUNK_BYTES).unwrap_or(usize::MAX);
-        let wanted = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let requested = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let plain = plain.freeze();
-        let end = skipped.saturating_add(wanted).min(plain.len());
+        let end = skipped.saturating_add(requested).min(plain.len());
         Ok(plain.slice(skipped.min(end)..end))
     }
 }
@@ -126,7 +127,7 @@ impl RecordingFile for OpenRecording {
     }
 
     async fn read(&self, range: Range<u64>) -> Result<Vec<u8>, StoreError> {
-        // Up to the end of a chunk, so that none is read twice.
+        // Ends at a chunk boundary, so that no chunk is read twice.
         let end = ((range.start / CHUNK_BYTES) * CHUNK_BYTES + MAX_READ_BYTES).min(range.end);
         Ok(self.read_exactly(range.start..end).await?.into())
     }

@@ -1,17 +1,17 @@
-//! How shots are written: time in microseconds, kind, length, content; numbers little endian.
+//! The format of segments: time in microseconds, kind, length, content; numbers are little endian.
 
 use chrono::DateTime;
 use domain::recording::{RecordedContent, RecordedItem};
 
-const PICTURE: u8 = 0;
+const FRAME: u8 = 0;
 const NODE: u8 = 1;
 const END: u8 = 2;
 
-pub(super) fn write(shots: &[RecordedItem]) -> Vec<u8> {
+pub(super) fn write(items: &[RecordedItem]) -> Vec<u8> {
     let mut bytes = vec![];
-    for RecordedItem { at, what } in shots {
+    for RecordedItem { at, what } in items {
         let (kind, content): (_, &[u8]) = match what {
-            RecordedContent::Picture(jpeg) => (PICTURE, jpeg),
+            RecordedContent::Picture(jpeg) => (FRAME, jpeg),
             RecordedContent::Node(name) => (NODE, name.as_bytes()),
             RecordedContent::End => (END, &[]),
         };
@@ -23,9 +23,9 @@ pub(super) fn write(shots: &[RecordedItem]) -> Vec<u8> {
     bytes
 }
 
-/// `None` where these are no shots.
+/// Returns `None` if the bytes are not a segment.
 pub(super) fn read(mut bytes: &[u8]) -> Option<Vec<RecordedItem>> {
-    let mut shots = vec![];
+    let mut items = vec![];
     while !bytes.is_empty() {
         let (at, rest) = bytes.split_first_chunk()?;
         let ([kind], rest) = rest.split_first_chunk()?;
@@ -33,18 +33,18 @@ pub(super) fn read(mut bytes: &[u8]) -> Option<Vec<RecordedItem>> {
         let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
         let (content, rest) = rest.split_at_checked(length)?;
         let what = match *kind {
-            PICTURE => RecordedContent::Picture(content.to_vec()),
+            FRAME => RecordedContent::Picture(content.to_vec()),
             NODE => RecordedContent::Node(String::from_utf8(content.to_vec()).ok()?),
             END => RecordedContent::End,
             _ => return None,
         };
-        shots.push(RecordedItem {
+        items.push(RecordedItem {
             at: DateTime::from_timestamp_micros(i64::from_le_bytes(*at))?,
             what,
         });
         bytes = rest;
     }
-    Some(shots)
+    Some(items)
 }
 
 #[cfg(test)]
@@ -54,16 +54,16 @@ mod tests {
     #[test]
     fn what_was_written_is_read_and_nothing_else_is() {
         let at = DateTime::from_timestamp_micros(1_800_000_000_000_001).unwrap();
-        let shots = vec![
+        let items = vec![
             RecordedItem { at, what: RecordedContent::Node("login".into()) },
             RecordedItem { at, what: RecordedContent::Picture(vec![0xff, 0xd8, 0, 1]) },
             RecordedItem { at, what: RecordedContent::End },
         ];
-        let bytes = write(&shots);
-        assert_eq!(read(&bytes), Some(shots.clone()));
+        let bytes = write(&items);
+        assert_eq!(read(&bytes), Some(items.clone()));
         assert_eq!(read(&[]), Some(vec![]));
         for cut in 1..bytes.len() {
-            let whole = read(&bytes[..cut]).is_none_or(|some| some == shots[..some.len()]);
+            let whole = read(&bytes[..cut]).is_none_or(|some| some == items[..some.len()]);
             assert!(whole, "{cut} bytes");
         }
         let mut odd = bytes.clone();

@@ -1,5 +1,5 @@
-//! Where recordings are kept, against the contract: a folder, and a bucket of a server that checks
-//! signatures; and links to films against both.
+//! The contract of the recording vault: a folder, and a bucket of a server that verifies
+//! signatures; and links to recordings in both.
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests panic to fail")]
 
 use std::{
@@ -58,7 +58,7 @@ fn links(clock: Arc<dyn Clock>) -> LinkSigner {
     LinkSigner::new("https://avouch.example".into(), &[8; 32], clock)
 }
 
-/// Every file below a folder, but for a server's own notes.
+/// Returns all files below a folder, except for a server's own metadata.
 fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = vec![];
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -149,7 +149,7 @@ async fn films_are_encrypted_and_read_in_parts(storage: &ObjectStorage, path: &P
     assert_eq!(part(&films, one, 2..6).await.unwrap(), b"film");
 }
 
-/// Some bytes of a film, over a link to it.
+/// Reads some bytes of a recording through a link to it.
 async fn part(
     films: &RecordingFiles,
     session: SessionId,

@@ -1,4 +1,4 @@
-//! Somebody's own account: password, second factor, and where they are signed in.
+//! The member's own account: password, second factor, and sign-ins.
 
 use actix_web::{HttpResponse, web};
 use ports::{
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::{
     Portal,
     authenticated::Authenticated,
-    error::{PageError, see},
+    error::{PageError, redirect},
     forms::CsrfForm,
     page::{PageTime, PortalPage},
     passkeys,
@@ -19,7 +19,7 @@ use crate::{
 };
 
 const HERE: &str = "/portal/account";
-/// Where somebody sets up a second factor who has to have one.
+/// The page on which a member sets up a required second factor.
 pub(crate) const DUTY: &str = "/portal/account/second-factor";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
@@ -43,10 +43,10 @@ struct SignInListRow {
 }
 
 impl SignInListRow {
-    fn of(sign_in: &SignIn, visitor: &SignedInUser) -> Self {
+    fn of(sign_in: &SignIn, user: &SignedInUser) -> Self {
         Self {
             id: sign_in.id.to_string(),
-            own: sign_in.id == visitor.sign_in,
+            own: sign_in.id == user.sign_in,
             address: sign_in.from.address.to_string(),
             agent: sign_in.from.agent.clone(),
             since: sign_in.created_at.into(),
@@ -55,56 +55,56 @@ impl SignInListRow {
     }
 }
 
-async fn page(portal: &Portal, visitor: &SignedInUser) -> Result<PortalPage, PortalError> {
-    let sign_ins = portal.accounts.sign_ins(visitor).await?;
-    let rows: Vec<_> = sign_ins.iter().map(|one| SignInListRow::of(one, visitor)).collect();
-    let passkeys = portal.passkeys.passkeys(visitor).await?;
+async fn page(portal: &Portal, user: &SignedInUser) -> Result<PortalPage, PortalError> {
+    let sign_ins = portal.accounts.sign_ins(user).await?;
+    let rows: Vec<_> = sign_ins.iter().map(|one| SignInListRow::of(one, user)).collect();
+    let passkeys = portal.passkeys.passkeys(user).await?;
     let passkeys =
         passkeys.map(|all| all.iter().map(passkeys::PasskeyListRow::of).collect::<Vec<_>>());
-    Ok(PortalPage::of_team("account.html", "Your account", "account", visitor)
+    Ok(PortalPage::of_team("account.html", "Your account", "account", user)
         .with("sign_ins", rows)
         .with("passkeys", passkeys)
-        .with("has_codes", visitor.has_codes)
-        .with("password_until", visitor.password_until.map(PageTime::from))
+        .with("has_codes", user.has_codes)
+        .with("password_until", user.password_until.map(PageTime::from))
         .with("done", ""))
 }
 
 async fn show(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
-    Ok(page(&portal, &signed.0).await?.shown())
+    Ok(page(&portal, &signed.0).await?.into_response())
 }
 
 async fn change_password(
     portal: web::Data<Portal>,
-    sent: Confirmed<Credentials>,
+    submitted: Confirmed<Credentials>,
 ) -> Result<HttpResponse, PageError> {
-    let (mut visitor, new) = (sent.visitor, sent.fields.secret("new"));
-    let shown = match portal.accounts.change_password(&visitor, new).await {
+    let (mut user, new) = (submitted.user, submitted.fields.secret("new"));
+    let shown = match portal.accounts.change_password(&user, new).await {
         Ok(()) => {
-            visitor.password_until = None;
+            user.password_until = None;
             let done = "Your password was changed. You were signed out everywhere else.";
-            page(&portal, &visitor).await?.with("done", done).shown()
+            page(&portal, &user).await?.with("done", done).into_response()
         }
-        Err(error) => refused(&portal, &visitor, error).await?,
+        Err(error) => refused(&portal, &user, error).await?,
     };
     Ok(shown)
 }
 
 async fn drop_factor(
     portal: web::Data<Portal>,
-    sent: Confirmed<Credentials>,
+    submitted: Confirmed<Credentials>,
 ) -> Result<HttpResponse, PageError> {
-    portal.accounts.disable_totp(&sent.visitor).await?;
-    Ok(see(HERE))
+    portal.accounts.disable_totp(&submitted.user).await?;
+    Ok(redirect(HERE))
 }
 
-/// The page again, with what was wrong with what was entered.
+/// Renders the page again with the validation error.
 async fn refused(
     portal: &Portal,
-    visitor: &SignedInUser,
+    user: &SignedInUser,
     error: PortalError,
 ) -> Result<HttpResponse, PortalError> {
     match error {
-        PortalError::Password(_) => Ok(page(portal, visitor).await?.refused(&error)),
+        PortalError::Password(_) => Ok(page(portal, user).await?.refused(&error)),
         PortalError::NotFound(_)
         | PortalError::Forbidden
         | PortalError::Unconfirmed
@@ -118,40 +118,40 @@ async fn refused(
 }
 
 async fn offer(portal: web::Data<Portal>, signed: ConfirmedPage<Credentials>) -> HttpResponse {
-    let visitor = signed.0;
-    factor_page(&visitor, &portal.accounts.totp_setup(&visitor, None)).shown()
+    let user = signed.0;
+    factor_page(&user, &portal.accounts.totp_setup(&user, None)).into_response()
 }
 
-fn factor_page(visitor: &SignedInUser, offer: &TotpSetup) -> PortalPage {
-    // What cannot be drawn can be typed.
+fn factor_page(user: &SignedInUser, offer: &TotpSetup) -> PortalPage {
+    // The secret is also shown as text, so a failure to draw the QR code is not an error.
     let drawn = QrCode::new(offer.url.expose()).map(|code| {
         let image = code.render::<svg::Color<'_>>().min_dimensions(220, 220).build();
         image.split_once("<svg").map_or(String::new(), |(_, rest)| format!("<svg{rest}"))
     });
     let drawn = minijinja::Value::from_safe_string(drawn.unwrap_or_default());
-    PortalPage::of_team("factor.html", "One-time codes", "account", visitor)
+    PortalPage::of_team("factor.html", "One-time codes", "account", user)
         .with("secret", offer.secret.expose())
         .with("picture", drawn)
         .with("offer", offer.sealed.expose())
-        .with("needed", visitor.duty.is_some())
+        .with("needed", user.duty.is_some())
 }
 
 async fn keep(
     portal: web::Data<Portal>,
-    sent: Confirmed<Credentials>,
+    submitted: Confirmed<Credentials>,
 ) -> Result<HttpResponse, PageError> {
-    let (visitor, fields) = (sent.visitor, sent.fields);
-    let kept = portal.accounts.enable_totp(&visitor, fields.text("offer"), fields.text("code"));
+    let (user, fields) = (submitted.user, submitted.fields);
+    let kept = portal.accounts.enable_totp(&user, fields.text("offer"), fields.text("code"));
     match kept.await {
         Ok(codes) => {
             let codes: Vec<_> = codes.iter().map(|code| code.expose().to_owned()).collect();
-            let page = PortalPage::of_team("recovery.html", "Recovery codes", "account", &visitor);
-            Ok(page.with("codes", codes).shown())
+            let page = PortalPage::of_team("recovery.html", "Recovery codes", "account", &user);
+            Ok(page.with("codes", codes).into_response())
         }
         Err(error @ (PortalError::WrongCode | PortalError::Invalid(_))) => {
             let before = Some(fields.text("offer"));
-            let offer = portal.accounts.totp_setup(&visitor, before);
-            Ok(factor_page(&visitor, &offer).refused(&error))
+            let offer = portal.accounts.totp_setup(&user, before);
+            Ok(factor_page(&user, &offer).refused(&error))
         }
         Err(error) => Err(error.into()),
     }
@@ -160,9 +160,9 @@ async fn keep(
 async fn end(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: CsrfForm,
+    submitted: CsrfForm,
 ) -> Result<HttpResponse, PageError> {
     let id = id.parse().map_err(|_| PortalError::NotFound("sign-in"))?;
-    portal.accounts.end_sign_in(&sent.visitor, id).await?;
-    Ok(see(HERE))
+    portal.accounts.end_sign_in(&submitted.user, id).await?;
+    Ok(redirect(HERE))
 }

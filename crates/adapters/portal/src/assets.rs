@@ -1,4 +1,4 @@
-//! The style and the script of all pages, kept by browsers for as long as they are the same.
+//! The style sheet and the script of all pages; browsers cache them until they change.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -22,7 +22,7 @@ static BUILD: LazyLock<String> = LazyLock::new(|| {
     format!("{:016x}", hasher.finish())
 });
 
-/// Names what the assets are in this build.
+/// Returns a name of the assets' content in this build.
 pub(crate) fn build() -> &'static str {
     &BUILD
 }
@@ -35,10 +35,10 @@ async fn asset(path: web::Path<(String, String)>) -> Result<HttpResponse, PageEr
     let (content, kind) = match path.1.as_str() {
         "style.css" => (STYLE, "text/css; charset=utf-8"),
         "portal.js" => (SCRIPT, "text/javascript; charset=utf-8"),
-        _ => return Err(PageError::NotThere),
+        _ => return Err(PageError::NotFound),
     };
     if path.0 != build() {
-        return Err(PageError::NotThere);
+        return Err(PageError::NotFound);
     }
     Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, kind))

@@ -1,4 +1,4 @@
-//! What was done in the portal.
+//! The audit log of the team.
 
 use std::net::IpAddr;
 
@@ -20,9 +20,9 @@ use crate::{
     page::{PageTime, PortalPage},
 };
 
-/// Entries on one page.
+/// Entries per page.
 const ON_A_PAGE: u16 = 50;
-/// Entries of one file, and of one question.
+/// Entries per exported file, and per query of the service.
 const FILE: u16 = 20_000;
 const BATCH: u16 = 1000;
 
@@ -67,13 +67,13 @@ impl From<AuditEntry> for AuditListRow {
 
 async fn page(
     portal: &Portal,
-    visitor: &SignedInUser,
+    user: &SignedInUser,
     before: Option<i64>,
 ) -> Result<PortalPage, PortalError> {
-    let entries = portal.audit.audit(visitor, before, ON_A_PAGE).await?;
+    let entries = portal.audit.audit(user, before, ON_A_PAGE).await?;
     let rows: Vec<_> = entries.into_iter().map(AuditListRow::from).collect();
     let last = rows.last().map(|row| row.number).filter(|number| *number > 1);
-    Ok(PortalPage::of_team("audit.html", "Audit log", "audit", visitor)
+    Ok(PortalPage::of_team("audit.html", "Audit log", "audit", user)
         .with("entries", rows)
         .with("older", last)
         .with("checked", ())
@@ -85,27 +85,27 @@ async fn list(
     before: web::Query<Before>,
     signed: Authenticated,
 ) -> Result<HttpResponse, PageError> {
-    Ok(page(&portal, &signed.0, before.before).await?.shown())
+    Ok(page(&portal, &signed.0, before.before).await?.into_response())
 }
 
-async fn verify(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
-    let check = portal.audit.verify_audit(&sent.visitor).await?;
+async fn verify(portal: web::Data<Portal>, submitted: CsrfForm) -> Result<HttpResponse, PageError> {
+    let check = portal.audit.verify_audit(&submitted.user).await?;
     let last = check.last.as_ref().map(AuditEntry::hash_text);
-    let page = page(&portal, &sent.visitor, None).await?;
+    let page = page(&portal, &submitted.user, None).await?;
     Ok(page
         .with("checked", Checked { entries: check.entries, last })
         .with("broken", check.broken)
-        .shown())
+        .into_response())
 }
 
-/// What came of computing the chain anew.
+/// The result of verifying the hash chain.
 #[derive(Serialize)]
 struct Checked {
     entries: i64,
     last: Option<String>,
 }
 
-/// An entry as it is exported: all that its hash is over.
+/// An exported entry: everything that its hash covers.
 #[derive(Serialize)]
 struct Exported<'a> {
     team: String,
@@ -118,7 +118,7 @@ struct Exported<'a> {
     hash: String,
 }
 
-/// The entries before a number, the newest first, one JSON object a line.
+/// Exports the entries before a number, the newest first, one JSON object per line.
 async fn export(
     portal: web::Data<Portal>,
     before: web::Query<Before>,

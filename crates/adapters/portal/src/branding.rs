@@ -1,4 +1,4 @@
-//! What the team looks like to its applicants.
+//! The branding that the team's applicants see.
 
 use actix_web::{
     HttpResponse,
@@ -12,13 +12,13 @@ use serde::Serialize;
 use crate::{
     Portal,
     authenticated::Authenticated,
-    error::{PageError, see},
+    error::{PageError, redirect},
     forms::{CsrfForm, CsrfUpload, Fields},
     page::PortalPage,
 };
 
 const HERE: &str = "/portal/branding";
-/// More than the longest of the fields.
+/// Larger than the longest of the fields.
 const LONGEST: usize = 200;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
@@ -30,7 +30,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
         .route("/portal/branding/logo/remove", web::post().to(drop_logo));
 }
 
-/// What the form has, or is to have.
+/// The values of the form.
 #[derive(Serialize)]
 struct BrandingForm {
     name: String,
@@ -44,7 +44,7 @@ impl BrandingForm {
         Self { name: name.to_owned(), colour }
     }
 
-    fn sent(fields: &Fields) -> Self {
+    fn submitted(fields: &Fields) -> Self {
         let text = |name: &str| fields.text(name).trim().chars().take(LONGEST).collect();
         Self { name: text("name"), colour: text("colour") }
     }
@@ -56,8 +56,8 @@ impl BrandingForm {
     }
 }
 
-fn page(visitor: &SignedInUser, brand: &Brand, form: &BrandingForm) -> PortalPage {
-    PortalPage::of_team("branding.html", "Branding", "branding", visitor)
+fn page(user: &SignedInUser, brand: &Brand, form: &BrandingForm) -> PortalPage {
+    PortalPage::of_team("branding.html", "Branding", "branding", user)
         .with("has_logo", brand.logo.is_some())
         .with("form", form)
 }
@@ -68,44 +68,50 @@ fn invalid(error: InvalidBrand) -> PortalError {
 
 async fn show(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
     let brand = portal.branding.brand(&signed.0).await?;
-    Ok(page(&signed.0, &brand, &BrandingForm::of(&brand)).shown())
+    Ok(page(&signed.0, &brand, &BrandingForm::of(&brand)).into_response())
 }
 
-async fn save(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
-    let form = BrandingForm::sent(&sent.fields);
+async fn save(portal: web::Data<Portal>, submitted: CsrfForm) -> Result<HttpResponse, PageError> {
+    let form = BrandingForm::submitted(&submitted.fields);
     match form.read() {
         Ok((name, colour)) => {
-            portal.branding.set_brand(&sent.visitor, name, colour).await?;
-            Ok(see(HERE))
+            portal.branding.set_brand(&submitted.user, name, colour).await?;
+            Ok(redirect(HERE))
         }
         Err(error) => {
-            let brand = portal.branding.brand(&sent.visitor).await?;
-            Ok(page(&sent.visitor, &brand, &form).refused(&invalid(error)))
+            let brand = portal.branding.brand(&submitted.user).await?;
+            Ok(page(&submitted.user, &brand, &form).refused(&invalid(error)))
         }
     }
 }
 
-async fn keep_logo(portal: web::Data<Portal>, sent: CsrfUpload) -> Result<HttpResponse, PageError> {
-    match Logo::read(&sent.content) {
+async fn keep_logo(
+    portal: web::Data<Portal>,
+    submitted: CsrfUpload,
+) -> Result<HttpResponse, PageError> {
+    match Logo::read(&submitted.content) {
         Ok(logo) => {
-            portal.branding.set_logo(&sent.visitor, Some(logo)).await?;
-            Ok(see(HERE))
+            portal.branding.set_logo(&submitted.user, Some(logo)).await?;
+            Ok(redirect(HERE))
         }
         Err(error) => {
-            let brand = portal.branding.brand(&sent.visitor).await?;
-            Ok(page(&sent.visitor, &brand, &BrandingForm::of(&brand)).refused(&invalid(error)))
+            let brand = portal.branding.brand(&submitted.user).await?;
+            Ok(page(&submitted.user, &brand, &BrandingForm::of(&brand)).refused(&invalid(error)))
         }
     }
 }
 
-async fn drop_logo(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
-    portal.branding.set_logo(&sent.visitor, None).await?;
-    Ok(see(HERE))
+async fn drop_logo(
+    portal: web::Data<Portal>,
+    submitted: CsrfForm,
+) -> Result<HttpResponse, PageError> {
+    portal.branding.set_logo(&submitted.user, None).await?;
+    Ok(redirect(HERE))
 }
 
-/// The team's logo, as its page shows it.
+/// Serves the team's logo to the branding page.
 async fn logo(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
-    let logo = portal.branding.brand(&signed.0).await?.logo.ok_or(PageError::NotThere)?;
+    let logo = portal.branding.brand(&signed.0).await?.logo.ok_or(PageError::NotFound)?;
     Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "image/png"))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))

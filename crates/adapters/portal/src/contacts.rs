@@ -1,4 +1,4 @@
-//! Whom the team has registered: their contact, and the name that sessions call them by.
+//! The team's registered contacts ("receivers" in the partner API).
 
 use actix_web::{HttpResponse, web};
 use domain::{id::ContactId, request::Contact};
@@ -11,13 +11,13 @@ use serde::Serialize;
 use crate::{
     Portal,
     authenticated::Authenticated,
-    error::{PageError, see},
+    error::{PageError, redirect},
     forms::{CsrfForm, Fields},
     page::{PageTime, PortalPage},
 };
 
 const HERE: &str = "/portal/receivers";
-/// More than the longest of the fields.
+/// Larger than the longest of the fields.
 const LONGEST: usize = 300;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
@@ -29,7 +29,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
         .route("/portal/receivers/{id}/remove", web::post().to(remove));
 }
 
-/// What a form has, or is to have.
+/// The values of the form.
 #[derive(Serialize, Default)]
 struct ContactForm {
     name: String,
@@ -39,7 +39,7 @@ struct ContactForm {
 }
 
 impl ContactForm {
-    fn sent(fields: &Fields) -> Self {
+    fn submitted(fields: &Fields) -> Self {
         let text = |name: &str| fields.text(name).trim().chars().take(LONGEST).collect();
         Self {
             name: text("name"),
@@ -80,36 +80,36 @@ impl From<StoredContact> for ContactListRow {
 
 async fn page(
     portal: &Portal,
-    visitor: &SignedInUser,
+    user: &SignedInUser,
     form: &ContactForm,
 ) -> Result<PortalPage, PortalError> {
-    let receivers = portal.receivers.receivers(visitor).await?.into_iter();
+    let receivers = portal.receivers.receivers(user).await?.into_iter();
     let rows: Vec<_> = receivers.map(ContactListRow::from).collect();
-    Ok(PortalPage::of_team("receivers.html", "Receivers", "receivers", visitor)
+    Ok(PortalPage::of_team("receivers.html", "Receivers", "receivers", user)
         .with("receivers", rows)
         .with("form", form))
 }
 
-fn page_of(visitor: &SignedInUser, id: ContactId, form: &ContactForm) -> PortalPage {
-    PortalPage::of_team("receiver.html", "Receiver", "receivers", visitor)
+fn page_of(user: &SignedInUser, id: ContactId, form: &ContactForm) -> PortalPage {
+    PortalPage::of_team("receiver.html", "Receiver", "receivers", user)
         .with("id", id.to_string())
         .with("form", form)
 }
 
 async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
-    Ok(page(&portal, &signed.0, &ContactForm::default()).await?.shown())
+    Ok(page(&portal, &signed.0, &ContactForm::default()).await?.into_response())
 }
 
-async fn add(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
-    let form = ContactForm::sent(&sent.fields);
+async fn add(portal: web::Data<Portal>, submitted: CsrfForm) -> Result<HttpResponse, PageError> {
+    let form = ContactForm::submitted(&submitted.fields);
     let added = match form.read() {
-        Ok(contact) => portal.receivers.register(&sent.visitor, contact).await,
+        Ok(contact) => portal.receivers.register(&submitted.user, contact).await,
         Err(error) => Err(error),
     };
     match added {
-        Ok(_) => Ok(see(HERE)),
+        Ok(_) => Ok(redirect(HERE)),
         Err(error @ PortalError::Invalid(_)) => {
-            Ok(page(&portal, &sent.visitor, &form).await?.refused(&error))
+            Ok(page(&portal, &submitted.user, &form).await?.refused(&error))
         }
         Err(error) => Err(error.into()),
     }
@@ -121,23 +121,23 @@ async fn one(
     signed: Authenticated,
 ) -> Result<HttpResponse, PageError> {
     let kept = portal.receivers.receiver(&signed.0, read(&id)?).await?;
-    Ok(page_of(&signed.0, kept.id, &ContactForm::of(kept.contact)).shown())
+    Ok(page_of(&signed.0, kept.id, &ContactForm::of(kept.contact)).into_response())
 }
 
 async fn change(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: CsrfForm,
+    submitted: CsrfForm,
 ) -> Result<HttpResponse, PageError> {
-    let (id, form) = (read(&id)?, ContactForm::sent(&sent.fields));
+    let (id, form) = (read(&id)?, ContactForm::submitted(&submitted.fields));
     let changed = match form.read() {
-        Ok(contact) => portal.receivers.change_receiver(&sent.visitor, id, contact).await,
+        Ok(contact) => portal.receivers.change_receiver(&submitted.user, id, contact).await,
         Err(error) => Err(error),
     };
     match changed {
-        Ok(()) => Ok(see(HERE)),
+        Ok(()) => Ok(redirect(HERE)),
         Err(error @ PortalError::Invalid(_)) => {
-            Ok(page_of(&sent.visitor, id, &form).refused(&error))
+            Ok(page_of(&submitted.user, id, &form).refused(&error))
         }
         Err(error) => Err(error.into()),
     }
@@ -146,10 +146,10 @@ async fn change(
 async fn remove(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: CsrfForm,
+    submitted: CsrfForm,
 ) -> Result<HttpResponse, PageError> {
-    portal.receivers.remove_receiver(&sent.visitor, read(&id)?).await?;
-    Ok(see(HERE))
+    portal.receivers.remove_receiver(&submitted.user, read(&id)?).await?;
+    Ok(redirect(HERE))
 }
 
 fn read(id: &str) -> Result<ContactId, PortalError> {

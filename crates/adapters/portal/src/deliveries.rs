@@ -1,4 +1,4 @@
-//! What webhooks were sent: each delivery with its attempts, and sending again.
+//! Webhook deliveries with their attempts, and resending.
 
 use actix_web::{HttpResponse, web};
 use chrono::{DateTime, NaiveDateTime, Utc};
@@ -12,14 +12,14 @@ use serde::Serialize;
 use crate::{
     Portal,
     authenticated::Authenticated,
-    error::{PageError, see},
+    error::{PageError, redirect},
     forms::CsrfForm,
     page::{PageTime, PortalPage},
     webhooks,
 };
 
 pub(crate) const HERE: &str = "/portal/deliveries";
-/// How a form has a moment (HTML, section 2.3.5.5).
+/// The format of a local date and time in a form (HTML, section 2.3.5.5).
 const FORM_TIME: &str = "%Y-%m-%dT%H:%M";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
@@ -66,8 +66,8 @@ struct Attempt {
 }
 
 impl From<StoredAttempt> for Attempt {
-    fn from(kept: StoredAttempt) -> Self {
-        let StoredAttempt { number, at, took_ms, status, error, answer, sent } = kept;
+    fn from(stored: StoredAttempt) -> Self {
+        let StoredAttempt { number, at, took_ms, status, error, answer, sent } = stored;
         Self { number, at: at.into(), took_ms, status, error, answer, sent }
     }
 }
@@ -83,46 +83,46 @@ async fn show(
         .with("delivery", DeliveryListRow::from(&kept))
         .with("pending", kept.state == DeliveryState::Pending)
         .with("attempts", attempts)
-        .shown())
+        .into_response())
 }
 
 async fn again(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: CsrfForm,
+    submitted: CsrfForm,
 ) -> Result<HttpResponse, PageError> {
     let id = read(&id)?;
-    portal.webhooks.send_delivery_again(&sent.visitor, id).await?;
-    Ok(see(&format!("{HERE}/{id}")))
+    portal.webhooks.send_delivery_again(&submitted.user, id).await?;
+    Ok(redirect(&format!("{HERE}/{id}")))
 }
 
 async fn all_again(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: CsrfForm,
+    submitted: CsrfForm,
 ) -> Result<HttpResponse, PageError> {
-    let (visitor, fields, id) = (sent.visitor, sent.fields, webhooks::read(&id)?);
+    let (user, fields, id) = (submitted.user, submitted.fields, webhooks::read(&id)?);
     let span = match (form_moment(fields.text("from")), form_moment(fields.text("to"))) {
         (Some(from), Some(to)) => Ok(TimeRange { from, to }),
         _ => Err(PortalError::Invalid("enter two moments, such as 2026-01-31T12:00".into())),
     };
-    let sent = match span {
-        Ok(span) => portal.webhooks.send_all_again(&visitor, id, span).await,
+    let submitted = match span {
+        Ok(span) => portal.webhooks.send_all_again(&user, id, span).await,
         Err(error) => Err(error),
     };
-    match sent {
+    match submitted {
         Ok(count) => {
             let done = format!("Sent again: {count}.");
-            Ok(webhooks::page(&portal, &visitor, id).await?.with("done", done).shown())
+            Ok(webhooks::page(&portal, &user, id).await?.with("done", done).into_response())
         }
         Err(error @ PortalError::Invalid(_)) => {
-            Ok(webhooks::page(&portal, &visitor, id).await?.refused(&error))
+            Ok(webhooks::page(&portal, &user, id).await?.refused(&error))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// A moment as a field of a form has it, to the minute.
+/// Formats a time for a form field, to the minute.
 pub(crate) fn form_time(at: DateTime<Utc>) -> String {
     at.format(FORM_TIME).to_string()
 }

@@ -1,4 +1,4 @@
-//! Whose pages may show the team's sessions.
+//! The origins that may embed the team's sessions.
 
 use actix_web::{HttpResponse, web};
 use domain::frame_ancestors::FrameAncestor;
@@ -9,15 +9,15 @@ use crate::{
 };
 
 const HERE: &str = "/portal/embedding";
-/// More than all origins that a team may have take.
+/// Larger than all origins that a team may have.
 const LONGEST: usize = 20_000;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config.route(HERE, web::get().to(show)).route(HERE, web::post().to(save));
 }
 
-fn page(visitor: &SignedInUser, origins: &str) -> PortalPage {
-    PortalPage::of_team("embedding.html", "Embedding", "embedding", visitor)
+fn page(user: &SignedInUser, origins: &str) -> PortalPage {
+    PortalPage::of_team("embedding.html", "Embedding", "embedding", user)
         .with("origins", origins)
         .with("done", "")
 }
@@ -25,19 +25,21 @@ fn page(visitor: &SignedInUser, origins: &str) -> PortalPage {
 async fn show(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
     let origins = portal.embedding.embed_origins(&signed.0).await?;
     let lines: Vec<_> = origins.iter().map(ToString::to_string).collect();
-    Ok(page(&signed.0, &lines.join("\n")).shown())
+    Ok(page(&signed.0, &lines.join("\n")).into_response())
 }
 
-async fn save(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
-    let text: String = sent.fields.text("origins").chars().take(LONGEST).collect();
+async fn save(portal: web::Data<Portal>, submitted: CsrfForm) -> Result<HttpResponse, PageError> {
+    let text: String = submitted.fields.text("origins").chars().take(LONGEST).collect();
     let read: Result<Vec<FrameAncestor>, _> = text.split_whitespace().map(str::parse).collect();
     let saved = match read {
-        Ok(origins) => portal.embedding.set_embed_origins(&sent.visitor, origins).await,
+        Ok(origins) => portal.embedding.set_embed_origins(&submitted.user, origins).await,
         Err(error) => Err(PortalError::Invalid(error.to_string())),
     };
     match saved {
-        Ok(()) => Ok(page(&sent.visitor, &text).with("done", "That holds from now on.").shown()),
-        Err(error @ PortalError::Invalid(_)) => Ok(page(&sent.visitor, &text).refused(&error)),
+        Ok(()) => {
+            Ok(page(&submitted.user, &text).with("done", "That holds from now on.").into_response())
+        }
+        Err(error @ PortalError::Invalid(_)) => Ok(page(&submitted.user, &text).refused(&error)),
         Err(error) => Err(error.into()),
     }
 }

@@ -1,4 +1,4 @@
-//! What somebody sees where a page cannot be shown.
+//! Error pages and redirects.
 
 use std::fmt;
 
@@ -13,20 +13,20 @@ use ports::{driving::PortalError, refusals::RefusalClass};
 
 use crate::{account, page::PortalPage, reauthentication};
 
-/// Why there is no page.
+/// Why a page cannot be shown.
 #[derive(Debug)]
 pub(crate) enum PageError {
-    /// They are to sign in first, and come back here.
+    /// A sign-in is required; the value is the path to return to.
     SignIn(String),
-    /// They are to show their code first.
+    /// The second factor is required.
     Code,
-    /// They are to set up a second factor first.
-    Duty,
-    /// They are to confirm first who they are.
+    /// A second factor has to be set up first.
+    SecondFactorRequired,
+    /// Re-authentication is required.
     Confirm,
-    /// What was sent came from no page of ours.
+    /// The form does not come from a page of the portal.
     Forged,
-    NotThere,
+    NotFound,
     Refused(PortalError),
 }
 
@@ -34,10 +34,10 @@ impl fmt::Display for PageError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SignIn(_) | Self::Code => out.write_str("sign in first"),
-            Self::Duty => out.write_str("set up two-factor authentication first"),
+            Self::SecondFactorRequired => out.write_str("set up two-factor authentication first"),
             Self::Confirm => PortalError::Unconfirmed.fmt(out),
             Self::Forged => out.write_str("that form is too old, or was not ours: try again"),
-            Self::NotThere => out.write_str("there is no such page"),
+            Self::NotFound => out.write_str("there is no such page"),
             Self::Refused(error) => error.fmt(out),
         }
     }
@@ -52,36 +52,38 @@ impl From<PortalError> for PageError {
 impl ResponseError for PageError {
     fn status_code(&self) -> StatusCode {
         match self {
-            Self::SignIn(_) | Self::Code | Self::Duty | Self::Confirm => StatusCode::SEE_OTHER,
+            Self::SignIn(_) | Self::Code | Self::SecondFactorRequired | Self::Confirm => {
+                StatusCode::SEE_OTHER
+            }
             Self::Forged => StatusCode::FORBIDDEN,
-            Self::NotThere => StatusCode::NOT_FOUND,
+            Self::NotFound => StatusCode::NOT_FOUND,
             Self::Refused(error) => status(error),
         }
     }
 
     fn error_response(&self) -> HttpResponse {
         match self {
-            Self::SignIn(back) => {
+            Self::SignIn(next) => {
                 let query = url::form_urlencoded::Serializer::new(String::new())
-                    .append_pair("next", back)
+                    .append_pair("next", next)
                     .finish();
-                see(&format!("/portal/sign-in?{query}"))
+                redirect(&format!("/portal/sign-in?{query}"))
             }
-            Self::Code => see("/portal/sign-in/code"),
-            Self::Duty => see(account::DUTY),
-            Self::Confirm => see(reauthentication::HERE),
+            Self::Code => redirect("/portal/sign-in/code"),
+            Self::SecondFactorRequired => redirect(account::DUTY),
+            Self::Confirm => redirect(reauthentication::HERE),
             Self::Forged => {
-                let mut response = self.shown();
+                let mut response = self.error_page();
                 response.extensions_mut().insert(RefusalClass::Form);
                 response
             }
-            Self::NotThere | Self::Refused(_) => self.shown(),
+            Self::NotFound | Self::Refused(_) => self.error_page(),
         }
     }
 }
 
 impl PageError {
-    fn shown(&self) -> HttpResponse {
+    fn error_page(&self) -> HttpResponse {
         if let Self::Refused(PortalError::Store(error)) = self {
             let error: &dyn std::error::Error = error;
             tracing::error!(error, "a page failed");
@@ -91,27 +93,27 @@ impl PageError {
             if internal { "that did not work: try again".to_owned() } else { self.to_string() };
         let page = PortalPage::new("failure.html", "Not possible").with("text", text);
         match self {
-            Self::Refused(error) => answer(page, error),
+            Self::Refused(error) => respond_with_error(page, error),
             Self::SignIn(_)
             | Self::Code
-            | Self::Duty
+            | Self::SecondFactorRequired
             | Self::Confirm
             | Self::Forged
-            | Self::NotThere => page.of(self.status_code()),
+            | Self::NotFound => page.respond(self.status_code()),
         }
     }
 }
 
-/// A page that tells of a refusal, with its status and when to come back.
-pub(crate) fn answer(page: PortalPage, error: &PortalError) -> HttpResponse {
-    let mut response = page.of(status(error));
+/// Renders a page with an error, with its status and `Retry-After`.
+pub(crate) fn respond_with_error(page: PortalPage, error: &PortalError) -> HttpResponse {
+    let mut response = page.respond(status(error));
     if let PortalError::TooMany { retry_after } = error {
         response.headers_mut().insert(RETRY_AFTER, (*retry_after).into());
     }
     response
 }
 
-/// The status that a refusal has, whatever page tells of it.
+/// Returns the status of an error.
 fn status(error: &PortalError) -> StatusCode {
     match error {
         PortalError::NotFound(_) => StatusCode::NOT_FOUND,
@@ -126,11 +128,11 @@ fn status(error: &PortalError) -> StatusCode {
     }
 }
 
-/// Sends a browser on with a GET, whatever it did here.
-pub(crate) fn see(path: &str) -> HttpResponse {
+/// Redirects with a GET, whatever the method of the request.
+pub(crate) fn redirect(path: &str) -> HttpResponse {
     HttpResponse::SeeOther().insert_header((LOCATION, path)).finish()
 }
 
-pub(crate) async fn nothing_here() -> Result<HttpResponse, PageError> {
-    Err(PageError::NotThere)
+pub(crate) async fn not_found() -> Result<HttpResponse, PageError> {
+    Err(PageError::NotFound)
 }

@@ -1,4 +1,5 @@
-//! Forms: taken only from pages of ours, and from the person that the page was made for.
+//! Forms, which are accepted only from pages of the portal and from the user for whom the page was
+//! rendered.
 
 use std::{collections::HashMap, future::Future, pin::Pin, time::Duration};
 
@@ -21,24 +22,24 @@ use crate::{
 };
 
 const BODY_TIMEOUT: Duration = Duration::from_secs(15);
-const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// More than a file may have of anything that is taken.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// Larger than every accepted file.
 const MAX_UPLOAD_BYTES: usize = 64 * 1024;
-/// Of parts of a form with a file.
+/// The maximum number of parts of a form with a file.
 const MAX_FORM_PARTS: usize = 4;
-/// The field that carries the token.
+/// The field that carries the CSRF token.
 const TOKEN: &str = "form_token";
 
 /// The fields of a form.
 pub(crate) struct Fields(HashMap<String, String>);
 
 impl Fields {
-    /// What was entered; empty where the field is not there.
+    /// Returns the value of a field; empty if the field is absent.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.0.get(name).map(String::as_str).unwrap_or_default()
     }
 
-    /// Whether the field is there: a box that is not ticked is not.
+    /// Returns whether a field is present; a checkbox that is not checked is absent.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
@@ -47,13 +48,13 @@ impl Fields {
         self.0.keys().map(String::as_str)
     }
 
-    /// Reads what a form sends (WHATWG URL, section 5.1).
+    /// Parses a submitted form (WHATWG URL, section 5.1).
     pub(crate) fn read(body: &[u8]) -> Self {
         Self(url::form_urlencoded::parse(body).into_owned().collect())
     }
 
-    /// What [`Self::read`] reads back; without the token.
-    pub(crate) fn written(&self) -> String {
+    /// Serializes the fields for [`Self::read`], without the token.
+    pub(crate) fn serialized(&self) -> String {
         let fields = self.0.iter().filter(|(name, _)| name.as_str() != TOKEN);
         url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
     }
@@ -63,20 +64,20 @@ impl Fields {
     }
 }
 
-/// A form of somebody who is signed in.
+/// A form of the signed-in user.
 pub(crate) struct CsrfForm {
-    pub(crate) visitor: SignedInUser,
+    pub(crate) user: SignedInUser,
     pub(crate) fields: Fields,
 }
 
-/// A form of somebody who is signed in, with a file.
+/// A form of the signed-in user with a file.
 pub(crate) struct CsrfUpload {
-    pub(crate) visitor: SignedInUser,
-    /// No longer than [`LARGEST`]; what was is cut there.
+    pub(crate) user: SignedInUser,
+    /// At most [`MAX_UPLOAD_BYTES`]; a longer file is truncated.
     pub(crate) content: Vec<u8>,
 }
 
-/// A form of somebody who is not signed in yet.
+/// A form of a user who is not signed in yet.
 pub(crate) struct PublicForm(pub(crate) Fields);
 
 impl FromRequest for PublicForm {
@@ -86,7 +87,7 @@ impl FromRequest for PublicForm {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            must_be_ours(&request)?;
+            require_same_origin(&request)?;
             read(&request, payload).await.map(Self)
         })
     }
@@ -99,14 +100,18 @@ impl FromRequest for CsrfForm {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let CsrfFormBeforeDuty(sent) =
+            let CsrfFormBeforeDuty(submitted) =
                 CsrfFormBeforeDuty::from_request(&request, &mut { payload }).await?;
-            if sent.visitor.duty.is_some() { Err(PageError::Duty) } else { Ok(sent) }
+            if submitted.user.duty.is_some() {
+                Err(PageError::SecondFactorRequired)
+            } else {
+                Ok(submitted)
+            }
         })
     }
 }
 
-/// A form of somebody who is signed in, whatever they have to do first.
+/// A form of the signed-in user, even if a second factor has still to be set up.
 pub(crate) struct CsrfFormBeforeDuty(pub(crate) CsrfForm);
 
 impl FromRequest for CsrfFormBeforeDuty {
@@ -116,13 +121,12 @@ impl FromRequest for CsrfFormBeforeDuty {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, mut payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let AuthenticatedBeforeDuty(visitor) =
-                AuthenticatedBeforeDuty::extract(&request).await?;
+            let AuthenticatedBeforeDuty(user) = AuthenticatedBeforeDuty::extract(&request).await?;
             let PublicForm(fields) = PublicForm::from_request(&request, &mut payload).await?;
-            if !fits(fields.text(TOKEN).as_bytes(), &visitor) {
+            if !token_matches(fields.text(TOKEN).as_bytes(), &user) {
                 return Err(PageError::Forged);
             }
-            Ok(Self(CsrfForm { visitor, fields }))
+            Ok(Self(CsrfForm { user, fields }))
         })
     }
 }
@@ -134,75 +138,75 @@ impl FromRequest for CsrfUpload {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let Authenticated(visitor) = Authenticated::extract(&request).await?;
-            must_be_ours(&request)?;
+            let Authenticated(user) = Authenticated::extract(&request).await?;
+            require_same_origin(&request)?;
             let parts = parts(Multipart::new(request.headers(), payload));
-            let parts = arrived(parts).await.ok_or(PageError::Forged)?;
+            let parts = read_in_time(parts).await.ok_or(PageError::Forged)?;
             let part = |wanted: fn(&str) -> bool| {
                 parts.iter().find(|(name, _)| wanted(name)).map(|(_, content)| content.clone())
             };
             let token = part(|name| name == TOKEN).unwrap_or_default();
-            if !fits(&token, &visitor) {
+            if !token_matches(&token, &user) {
                 return Err(PageError::Forged);
             }
-            Ok(Self { visitor, content: part(|name| name != TOKEN).unwrap_or_default() })
+            Ok(Self { user, content: part(|name| name != TOKEN).unwrap_or_default() })
         })
     }
 }
 
-/// The parts of a form, by name.
+/// Returns the parts of a form with their names.
 async fn parts(mut form: Multipart) -> Result<Vec<(String, Vec<u8>)>, actix_web::Error> {
     let mut parts = vec![];
     while let Some(mut part) = form.try_next().await? {
         let (name, mut content) = (part.name().unwrap_or_default().to_owned(), vec![]);
-        while let Some(piece) = part.try_next().await? {
-            let room = MAX_UPLOAD_BYTES.saturating_sub(content.len());
-            content.extend(piece.iter().take(room));
-            if room == 0 {
+        while let Some(chunk) = part.try_next().await? {
+            let free = MAX_UPLOAD_BYTES.saturating_sub(content.len());
+            content.extend(chunk.iter().take(free));
+            if free == 0 {
                 break;
             }
         }
-        let whole = content.len() < MAX_UPLOAD_BYTES;
+        let is_complete = content.len() < MAX_UPLOAD_BYTES;
         parts.push((name, content));
-        if parts.len() == MAX_FORM_PARTS || !whole {
+        if parts.len() == MAX_FORM_PARTS || !is_complete {
             break;
         }
     }
     Ok(parts)
 }
 
-/// Whether a token is that of whoever the page was made for.
-fn fits(told: &[u8], visitor: &SignedInUser) -> bool {
-    let known = visitor.form_token.expose();
-    !known.is_empty() && bool::from(told.ct_eq(known.as_bytes()))
+/// Returns whether a token is the one of the user for whom the page was rendered.
+fn token_matches(token: &[u8], user: &SignedInUser) -> bool {
+    let expected = user.form_token.expose();
+    !expected.is_empty() && bool::from(token.ct_eq(expected.as_bytes()))
 }
 
-/// Whether a page of ours sent it: the browser says so itself, and pages cannot change what it
-/// says (Fetch Metadata; RFC 6454, section 7).
-fn is_ours(request: &HttpRequest, origin: &str) -> bool {
+/// Returns whether a page of the portal sent the form. Browsers set these headers, and pages cannot
+/// change them (Fetch Metadata; RFC 6454, section 7).
+fn is_same_origin(request: &HttpRequest, origin: &str) -> bool {
     let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
-    if let Some(site) = header(SITE)
+    if let Some(site) = header(SEC_FETCH_SITE)
         && site != "same-origin"
     {
         return false;
     }
-    let Some(from) = header(ORIGIN) else { return header(SITE).is_some() };
+    let Some(from) = header(ORIGIN) else { return header(SEC_FETCH_SITE).is_some() };
     let host = from.split_once("://").map(|(_, host)| host);
     from == origin || (host.is_some() && host == header(HOST))
 }
 
-fn must_be_ours(request: &HttpRequest) -> Result<(), PageError> {
-    let portal = request.app_data::<web::Data<Portal>>().ok_or(PageError::NotThere)?;
-    if is_ours(request, &portal.origin) { Ok(()) } else { Err(PageError::Forged) }
+fn require_same_origin(request: &HttpRequest) -> Result<(), PageError> {
+    let portal = request.app_data::<web::Data<Portal>>().ok_or(PageError::NotFound)?;
+    if is_same_origin(request, &portal.origin) { Ok(()) } else { Err(PageError::Forged) }
 }
 
 async fn read(request: &HttpRequest, mut payload: Payload) -> Result<Fields, PageError> {
     let body = Bytes::from_request(request, &mut payload);
-    let body = arrived(body).await.ok_or(PageError::Forged)?;
+    let body = read_in_time(body).await.ok_or(PageError::Forged)?;
     Ok(Fields::read(&body))
 }
 
-/// A body that does not arrive, or is too large, is none.
-async fn arrived<T>(body: impl Future<Output = Result<T, actix_web::Error>>) -> Option<T> {
+/// Returns `None` if the body does not arrive in time or is too large.
+async fn read_in_time<T>(body: impl Future<Output = Result<T, actix_web::Error>>) -> Option<T> {
     actix_web::rt::time::timeout(BODY_TIMEOUT, body).await.ok()?.ok()
 }

@@ -1,5 +1,6 @@
-//! Signing in by a provider of identities. Both ways are links: the policy of our pages lets no
-//! form lead elsewhere. What comes back counts with the cookie that went out alone.
+//! Sign-in at an identity provider. Both directions are redirects, since the content security
+//! policy permits forms to no other origin. A callback is accepted only together with the cookie
+//! that was set before.
 
 use actix_web::{HttpRequest, HttpResponse, cookie::time::Duration, web};
 use domain::secret::Secret;
@@ -12,24 +13,24 @@ use serde::Deserialize;
 use crate::{
     Portal,
     authenticated::{
-        AuthenticatedBeforeDuty, browsers, cookie, request_origin, visitor, with_cookie,
+        AuthenticatedBeforeDuty, browsers, cookie, request_origin, signed_in_user, with_cookie,
     },
-    error::{PageError, see},
+    error::{PageError, redirect},
     reauthentication,
-    sign_in::{form, inside, signed_in},
+    sign_in::{form, portal_path, signed_in},
 };
 
-/// Kept while somebody is away.
+/// The cookie with the state of the authorization request.
 const COOKIE: &str = "__Host-avouch-away";
-const AWAY: Duration = Duration::minutes(10);
-const LONGEST_COOKIE: usize = 3_000;
-const LONGEST: usize = 4_096;
+const STATE_COOKIE_TTL: Duration = Duration::minutes(10);
+const MAX_COOKIE_CHARS: usize = 3_000;
+const MAX_PARAMETER_BYTES: usize = 4_096;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/portal/sign-in/away", web::get().to(depart))
-        .route("/portal/confirm/away", web::get().to(depart_to_confirm))
-        .route("/portal/sign-in/back", web::get().to(arrive));
+        .route("/portal/sign-in/away", web::get().to(redirect_to_provider))
+        .route("/portal/confirm/away", web::get().to(redirect_to_reauthenticate))
+        .route("/portal/sign-in/back", web::get().to(callback));
 }
 
 #[derive(Deserialize)]
@@ -39,54 +40,58 @@ struct ProviderSignIn {
 }
 
 #[derive(Deserialize)]
-struct Back {
+struct CallbackQuery {
     #[serde(default)]
     state: String,
     #[serde(default)]
     code: String,
 }
 
-async fn depart(
+async fn redirect_to_provider(
     portal: web::Data<Portal>,
     request: HttpRequest,
     next: web::Query<ProviderSignIn>,
 ) -> Result<HttpResponse, PageError> {
-    match portal.identities.begin_sign_in(inside(&next.next), request_origin(&request)).await {
-        Ok((url, kept)) => Ok(with_cookie(see(&url), COOKIE, kept.expose(), AWAY)),
+    match portal.identities.begin_sign_in(portal_path(&next.next), request_origin(&request)).await {
+        Ok((url, state_cookie)) => {
+            Ok(with_cookie(redirect(&url), COOKIE, state_cookie.expose(), STATE_COOKIE_TTL))
+        }
         Err(error) => refused(&portal, &next.next, error),
     }
 }
 
-async fn depart_to_confirm(
+async fn redirect_to_reauthenticate(
     portal: web::Data<Portal>,
     signed: AuthenticatedBeforeDuty,
 ) -> Result<HttpResponse, PageError> {
-    let (url, kept) = portal.identities.depart_to_confirm(&signed.0).await?;
-    Ok(with_cookie(see(&url), COOKIE, kept.expose(), AWAY))
+    let (url, state_cookie) = portal.identities.depart_to_confirm(&signed.0).await?;
+    Ok(with_cookie(redirect(&url), COOKIE, state_cookie.expose(), STATE_COOKIE_TTL))
 }
 
-async fn arrive(
+async fn callback(
     portal: web::Data<Portal>,
     request: HttpRequest,
-    back: web::Query<Back>,
+    query: web::Query<CallbackQuery>,
 ) -> Result<HttpResponse, PageError> {
-    let kept = cookie(&request, COOKIE, LONGEST_COOKIE);
-    let kept = kept.unwrap_or_else(|| Secret::new(String::new()));
-    let Back { state, code } = back.into_inner();
-    if state.len() > LONGEST || code.len() > LONGEST {
+    let state_cookie = cookie(&request, COOKIE, MAX_COOKIE_CHARS);
+    let state_cookie = state_cookie.unwrap_or_else(|| Secret::new(String::new()));
+    let CallbackQuery { state, code } = query.into_inner();
+    if state.len() > MAX_PARAMETER_BYTES || code.len() > MAX_PARAMETER_BYTES {
         return Err(PageError::Forged);
     }
-    let arrival = AuthorizationCallback { state, code: Secret::new(code) };
-    let own = visitor(&request).await?.filter(|visitor| visitor.passed);
-    let browser = (own.clone(), browsers(&request));
-    let arrived =
-        portal.identities.complete_sign_in(kept, arrival, request_origin(&request), browser).await;
-    let answer = match (arrived, own) {
+    let callback = AuthorizationCallback { state, code: Secret::new(code) };
+    let current = signed_in_user(&request).await?.filter(|user| user.passed);
+    let browser = (current.clone(), browsers(&request));
+    let result = portal
+        .identities
+        .complete_sign_in(state_cookie, callback, request_origin(&request), browser)
+        .await;
+    let answer = match (result, current) {
         (Ok(SignInOutcome::SignedIn(answer, next)), _) => signed_in(&answer, &next),
-        (Ok(SignInOutcome::Asked(asked)), Some(visitor)) => {
-            reauthentication::asked_there(&portal, &visitor, &request, asked).await?
+        (Ok(SignInOutcome::Asked(proof)), Some(user)) => {
+            reauthentication::provider_authenticated(&portal, &user, &request, proof).await?
         }
-        (Ok(SignInOutcome::Asked(_)), None) => see("/portal/sign-in"),
+        (Ok(SignInOutcome::Asked(_)), None) => redirect("/portal/sign-in"),
         (Err(error), None) => refused(&portal, "", error)?,
         (Err(error), Some(_)) => return Err(error.into()),
     };
@@ -109,7 +114,7 @@ fn refused(portal: &Portal, next: &str, error: PortalError) -> Result<HttpRespon
     }
 }
 
-/// What the sign-in page calls the provider; empty: there is none.
+/// Returns the name of the provider for the sign-in page; empty if there is none.
 pub(crate) fn name(portal: &Portal) -> &str {
     portal.identities.provider().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! API keys: made, rotated and revoked. A key is shown by the page that made it, once.
+//! API keys: created, rotated and revoked. A key is shown once, by the page that created it.
 
 use actix_web::{HttpResponse, web};
 use chrono::{TimeDelta, Utc};
@@ -12,9 +12,9 @@ use serde::Serialize;
 use crate::{
     Portal,
     authenticated::Authenticated,
-    error::{PageError, see},
+    error::{PageError, redirect},
     page::{PageTime, PortalPage},
-    reauthentication::{Confirmed, Team},
+    reauthentication::{Confirmed, TeamSettings},
 };
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
@@ -58,26 +58,29 @@ impl ApiKeyRow {
     }
 }
 
-async fn page(portal: &Portal, visitor: &SignedInUser) -> Result<PortalPage, PortalError> {
+async fn page(portal: &Portal, user: &SignedInUser) -> Result<PortalPage, PortalError> {
     let now = portal.clock.now();
-    let keys = portal.keys.keys(visitor).await?;
+    let keys = portal.keys.keys(user).await?;
     let rows: Vec<_> = keys.iter().map(|kept| ApiKeyRow::of(kept, now)).collect();
-    Ok(PortalPage::of_team("keys.html", "API keys", "keys", visitor).with("keys", rows))
+    Ok(PortalPage::of_team("keys.html", "API keys", "keys", user).with("keys", rows))
 }
 
 async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
-    Ok(page(&portal, &signed.0).await?.shown())
+    Ok(page(&portal, &signed.0).await?.into_response())
 }
 
-async fn make(portal: web::Data<Portal>, sent: Confirmed<Team>) -> Result<HttpResponse, PageError> {
-    let (visitor, fields) = (sent.visitor, sent.fields);
+async fn make(
+    portal: web::Data<Portal>,
+    submitted: Confirmed<TeamSettings>,
+) -> Result<HttpResponse, PageError> {
+    let (user, fields) = (submitted.user, submitted.fields);
     let made = match order(&portal, &fields) {
-        Ok(order) => portal.keys.make_key(&visitor, order).await,
+        Ok(order) => portal.keys.make_key(&user, order).await,
         Err(error) => Err(error),
     };
     match made {
-        Ok(key) => Ok(secret(&visitor, "Your new API key", key.expose())),
-        Err(error @ PortalError::Invalid(_)) => Ok(page(&portal, &visitor).await?.refused(&error)),
+        Ok(key) => Ok(secret(&user, "Your new API key", key.expose())),
+        Err(error @ PortalError::Invalid(_)) => Ok(page(&portal, &user).await?.refused(&error)),
         Err(error) => Err(error.into()),
     }
 }
@@ -102,32 +105,32 @@ fn order(portal: &Portal, fields: &crate::forms::Fields) -> Result<NewKey, Porta
 async fn rotate(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Confirmed<Team>,
+    submitted: Confirmed<TeamSettings>,
 ) -> Result<HttpResponse, PageError> {
-    let key = portal.keys.rotate_key(&sent.visitor, read(&id)?).await?;
-    Ok(secret(&sent.visitor, "The key was rotated", key.expose()))
+    let key = portal.keys.rotate_key(&submitted.user, read(&id)?).await?;
+    Ok(secret(&submitted.user, "The key was rotated", key.expose()))
 }
 
 async fn revoke(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Confirmed<Team>,
+    submitted: Confirmed<TeamSettings>,
 ) -> Result<HttpResponse, PageError> {
-    portal.keys.revoke_key(&sent.visitor, read(&id)?).await?;
-    Ok(see("/portal/keys"))
+    portal.keys.revoke_key(&submitted.user, read(&id)?).await?;
+    Ok(redirect("/portal/keys"))
 }
 
 fn read(id: &str) -> Result<ApiKeyId, PortalError> {
     id.parse().map_err(|_| PortalError::NotFound("key"))
 }
 
-/// What is shown this once.
-fn secret(visitor: &SignedInUser, title: &str, secret: &str) -> HttpResponse {
-    PortalPage::of_team("secret.html", title, "keys", visitor)
+/// The values that are shown once.
+fn secret(user: &SignedInUser, title: &str, secret: &str) -> HttpResponse {
+    PortalPage::of_team("secret.html", title, "keys", user)
         .with("secret", secret)
         .with("what", "API key")
         .with("kept", "it is kept as a hash")
         .with("note", ())
         .with("back", "/portal/keys")
-        .shown()
+        .into_response()
 }

@@ -1,8 +1,8 @@
-//! The partner portal: pages that are made here, work without scripts, and load nothing from
-//! elsewhere.
+//! The partner portal: pages that are rendered on the server, work without scripts, and load
+//! nothing from other origins.
 //!
-//! **Invariant:** nothing changes by a GET. Whatever changes something comes from a page of ours,
-//! with the token of whoever is signed in ([`sent`]).
+//! **Invariant:** a GET changes nothing. Every change requires a form of a page of the portal, with
+//! the CSRF token of the signed-in user ([`forms`]).
 
 mod account;
 mod assets;
@@ -40,7 +40,7 @@ use ports::{
     },
 };
 
-/// What the pages call.
+/// The services that the pages use.
 #[derive(Clone)]
 pub struct Portal {
     pub accounts: Arc<dyn AccountService>,
@@ -58,14 +58,14 @@ pub struct Portal {
     pub identities: Arc<dyn IdentityService>,
     pub confirmations: Arc<dyn ReauthenticationService>,
     pub clock: Arc<dyn Clock>,
-    /// Scheme, host and port of the deployment's own address.
+    /// Scheme, host and port of the deployment's public URL.
     pub origin: String,
 }
 
-/// Where a request comes from, as the server that the pages are part of sees it.
+/// Determines the address of a request's client.
 pub type Address = fn(&HttpRequest) -> IpAddr;
 
-/// Adds the pages to a server; `address` tells who asks.
+/// Adds the pages to a server; `address` determines the clients' addresses.
 pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::ServiceConfig) {
     move |config| {
         config
@@ -89,6 +89,6 @@ pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::Service
             .configure(reauthentication::routes)
             .configure(audit::routes)
             .configure(assets::routes)
-            .route("/portal/{rest:.*}", web::route().to(error::nothing_here));
+            .route("/portal/{rest:.*}", web::route().to(error::not_found));
     }
 }

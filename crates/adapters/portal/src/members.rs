@@ -1,4 +1,4 @@
-//! Who is in the team: invited, appointed, taken out.
+//! The members of the team: invited, appointed, removed.
 
 use actix_web::{HttpResponse, web};
 use domain::{account::Role, id::UserId};
@@ -11,10 +11,10 @@ use serde::Serialize;
 use crate::{
     Portal,
     authenticated::Authenticated,
-    error::{PageError, see},
+    error::{PageError, redirect},
     forms::Fields,
     page::{PageTime, PortalPage},
-    reauthentication::{Confirmed, Team},
+    reauthentication::{Confirmed, TeamSettings},
 };
 
 const HERE: &str = "/portal/members";
@@ -36,7 +36,7 @@ struct MemberRow {
     email: String,
     role: &'static str,
     own: bool,
-    /// Whether the visitor may change them.
+    /// Whether the signed-in user may change the member.
     below: bool,
     joined: bool,
     codes: &'static str,
@@ -46,15 +46,15 @@ struct MemberRow {
 }
 
 impl MemberRow {
-    fn of(member: Member, visitor: &SignedInUser) -> Self {
+    fn of(member: Member, signed_in: &SignedInUser) -> Self {
         let Member { user, link } = member;
         let (mail, until) = link.unzip();
         Self {
             id: user.id.to_string(),
             email: user.email.to_string(),
             role: user.role.as_str(),
-            own: user.id == visitor.user,
-            below: visitor.role.may_appoint(user.role),
+            own: user.id == signed_in.user,
+            below: signed_in.role.may_appoint(user.role),
             joined: user.has_password,
             codes: if user.has_second_factor { "asked for" } else { "not set up" },
             since: user.created_at.into(),
@@ -70,100 +70,100 @@ impl MemberRow {
 
 async fn page(
     portal: &Portal,
-    visitor: &SignedInUser,
+    user: &SignedInUser,
     email: &str,
 ) -> Result<PortalPage, PortalError> {
-    let members = portal.team.members(visitor).await?.into_iter();
-    let rows: Vec<_> = members.map(|member| MemberRow::of(member, visitor)).collect();
-    let roles = Role::ALL.into_iter().filter(|role| visitor.role.may_appoint(*role));
+    let members = portal.team.members(user).await?.into_iter();
+    let rows: Vec<_> = members.map(|member| MemberRow::of(member, user)).collect();
+    let roles = Role::ALL.into_iter().filter(|role| user.role.may_appoint(*role));
     let roles: Vec<_> = roles.map(Role::as_str).collect();
-    Ok(PortalPage::of_team("members.html", "Members", "members", visitor)
+    Ok(PortalPage::of_team("members.html", "Members", "members", user)
         .with("members", rows)
-        .with("required", portal.team.requires_second_factor(visitor).await?)
+        .with("required", portal.team.requires_second_factor(user).await?)
         .with("roles", roles)
         .with("email", email.chars().take(300).collect::<String>()))
 }
 
 async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
-    Ok(page(&portal, &signed.0, "").await?.shown())
+    Ok(page(&portal, &signed.0, "").await?.into_response())
 }
 
 async fn invite(
     portal: web::Data<Portal>,
-    sent: Confirmed<Team>,
+    submitted: Confirmed<TeamSettings>,
 ) -> Result<HttpResponse, PageError> {
-    let (visitor, fields) = (sent.visitor, sent.fields);
+    let (user, fields) = (submitted.user, submitted.fields);
     let email = fields.text("email");
     let invited = match role(&fields) {
         Ok(role) => {
             let order = NewMember { email: email.chars().take(300).collect(), role };
-            portal.team.invite(&visitor, order).await
+            portal.team.invite(&user, order).await
         }
         Err(error) => Err(error),
     };
-    answer(&portal, &visitor, email, invited).await
+    answer(&portal, &user, email, invited).await
 }
 
 async fn invite_again(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Confirmed<Team>,
+    submitted: Confirmed<TeamSettings>,
 ) -> Result<HttpResponse, PageError> {
-    let invited = portal.team.invite_again(&sent.visitor, read(&id)?).await;
-    answer(&portal, &sent.visitor, "", invited).await
+    let invited = portal.team.invite_again(&submitted.user, read(&id)?).await;
+    answer(&portal, &submitted.user, "", invited).await
 }
 
 async fn appoint(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Confirmed<Team>,
+    submitted: Confirmed<TeamSettings>,
 ) -> Result<HttpResponse, PageError> {
     let id = read(&id)?;
-    let appointed = match role(&sent.fields) {
-        Ok(role) => portal.team.appoint(&sent.visitor, id, role).await,
+    let appointed = match role(&submitted.fields) {
+        Ok(role) => portal.team.appoint(&submitted.user, id, role).await,
         Err(error) => Err(error),
     };
-    answer(&portal, &sent.visitor, "", appointed).await
+    answer(&portal, &submitted.user, "", appointed).await
 }
 
 async fn sign_out(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Confirmed<Team>,
+    submitted: Confirmed<TeamSettings>,
 ) -> Result<HttpResponse, PageError> {
-    let done = portal.team.sign_out_member(&sent.visitor, read(&id)?).await;
-    answer(&portal, &sent.visitor, "", done).await
+    let done = portal.team.sign_out_member(&submitted.user, read(&id)?).await;
+    answer(&portal, &submitted.user, "", done).await
 }
 
 async fn require(
     portal: web::Data<Portal>,
-    sent: Confirmed<Team>,
+    submitted: Confirmed<TeamSettings>,
 ) -> Result<HttpResponse, PageError> {
-    let required = sent.fields.text("required") == "on";
-    portal.team.require_second_factor(&sent.visitor, required).await?;
-    Ok(see(HERE))
+    let required = submitted.fields.text("required") == "on";
+    portal.team.require_second_factor(&submitted.user, required).await?;
+    Ok(redirect(HERE))
 }
 
 async fn remove(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Confirmed<Team>,
+    submitted: Confirmed<TeamSettings>,
 ) -> Result<HttpResponse, PageError> {
-    let removed = portal.team.remove(&sent.visitor, read(&id)?).await;
-    answer(&portal, &sent.visitor, "", removed).await
+    let removed = portal.team.remove(&submitted.user, read(&id)?).await;
+    answer(&portal, &submitted.user, "", removed).await
 }
 
-/// The list as it is now, or why it is as it was.
+/// Renders the current list, or the error.
 async fn answer(
     portal: &Portal,
-    visitor: &SignedInUser,
+    user: &SignedInUser,
     email: &str,
     done: Result<(), PortalError>,
 ) -> Result<HttpResponse, PageError> {
     match done {
-        Ok(()) => Ok(see(HERE)),
+        Ok(()) => Ok(redirect(HERE)),
         Err(error @ (PortalError::Invalid(_) | PortalError::TooMany { .. })) => {
-            Ok(page(portal, visitor, email).await?.refused(&error))
+            Ok(page(portal, user, email).await?.refused(&error))
         }
         Err(error) => Err(error.into()),
     }

@@ -1,4 +1,4 @@
-//! What came of the team's sessions lately, in figures and a picture.
+//! Statistics of the team's recent sessions, as numbers and a chart.
 
 use actix_web::{HttpResponse, web};
 use domain::{rate::RateLimit, session::Status};
@@ -11,7 +11,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config.route("/portal/overview", web::get().to(show));
 }
 
-/// What bars are made of, from the ground up.
+/// The kinds of a bar's parts, from the bottom up.
 const KINDS: [(&str, &str); 5] = [
     ("good", "completed"),
     ("part", "in part"),
@@ -19,14 +19,14 @@ const KINDS: [(&str, &str); 5] = [
     ("left", "cancelled or ended early"),
     ("open", "still open"),
 ];
-/// The picture's units: of a day, of the gap before it, of the most sessions in a day, and of the
-/// least that can be seen.
-const STEP: usize = 20;
+/// Units of the chart: the width of a day, the gap before it, the height of the day with the most
+/// sessions, and the minimum height of a part.
+const DAY_WIDTH: usize = 20;
 const GAP: usize = 4;
-const MOST: usize = 150;
-const LEAST: usize = 2;
-/// There is room for each kind at its least above what is high.
-const HEIGHT: usize = MOST + LEAST * KINDS.len();
+const MAX_HEIGHT: usize = 150;
+const MIN_HEIGHT: usize = 2;
+/// Leaves space for the minimum height of each kind above the highest bar.
+const HEIGHT: usize = MAX_HEIGHT + MIN_HEIGHT * KINDS.len();
 
 #[derive(Serialize)]
 struct Bar {
@@ -37,7 +37,7 @@ struct Bar {
     kind: &'static str,
 }
 
-/// A day in figures.
+/// The numbers of a day.
 #[derive(Serialize)]
 struct GridLine {
     date: String,
@@ -84,9 +84,9 @@ impl From<FailingNode> for FailedAt {
     }
 }
 
-/// What a team may have, in words.
+/// The limits of a team, as text.
 #[derive(Serialize)]
-struct Shown {
+struct QuotaTexts {
     requests: String,
     creations: String,
     team_creations: String,
@@ -98,7 +98,7 @@ struct Shown {
     queue: usize,
 }
 
-impl From<TeamQuotas> for Shown {
+impl From<TeamQuotas> for QuotaTexts {
     fn from(quotas: TeamQuotas) -> Self {
         let browsers = quotas.browsers.per_team.min(quotas.browsers.total);
         Self {
@@ -115,7 +115,7 @@ impl From<TeamQuotas> for Shown {
     }
 }
 
-/// A limit as people read it, such as `60 in a minute`.
+/// Formats a limit, such as `60 a minute`.
 fn rate(limit: Option<RateLimit>) -> String {
     let Some(RateLimit { count, seconds }) = limit else { return "no limit".into() };
     match seconds {
@@ -127,7 +127,7 @@ fn rate(limit: Option<RateLimit>) -> String {
     }
 }
 
-/// The days as bars, one on another. A kind that there is at all can be seen.
+/// Returns the days as stacked bars. A kind with at least one session is visible.
 fn bars(lines: &[GridLine]) -> Vec<Bar> {
     let highest = lines.iter().map(|line| line.counts.iter().sum()).max().unwrap_or(0).max(1);
     let mut bars = vec![];
@@ -137,9 +137,15 @@ fn bars(lines: &[GridLine]) -> Vec<Bar> {
             if *count == 0 {
                 continue;
             }
-            let height = (count * MOST / highest).max(LEAST);
+            let height = (count * MAX_HEIGHT / highest).max(MIN_HEIGHT);
             top = top.saturating_sub(height);
-            bars.push(Bar { x: at * STEP + GAP, y: top, width: STEP - GAP, height, kind });
+            bars.push(Bar {
+                x: at * DAY_WIDTH + GAP,
+                y: top,
+                width: DAY_WIDTH - GAP,
+                height,
+                kind,
+            });
         }
     }
     bars
@@ -153,7 +159,7 @@ async fn show(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpRe
     let rate = (completed * 100).checked_div(ended);
     Ok(PortalPage::of_team("overview.html", "Overview", "overview", &signed.0)
         .with("bars", bars(&lines))
-        .with("width", lines.len() * STEP + GAP)
+        .with("width", lines.len() * DAY_WIDTH + GAP)
         .with("height", HEIGHT)
         .with("days", lines)
         .with("kinds", KINDS)
@@ -164,8 +170,8 @@ async fn show(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpRe
         .with("failures", failures)
         .with("nodes", nodes.into_iter().map(FailedAt::from).collect::<Vec<_>>())
         .with("cut", cut)
-        .with("quotas", Shown::from(quotas))
-        .shown())
+        .with("quotas", QuotaTexts::from(quotas))
+        .into_response())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How a page is made: the templates, what every one of them knows, and the headers around it.
+//! Renders pages: the templates, their common values, and the headers.
 
 use std::{collections::BTreeMap, fmt, sync::LazyLock};
 
@@ -21,9 +21,9 @@ use ports::driving::{PortalError, SignedInUser};
 use serde::Serialize;
 use url::Url;
 
-use crate::{assets, error::answer};
+use crate::{assets, error::respond_with_error};
 
-/// Nothing but our own, nowhere but here, and in nobody's frame.
+/// The content security policy: only own resources, forms only to the portal, and no embedding.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -76,23 +76,23 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         "webhooks.html",
     ] {
         if let Err(error) = environment.add_template(name, text) {
-            tracing::error!(%error, "a template cannot be read");
+            tracing::error!(%error, "failed to parse a template");
         }
     }
     environment
 });
 
-/// A page to be shown.
+/// A page to be rendered.
 pub(crate) struct PortalPage {
     template: &'static str,
     values: BTreeMap<&'static str, Value>,
-    /// Where films that it shows come from.
-    films: Option<String>,
-    /// Whether it shows a mail, in a frame.
+    /// The origin of the recordings that the page plays.
+    recordings: Option<String>,
+    /// Whether the page shows a mail in an iframe.
     mail: bool,
 }
 
-/// Who looks, as templates see them.
+/// The signed-in user, as templates see them.
 #[derive(Serialize)]
 struct ShownSignIn<'a> {
     email: &'a str,
@@ -113,40 +113,40 @@ impl PortalPage {
             ("here", Value::from("")),
             ("trouble", Value::from(())),
         ]);
-        Self { template, values, films: None, mail: false }
+        Self { template, values, recordings: None, mail: false }
     }
 
-    /// Lets the page show a film from there, which may be a store of its own.
-    pub(crate) fn with_film(mut self, link: &str) -> Self {
+    /// Permits the page to play a recording from this link, whose origin may be an object store.
+    pub(crate) fn with_recording(mut self, link: &str) -> Self {
         let origin = Url::parse(link).map(|url| url.origin().ascii_serialization());
-        self.films = origin.ok();
+        self.recordings = origin.ok();
         self
     }
 
-    /// Lets the page show a mail of ours in a frame.
+    /// Permits the page to show a mail of ours in an iframe.
     pub(crate) fn with_mail(mut self) -> Self {
         self.mail = true;
         self
     }
 
-    /// A page for somebody who is signed in; `here` is the place in the menu.
+    /// Returns a page for the signed-in user; `here` is the current menu entry.
     pub(crate) fn of_team(
         template: &'static str,
         title: &str,
         here: &str,
-        visitor: &SignedInUser,
+        user: &SignedInUser,
     ) -> Self {
-        let shown = ShownSignIn {
-            email: &visitor.email,
-            role: visitor.role.as_str(),
-            team: &visitor.team_name,
-            works: visitor.role.may(Permission::Work),
-            governs: visitor.role.may(Permission::Govern),
-            operates: visitor.role.may(Permission::Operate),
+        let into_response = ShownSignIn {
+            email: &user.email,
+            role: user.role.as_str(),
+            team: &user.team_name,
+            works: user.role.may(Permission::Work),
+            governs: user.role.may(Permission::Govern),
+            operates: user.role.may(Permission::Operate),
         };
         Self::new(template, title)
-            .with("visitor", shown)
-            .with("form_token", visitor.form_token.expose())
+            .with("visitor", into_response)
+            .with("form_token", user.form_token.expose())
             .with("here", here)
     }
 
@@ -155,43 +155,43 @@ impl PortalPage {
         self
     }
 
-    pub(crate) fn shown(self) -> HttpResponse {
-        self.of(StatusCode::OK)
+    pub(crate) fn into_response(self) -> HttpResponse {
+        self.respond(StatusCode::OK)
     }
 
-    /// The page, with what was wrong with the form that was sent.
+    /// Renders the page with the error of the submitted form.
     pub(crate) fn refused(self, error: &PortalError) -> HttpResponse {
-        answer(self.with("trouble", error.to_string()), error)
+        respond_with_error(self.with("trouble", error.to_string()), error)
     }
 
     fn policy(&self) -> String {
-        let films = self.films.as_ref().map(|origin| format!("; media-src {origin}"));
+        let recordings = self.recordings.as_ref().map(|origin| format!("; media-src {origin}"));
         let mail = if self.mail { "; frame-src 'self'" } else { "" };
-        format!("{POLICY}{mail}{}", films.unwrap_or_default())
+        format!("{POLICY}{mail}{}", recordings.unwrap_or_default())
     }
 
-    pub(crate) fn of(self, status: StatusCode) -> HttpResponse {
-        let made =
+    pub(crate) fn respond(self, status: StatusCode) -> HttpResponse {
+        let rendered =
             TEMPLATES.get_template(self.template).and_then(|page| page.render(Serde(&self.values)));
-        match made {
+        match rendered {
             Ok(html) => HttpResponse::build(status)
                 .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
                 .insert_header((CONTENT_SECURITY_POLICY, self.policy()))
                 .insert_header((X_FRAME_OPTIONS, "DENY"))
-                // Forms say where they come from; nobody else is told.
+                // Requests of forms have a `Referer`; other origins get none.
                 .insert_header((REFERRER_POLICY, "same-origin"))
                 .insert_header((CACHE_CONTROL, "no-store"))
                 .body(html),
             Err(error) => {
                 let template = self.template;
-                tracing::error!(?error, template, "a page could not be made");
+                tracing::error!(?error, template, "failed to render a page");
                 HttpResponse::InternalServerError().body("this page could not be made")
             }
         }
     }
 }
 
-/// A moment as a page shows it, and as machines read it.
+/// A time, formatted for readers and for machines.
 #[derive(Serialize)]
 pub(crate) struct PageTime {
     iso: String,

@@ -1,5 +1,5 @@
-//! Passkeys: made in the own account, shown after the password. Browsers have them for scripts
-//! alone.
+//! Passkeys: registered on the account page, used after the password. Browsers offer them only to
+//! scripts.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use domain::id::PasskeyId;
@@ -11,12 +11,12 @@ use serde::Serialize;
 
 use crate::{
     Portal,
-    authenticated::{browsers, token, visitor, with_sign_in},
-    error::{PageError, see},
+    authenticated::{browsers, signed_in_user, token, with_sign_in},
+    error::{PageError, redirect},
     forms::PublicForm,
     page::{PageTime, PortalPage},
     reauthentication::{Confirmed, ConfirmedPage, Credentials},
-    sign_in::{code_form, inside},
+    sign_in::{code_form, portal_path},
 };
 
 const NEW: &str = "/portal/account/passkeys/new";
@@ -29,7 +29,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
         .route("/portal/sign-in/passkey", web::post().to(show));
 }
 
-/// A passkey as its owner's page has it.
+/// A passkey, as its owner's account page shows it.
 #[derive(Serialize)]
 pub(crate) struct PasskeyListRow {
     id: String,
@@ -49,13 +49,9 @@ impl PasskeyListRow {
     }
 }
 
-async fn page(
-    portal: &Portal,
-    visitor: &SignedInUser,
-    name: &str,
-) -> Result<PortalPage, PortalError> {
-    let PasskeyChallenge { options, sealed } = portal.passkeys.offer_passkey(visitor).await?;
-    Ok(PortalPage::of_team("passkey.html", "Add a passkey", "account", visitor)
+async fn page(portal: &Portal, user: &SignedInUser, name: &str) -> Result<PortalPage, PortalError> {
+    let PasskeyChallenge { options, sealed } = portal.passkeys.offer_passkey(user).await?;
+    Ok(PortalPage::of_team("passkey.html", "Add a passkey", "account", user)
         .with("name", name)
         .with("options", options)
         .with("asked", sealed.expose()))
@@ -65,25 +61,25 @@ async fn offer(
     portal: web::Data<Portal>,
     signed: ConfirmedPage<Credentials>,
 ) -> Result<HttpResponse, PageError> {
-    Ok(page(&portal, &signed.0, "").await?.shown())
+    Ok(page(&portal, &signed.0, "").await?.into_response())
 }
 
 async fn keep(
     portal: web::Data<Portal>,
-    sent: Confirmed<Credentials>,
+    submitted: Confirmed<Credentials>,
 ) -> Result<HttpResponse, PageError> {
-    let (visitor, fields) = (sent.visitor, sent.fields);
+    let (user, fields) = (submitted.user, submitted.fields);
     let (name, answer) = (fields.text("name").to_owned(), fields.text("answer").to_owned());
-    let kept = portal.passkeys.keep_passkey(&visitor, name, fields.secret("asked"), answer);
+    let kept = portal.passkeys.keep_passkey(&user, name, fields.secret("asked"), answer);
     match kept.await {
-        Ok(codes) if codes.is_empty() => Ok(see("/portal/account")),
+        Ok(codes) if codes.is_empty() => Ok(redirect("/portal/account")),
         Ok(codes) => {
             let codes: Vec<_> = codes.iter().map(|code| code.expose().to_owned()).collect();
-            let page = PortalPage::of_team("recovery.html", "Recovery codes", "account", &visitor);
-            Ok(page.with("codes", codes).shown())
+            let page = PortalPage::of_team("recovery.html", "Recovery codes", "account", &user);
+            Ok(page.with("codes", codes).into_response())
         }
         Err(error @ PortalError::Invalid(_)) => {
-            Ok(page(&portal, &visitor, fields.text("name")).await?.refused(&error))
+            Ok(page(&portal, &user, fields.text("name")).await?.refused(&error))
         }
         Err(error) => Err(error.into()),
     }
@@ -92,21 +88,21 @@ async fn keep(
 async fn drop_one(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Confirmed<Credentials>,
+    submitted: Confirmed<Credentials>,
 ) -> Result<HttpResponse, PageError> {
     let id: PasskeyId = id.parse().map_err(|_| PortalError::NotFound("passkey"))?;
-    portal.passkeys.drop_passkey(&sent.visitor, id).await?;
-    Ok(see("/portal/account"))
+    portal.passkeys.drop_passkey(&submitted.user, id).await?;
+    Ok(redirect("/portal/account"))
 }
 
 async fn show(
     portal: web::Data<Portal>,
     request: HttpRequest,
-    sent: PublicForm,
+    submitted: PublicForm,
 ) -> Result<HttpResponse, PageError> {
-    let found = visitor(&request).await?.filter(|visitor| !visitor.passed);
-    let (fields, Some(visitor), Some(token)) = (sent.0, found, token(&request)) else {
-        return Ok(see("/portal/sign-in"));
+    let found = signed_in_user(&request).await?.filter(|user| !user.passed);
+    let (fields, Some(user), Some(token)) = (submitted.0, found, token(&request)) else {
+        return Ok(redirect("/portal/sign-in"));
     };
     let answered = PasskeyRegistered {
         asked: fields.secret("asked"),
@@ -114,13 +110,13 @@ async fn show(
         browsers: browsers(&request),
     };
     let next = fields.text("next");
-    match portal.passkeys.show_passkey(&visitor, token, answered).await {
-        Ok(signed_in) => Ok(with_sign_in(see(&inside(next)), &signed_in)),
+    match portal.passkeys.show_passkey(&user, token, answered).await {
+        Ok(signed_in) => Ok(with_sign_in(redirect(&portal_path(next)), &signed_in)),
         Err(error @ (PortalError::Invalid(_) | PortalError::TooMany { .. })) => {
-            Ok(code_form(&portal, &visitor, next).await?.refused(&error))
+            Ok(code_form(&portal, &user, next).await?.refused(&error))
         }
-        // The time for it has run out.
-        Err(PortalError::Forbidden) => Ok(see("/portal/sign-in")),
+        // The sign-in has expired.
+        Err(PortalError::Forbidden) => Ok(redirect("/portal/sign-in")),
         Err(error) => Err(error.into()),
     }
 }

@@ -1,7 +1,6 @@
-//! Choosing a password by a link that was mailed, and asking for such a link.
+//! Choosing a password through a mailed link, and requesting such a link.
 //!
-//! A GET of the link shows a form and changes nothing: what reads mails before people do may follow
-//! it.
+//! A GET of the link shows a form and changes nothing, since mail scanners may follow it.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use domain::{account::LinkPurpose, secret::Secret};
@@ -24,7 +23,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 }
 
 async fn ask() -> HttpResponse {
-    forgot("", false).shown()
+    forgot("", false).into_response()
 }
 
 fn forgot(email: &str, done: bool) -> PortalPage {
@@ -35,11 +34,11 @@ fn forgot(email: &str, done: bool) -> PortalPage {
 async fn asked(
     portal: web::Data<Portal>,
     request: HttpRequest,
-    sent: PublicForm,
+    submitted: PublicForm,
 ) -> Result<HttpResponse, PageError> {
-    let email: String = sent.0.text("email").chars().take(300).collect();
+    let email: String = submitted.0.text("email").chars().take(300).collect();
     match portal.links.forgot_password(email.clone(), request_origin(&request)).await {
-        Ok(()) => Ok(forgot(&email, true).shown()),
+        Ok(()) => Ok(forgot(&email, true).into_response()),
         Err(error @ PortalError::TooMany { .. }) => Ok(forgot(&email, false).refused(&error)),
         Err(error) => Err(error.into()),
     }
@@ -63,7 +62,7 @@ async fn show(
 ) -> Result<HttpResponse, PageError> {
     let token = token(&link.link)?;
     let whose = portal.links.mailed_link(&token).await?;
-    Ok(form(&whose, &token).shown())
+    Ok(form(&whose, &token).into_response())
 }
 
 fn form(whose: &MailedLink, token: &Secret) -> PortalPage {
@@ -77,15 +76,18 @@ fn form(whose: &MailedLink, token: &Secret) -> PortalPage {
 async fn choose(
     portal: web::Data<Portal>,
     request: HttpRequest,
-    sent: PublicForm,
+    submitted: PublicForm,
 ) -> Result<HttpResponse, PageError> {
-    let token = token(sent.0.text("link"))?;
+    let token = token(submitted.0.text("link"))?;
     let whose = portal.links.mailed_link(&token).await?;
-    match portal.links.choose_password(&token, sent.0.secret("new"), request_origin(&request)).await
+    match portal
+        .links
+        .choose_password(&token, submitted.0.secret("new"), request_origin(&request))
+        .await
     {
         Ok(()) => Ok(sign_in::form(&portal, "", &whose.email)
             .with("done", "Your password was chosen: sign in with it.")
-            .shown()),
+            .into_response()),
         Err(error @ (PortalError::Password(_) | PortalError::TooMany { .. })) => {
             Ok(form(&whose, &token).refused(&error))
         }

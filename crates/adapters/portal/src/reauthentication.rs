@@ -1,8 +1,8 @@
-//! Step-up authentication: a sensitive form is kept, the person confirms who they are, and the form
-//! goes on where it was headed.
+//! Step-up authentication: a sensitive form is stored, the user re-authenticates, and the form is
+//! submitted again.
 //!
-//! **Invariant:** where somebody goes on to is what the service has kept with their sign-in, and
-//! never what a request names.
+//! **Invariant:** the target after re-authentication is the one that the service stored with the
+//! sign-in, never one that a request names.
 
 use std::{future::Future, marker::PhantomData, pin::Pin};
 
@@ -16,118 +16,118 @@ use ports::driving::{
 use crate::{
     Portal,
     authenticated::{AuthenticatedBeforeDuty, token, with_token},
-    error::{PageError, see},
+    error::{PageError, redirect},
     forms::{CsrfForm, CsrfFormBeforeDuty, Fields},
     identity,
     page::PortalPage,
     sign_in::HOME,
 };
 
-/// Where somebody confirms who they are.
+/// The page on which the user re-authenticates.
 pub(crate) const HERE: &str = "/portal/confirm";
 const CONTINUE: &str = "/portal/confirm/continue";
-/// The field that names the form that was kept.
+/// The field that names the stored form.
 const RESUME: &str = "resume";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
         .route(HERE, web::get().to(show))
         .route(HERE, web::post().to(confirm))
-        .route(CONTINUE, web::get().to(go_on));
+        .route(CONTINUE, web::get().to(resume));
 }
 
-/// What a form or a page is about.
-pub(crate) trait About {
+/// The kind of change that a form or page makes.
+pub(crate) trait ChangeScope {
     const CHANGE: SensitiveAction;
 }
 
-/// What the visitor signs in with.
+/// The user's own credentials.
 pub(crate) struct Credentials;
 
-impl About for Credentials {
+impl ChangeScope for Credentials {
     const CHANGE: SensitiveAction = SensitiveAction::Credentials;
 }
 
-/// What the visitor's team trusts.
-pub(crate) struct Team;
+/// Settings that affect the whole team: keys, members, webhooks.
+pub(crate) struct TeamSettings;
 
-impl About for Team {
+impl ChangeScope for TeamSettings {
     const CHANGE: SensitiveAction = SensitiveAction::Team;
 }
 
-/// A form of somebody who has confirmed who they are. Of anybody else it is kept until they have.
+/// A form of a user who has re-authenticated. Otherwise the form is stored until they have.
 pub(crate) struct Confirmed<A> {
-    pub(crate) visitor: SignedInUser,
+    pub(crate) user: SignedInUser,
     pub(crate) fields: Fields,
     about: PhantomData<A>,
 }
 
-impl<A: About + 'static> FromRequest for Confirmed<A> {
+impl<A: ChangeScope + 'static> FromRequest for Confirmed<A> {
     type Error = PageError;
     type Future = Pin<Box<dyn Future<Output = Result<Self, PageError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, mut payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let sent = CsrfFormBeforeDuty::from_request(&request, &mut payload).await?;
-            let CsrfForm { visitor, fields } = sent.0;
-            may_first::<A>(&visitor)?;
-            let portal = request.app_data::<web::Data<Portal>>().ok_or(PageError::NotThere)?;
+            let submitted = CsrfFormBeforeDuty::from_request(&request, &mut payload).await?;
+            let CsrfForm { user, fields } = submitted.0;
+            require_second_factor_setup::<A>(&user)?;
+            let portal = request.app_data::<web::Data<Portal>>().ok_or(PageError::NotFound)?;
             let fields = if fields.has(RESUME) {
                 let id = fields.text(RESUME).to_owned();
-                let held = portal.confirmations.take_held_form(&visitor, id).await?;
-                let held = held.filter(|held| held.path == request.path());
-                let held = held.and_then(|held| held.fields).ok_or(PageError::Forged)?;
-                Fields::read(held.as_bytes())
+                let pending = portal.confirmations.take_held_form(&user, id).await?;
+                let pending = pending.filter(|pending| pending.path == request.path());
+                let pending =
+                    pending.and_then(|pending| pending.fields).ok_or(PageError::Forged)?;
+                Fields::read(pending.as_bytes())
             } else {
                 fields
             };
-            if !is_confirmed::<A>(portal, &visitor) {
+            if !is_confirmed::<A>(portal, &user) {
                 let path = request.path().to_owned();
-                portal.confirmations.hold_form(&visitor, path, Some(fields.written())).await?;
+                portal.confirmations.hold_form(&user, path, Some(fields.serialized())).await?;
                 return Err(PageError::Confirm);
             }
-            Ok(Self { visitor, fields, about: PhantomData })
+            Ok(Self { user, fields, about: PhantomData })
         })
     }
 }
 
-/// Somebody who has confirmed who they are, and sees a page. Anybody else confirms first.
+/// A page for a user who has re-authenticated. Otherwise they have to do so first.
 pub(crate) struct ConfirmedPage<A>(pub(crate) SignedInUser, PhantomData<A>);
 
-impl<A: About + 'static> FromRequest for ConfirmedPage<A> {
+impl<A: ChangeScope + 'static> FromRequest for ConfirmedPage<A> {
     type Error = PageError;
     type Future = Pin<Box<dyn Future<Output = Result<Self, PageError>>>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
         Box::pin(async move {
-            let AuthenticatedBeforeDuty(visitor) =
-                AuthenticatedBeforeDuty::extract(&request).await?;
-            may_first::<A>(&visitor)?;
-            let portal = request.app_data::<web::Data<Portal>>().ok_or(PageError::NotThere)?;
-            if !is_confirmed::<A>(portal, &visitor) {
-                portal.confirmations.hold_form(&visitor, request.path().to_owned(), None).await?;
+            let AuthenticatedBeforeDuty(user) = AuthenticatedBeforeDuty::extract(&request).await?;
+            require_second_factor_setup::<A>(&user)?;
+            let portal = request.app_data::<web::Data<Portal>>().ok_or(PageError::NotFound)?;
+            if !is_confirmed::<A>(portal, &user) {
+                portal.confirmations.hold_form(&user, request.path().to_owned(), None).await?;
                 return Err(PageError::Confirm);
             }
-            Ok(Self(visitor, PhantomData))
+            Ok(Self(user, PhantomData))
         })
     }
 }
 
-/// Who has to set up a second factor first may change what they sign in with, and no more.
-fn may_first<A: About>(visitor: &SignedInUser) -> Result<(), PageError> {
-    let own = A::CHANGE == SensitiveAction::Credentials;
-    if own || visitor.duty.is_none() { Ok(()) } else { Err(PageError::Duty) }
+/// A user who has to set up a second factor may change only their own credentials until then.
+fn require_second_factor_setup<A: ChangeScope>(user: &SignedInUser) -> Result<(), PageError> {
+    let is_own = A::CHANGE == SensitiveAction::Credentials;
+    if is_own || user.duty.is_none() { Ok(()) } else { Err(PageError::SecondFactorRequired) }
 }
 
-fn is_confirmed<A: About>(portal: &Portal, visitor: &SignedInUser) -> bool {
-    A::CHANGE.is_confirmed(visitor.authenticated, portal.clock.now())
+fn is_confirmed<A: ChangeScope>(portal: &Portal, user: &SignedInUser) -> bool {
+    A::CHANGE.is_confirmed(user.authenticated, portal.clock.now())
 }
 
-/// What is confirmed, as the page says it.
-fn purpose(held: Option<&PendingForm>) -> &'static str {
-    let path = held.map_or("", |held| held.path.as_str());
+/// Returns the purpose of the re-authentication, as the page states it.
+fn purpose(pending: Option<&PendingForm>) -> &'static str {
+    let path = pending.map_or("", |pending| pending.path.as_str());
     match path.split('/').nth(2) {
         Some("keys") => "To change API keys",
         Some("webhooks") => "To change webhooks",
@@ -137,23 +137,24 @@ fn purpose(held: Option<&PendingForm>) -> &'static str {
     }
 }
 
-/// The form to confirm with. `asked`: that the provider of identities has asked the visitor, sealed.
+/// Returns the re-authentication form. `provider_proof` is the encrypted proof that the identity
+/// provider has authenticated the user; empty if it has not.
 async fn form(
     portal: &Portal,
-    visitor: &SignedInUser,
-    asked: &str,
+    user: &SignedInUser,
+    provider_proof: &str,
 ) -> Result<PortalPage, PortalError> {
-    let held = portal.confirmations.held_form(visitor).await?;
-    let (options, challenge) = match portal.passkeys.ask_passkey(visitor).await? {
+    let pending = portal.confirmations.held_form(user).await?;
+    let (options, challenge) = match portal.passkeys.ask_passkey(user).await? {
         Some(PasskeyChallenge { options, sealed }) => (options, sealed.expose().to_owned()),
         None => (String::new(), String::new()),
     };
-    Ok(PortalPage::of_team("confirm.html", "Confirm it is you", "", visitor)
-        .with("purpose", purpose(held.as_ref()))
-        .with("provider", if visitor.is_by_provider() { identity::name(portal) } else { "" })
-        .with("asked_there", asked)
-        .with("has_codes", visitor.has_codes)
-        .with("has_second", visitor.has_second_factor())
+    Ok(PortalPage::of_team("confirm.html", "Confirm it is you", "", user)
+        .with("purpose", purpose(pending.as_ref()))
+        .with("provider", if user.is_by_provider() { identity::name(portal) } else { "" })
+        .with("asked_there", provider_proof)
+        .with("has_codes", user.has_codes)
+        .with("has_second", user.has_second_factor())
         .with("options", options)
         .with("asked", challenge))
 }
@@ -162,36 +163,38 @@ async fn show(
     portal: web::Data<Portal>,
     signed: AuthenticatedBeforeDuty,
 ) -> Result<HttpResponse, PageError> {
-    Ok(form(&portal, &signed.0, "").await?.shown())
+    Ok(form(&portal, &signed.0, "").await?.into_response())
 }
 
-/// Goes on after the provider of identities has asked the visitor: with the second factor, or at
-/// once where they have none.
-pub(crate) async fn asked_there(
+/// Continues after the identity provider has authenticated the user: with the second factor, or at
+/// once if they have none.
+pub(crate) async fn provider_authenticated(
     portal: &Portal,
-    visitor: &SignedInUser,
+    user: &SignedInUser,
     request: &HttpRequest,
-    asked: Secret,
+    provider_proof: Secret,
 ) -> Result<HttpResponse, PageError> {
-    if visitor.has_second_factor() {
-        return Ok(form(portal, visitor, asked.expose()).await?.shown());
+    if user.has_second_factor() {
+        return Ok(form(portal, user, provider_proof.expose()).await?.into_response());
     }
-    let proof = ReauthenticationProof { first: FirstFactor::Provider(asked), second: None };
-    let fresh = portal.confirmations.reauthenticate(visitor, own(request)?, proof).await?;
-    Ok(with_token(see(CONTINUE), &fresh))
+    let proof =
+        ReauthenticationProof { first: FirstFactor::Provider(provider_proof), second: None };
+    let new_token =
+        portal.confirmations.reauthenticate(user, sign_in_token(request)?, proof).await?;
+    Ok(with_token(redirect(CONTINUE), &new_token))
 }
 
-fn own(request: &HttpRequest) -> Result<Secret, PageError> {
+fn sign_in_token(request: &HttpRequest) -> Result<Secret, PageError> {
     token(request).ok_or(PageError::Forged)
 }
 
 async fn confirm(
     portal: web::Data<Portal>,
     request: HttpRequest,
-    sent: CsrfFormBeforeDuty,
+    submitted: CsrfFormBeforeDuty,
 ) -> Result<HttpResponse, PageError> {
-    let CsrfForm { visitor, fields } = sent.0;
-    let first = if visitor.is_by_provider() {
+    let CsrfForm { user, fields } = submitted.0;
+    let first = if user.is_by_provider() {
         FirstFactor::Provider(fields.secret("asked_there"))
     } else {
         FirstFactor::Password(fields.secret("password"))
@@ -203,8 +206,8 @@ async fn confirm(
         Some(SecondFactorProof::Code(fields.text("code").to_owned())).filter(|_| fields.has("code"))
     };
     let proof = ReauthenticationProof { first, second };
-    match portal.confirmations.reauthenticate(&visitor, own(&request)?, proof).await {
-        Ok(fresh) => Ok(with_token(see(CONTINUE), &fresh)),
+    match portal.confirmations.reauthenticate(&user, sign_in_token(&request)?, proof).await {
+        Ok(new_token) => Ok(with_token(redirect(CONTINUE), &new_token)),
         Err(
             error @ (PortalError::WrongPassword
             | PortalError::PasswordRanOut
@@ -212,28 +215,31 @@ async fn confirm(
             | PortalError::Invalid(_)
             | PortalError::TooMany { .. }),
         ) => {
-            let page = form(&portal, &visitor, fields.text("asked_there")).await?;
+            let page = form(&portal, &user, fields.text("asked_there")).await?;
             Ok(page.refused(&error))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// On to what was kept: a page at once, a form by one more press of a button, or by our script.
-async fn go_on(
+/// Continues with the stored request: a page directly, a form by a button or by the portal's
+/// script.
+async fn resume(
     portal: web::Data<Portal>,
     signed: AuthenticatedBeforeDuty,
 ) -> Result<HttpResponse, PageError> {
-    let visitor = signed.0;
-    if !is_confirmed::<Credentials>(&portal, &visitor) {
-        return Ok(see(HERE));
+    let user = signed.0;
+    if !is_confirmed::<Credentials>(&portal, &user) {
+        return Ok(redirect(HERE));
     }
-    let Some(held) = portal.confirmations.held_form(&visitor).await? else { return Ok(see(HOME)) };
-    if held.fields.is_none() {
-        return Ok(see(&held.path));
+    let Some(pending) = portal.confirmations.held_form(&user).await? else {
+        return Ok(redirect(HOME));
+    };
+    if pending.fields.is_none() {
+        return Ok(redirect(&pending.path));
     }
-    Ok(PortalPage::of_team("continue.html", "Continue", "", &visitor)
-        .with("path", held.path)
-        .with("resume", held.id)
-        .shown())
+    Ok(PortalPage::of_team("continue.html", "Continue", "", &user)
+        .with("path", pending.path)
+        .with("resume", pending.id)
+        .into_response())
 }

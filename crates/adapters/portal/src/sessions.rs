@@ -1,4 +1,4 @@
-//! The team's sessions: a list, and what happened to each.
+//! The team's sessions: a list, and the timeline of each.
 
 use actix_web::{
     HttpResponse,
@@ -21,16 +21,16 @@ use crate::{
     Portal,
     authenticated::Authenticated,
     deliveries,
-    error::{PageError, see},
+    error::{PageError, redirect},
     forms::CsrfForm,
     page::{PageTime, PortalPage},
 };
 
-/// Sessions on one page.
+/// Sessions per page.
 const ON_A_PAGE: i64 = 50;
-/// Further back than that nobody leafs.
+/// The maximum offset of the list.
 const FURTHEST: i64 = 1_000_000;
-/// Bytes of the longest reference: 255 characters.
+/// The maximum size of an external reference: 255 characters.
 const LONGEST_REFERENCE: usize = 1020;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
@@ -47,7 +47,7 @@ struct SessionSearch {
     status: String,
     #[serde(default)]
     from: i64,
-    /// What the team calls a session, or its identifier.
+    /// The external reference or the identifier of a session.
     #[serde(default)]
     find: String,
 }
@@ -82,13 +82,13 @@ async fn list(
 ) -> Result<HttpResponse, PageError> {
     let find = asked.find.trim();
     if let Ok(id) = find.parse::<SessionId>() {
-        return Ok(see(&format!("/portal/sessions/{id}")));
+        return Ok(redirect(&format!("/portal/sessions/{id}")));
     }
     let from = asked.from.clamp(0, FURTHEST);
     let reference = Some(find).filter(|find| !find.is_empty() && find.len() <= LONGEST_REFERENCE);
-    // What is no status is as good as none: the page shows which is chosen.
+    // An invalid status is ignored; the page shows which filter applies.
     let status = asked.status.parse::<Status>().ok();
-    // One more than are shown tells whether there are older ones.
+    // One more than is shown, to detect whether there are older ones.
     let page = Part { limit: ON_A_PAGE + 1, offset: from };
     let (query, called) = (ListQuery { status, page }, reference.map(str::to_owned));
     let found = portal.sessions.team_sessions(&signed.0, query, called).await?;
@@ -112,10 +112,10 @@ async fn list(
         .with("find", reference.unwrap_or_default())
         .with("older", more.then(|| part(from + ON_A_PAGE)))
         .with("newer", (from > 0).then(|| part((from - ON_A_PAGE).max(0))))
-        .shown())
+        .into_response())
 }
 
-/// A session as its page shows it: nothing of who its applicant is.
+/// A session as its page shows it, without data of its applicant.
 #[derive(Serialize)]
 struct SessionPage {
     id: String,
@@ -134,7 +134,7 @@ struct SessionPage {
     attestation: Option<AttestedField>,
 }
 
-/// What a session's page says of its attestation.
+/// The attestation of a session, as its page shows it.
 #[derive(Serialize)]
 struct AttestedField {
     proof: String,
@@ -225,7 +225,7 @@ async fn show(
     let lines: Vec<_> = timeline.into_iter().map(TimelineListRow::from).collect();
     let page = PortalPage::of_team("session.html", "Session", "sessions", &signed.0);
     let page = match &recording {
-        Some(RecordingView::Completed(link)) => page.with_film(link),
+        Some(RecordingView::Completed(link)) => page.with_recording(link),
         _ => page,
     };
     let film = recording.map(RecordingLink::from);
@@ -236,10 +236,10 @@ async fn show(
         .with("timeline", lines)
         .with("deliveries", told)
         .with("film", film)
-        .shown())
+        .into_response())
 }
 
-/// The portable attestation, as the partner API answers it.
+/// Serves the portable attestation, as the partner API does.
 async fn attestation(
     portal: web::Data<Portal>,
     id: web::Path<String>,
@@ -258,11 +258,11 @@ async fn attestation(
 async fn end(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: CsrfForm,
+    submitted: CsrfForm,
 ) -> Result<HttpResponse, PageError> {
     let id = read(&id)?;
-    portal.sessions.end_session(&sent.visitor, id).await?;
-    Ok(see(&format!("/portal/sessions/{id}")))
+    portal.sessions.end_session(&submitted.user, id).await?;
+    Ok(redirect(&format!("/portal/sessions/{id}")))
 }
 
 fn read(id: &str) -> Result<SessionId, PortalError> {

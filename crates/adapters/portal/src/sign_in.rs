@@ -10,29 +10,29 @@ use serde::Deserialize;
 
 use crate::{
     Portal,
-    authenticated::{browsers, request_origin, token, visitor, with_sign_in, without_token},
-    error::{PageError, see},
+    authenticated::{browsers, request_origin, signed_in_user, token, with_sign_in, without_token},
+    error::{PageError, redirect},
     forms::{CsrfFormBeforeDuty, PublicForm},
     identity,
     page::PortalPage,
 };
 
-/// Where somebody is who has signed in and wanted nothing in particular.
+/// The page after a sign-in without a requested page.
 pub(crate) const HOME: &str = "/portal/overview";
-const LONGEST_PATH: usize = 500;
-/// What a browser still shows of the pages when somebody goes back. Not `"storage"`: applicants'
-/// devices keep the secret of their session for the same origin. Not `"cookies"`: they would go for
-/// the whole registrable domain, other sites' among them; the portal's own is deleted by name, and
-/// what a browser is known by stays.
+const MAX_PATH_BYTES: usize = 500;
+/// Clears only the browser's cache, so that going back shows no pages of the portal. Not
+/// `"storage"`: applicants' devices keep the secret of their session for the same origin. Not
+/// `"cookies"`: that would delete the cookies of the registrable domain, including those of other
+/// sites. The sign-in cookie is deleted by name, and the cookie of known browsers remains.
 const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/portal", web::get().to(async || see(HOME)))
+        .route("/portal", web::get().to(async || redirect(HOME)))
         .route("/portal/sign-in", web::get().to(page))
         .route("/portal/sign-in", web::post().to(sign_in))
         .route("/portal/sign-in/code", web::get().to(code_page))
-        .route("/portal/sign-in/code", web::post().to(show_code))
+        .route("/portal/sign-in/code", web::post().to(verify_code))
         .route("/portal/sign-out", web::post().to(sign_out));
 }
 
@@ -43,13 +43,13 @@ struct Next {
 }
 
 async fn page(portal: web::Data<Portal>, next: web::Query<Next>) -> HttpResponse {
-    form(&portal, &next.next, "").shown()
+    form(&portal, &next.next, "").into_response()
 }
 
 pub(crate) fn form(portal: &Portal, next: &str, email: &str) -> PortalPage {
     PortalPage::new("sign-in.html", "Sign in")
-        .with("next", inside(next))
-        .with("away", on_to("/portal/sign-in/away", &inside(next)))
+        .with("next", portal_path(next))
+        .with("away", with_next("/portal/sign-in/away", &portal_path(next)))
         .with("provider", identity::name(portal))
         .with("email", email)
         .with("done", "")
@@ -58,9 +58,9 @@ pub(crate) fn form(portal: &Portal, next: &str, email: &str) -> PortalPage {
 async fn sign_in(
     portal: web::Data<Portal>,
     request: HttpRequest,
-    sent: PublicForm,
+    submitted: PublicForm,
 ) -> Result<HttpResponse, PageError> {
-    let fields = sent.0;
+    let fields = submitted.0;
     let (email, next) = (fields.text("email"), fields.text("next"));
     let attempt = SignInAttempt {
         email: email.chars().take(300).collect(),
@@ -69,7 +69,7 @@ async fn sign_in(
         browsers: browsers(&request),
     };
     match portal.accounts.sign_in(attempt).await {
-        Ok(answer) => Ok(signed_in(&answer, next)),
+        Ok(signed_in_result) => Ok(signed_in(&signed_in_result, next)),
         Err(
             error @ (PortalError::WrongPassword
             | PortalError::PasswordRanOut
@@ -79,17 +79,17 @@ async fn sign_in(
     }
 }
 
-/// On to where somebody wanted, or to what they are asked for before.
-pub(crate) fn signed_in(answer: &SignedIn, next: &str) -> HttpResponse {
-    let next = inside(next);
-    if !answer.needs_code {
-        return with_sign_in(see(&next), answer);
+/// Redirects to the requested page, or to the second factor if one is required.
+pub(crate) fn signed_in(signed_in_result: &SignedIn, next: &str) -> HttpResponse {
+    let next = portal_path(next);
+    if !signed_in_result.needs_code {
+        return with_sign_in(redirect(&next), signed_in_result);
     }
-    with_sign_in(see(&on_to("/portal/sign-in/code", &next)), answer)
+    with_sign_in(redirect(&with_next("/portal/sign-in/code", &next)), signed_in_result)
 }
 
-/// A page that leads on to another.
-fn on_to(page: &str, next: &str) -> String {
+/// Returns a page's path with the page that follows it.
+fn with_next(page: &str, next: &str) -> String {
     let query =
         url::form_urlencoded::Serializer::new(String::new()).append_pair("next", next).finish();
     format!("{page}?{query}")
@@ -100,23 +100,23 @@ async fn code_page(
     next: web::Query<Next>,
     request: HttpRequest,
 ) -> Result<HttpResponse, PageError> {
-    match visitor(&request).await? {
-        Some(visitor) if visitor.passed => Ok(see(HOME)),
-        Some(visitor) => Ok(code_form(&portal, &visitor, &next.next).await?.shown()),
-        None => Ok(see("/portal/sign-in")),
+    match signed_in_user(&request).await? {
+        Some(user) if user.passed => Ok(redirect(HOME)),
+        Some(user) => Ok(code_form(&portal, &user, &next.next).await?.into_response()),
+        None => Ok(redirect("/portal/sign-in")),
     }
 }
 
 pub(crate) async fn code_form(
     portal: &Portal,
-    visitor: &SignedInUser,
+    user: &SignedInUser,
     next: &str,
 ) -> Result<PortalPage, PortalError> {
-    let asked = portal.passkeys.ask_passkey(visitor).await?;
+    let challenge = portal.passkeys.ask_passkey(user).await?;
     let page = PortalPage::new("code.html", "Confirm it is you")
-        .with("next", inside(next))
-        .with("has_codes", visitor.has_codes);
-    Ok(match asked {
+        .with("next", portal_path(next))
+        .with("has_codes", user.has_codes);
+    Ok(match challenge {
         Some(PasskeyChallenge { options, sealed }) => {
             page.with("options", options).with("asked", sealed.expose())
         }
@@ -124,48 +124,48 @@ pub(crate) async fn code_form(
     })
 }
 
-async fn show_code(
+async fn verify_code(
     portal: web::Data<Portal>,
     request: HttpRequest,
-    sent: PublicForm,
+    submitted: PublicForm,
 ) -> Result<HttpResponse, PageError> {
-    let found = visitor(&request).await?.filter(|visitor| !visitor.passed);
-    let (fields, Some(visitor), Some(token)) = (sent.0, found, token(&request)) else {
-        return Ok(see("/portal/sign-in"));
+    let user = signed_in_user(&request).await?.filter(|user| !user.passed);
+    let (fields, Some(user), Some(token)) = (submitted.0, user, token(&request)) else {
+        return Ok(redirect("/portal/sign-in"));
     };
     let (code, next) = (fields.text("code"), fields.text("next"));
-    let shown =
+    let result =
         portal.accounts.verify_totp(&token, code, request_origin(&request), browsers(&request));
-    match shown.await {
-        Ok(signed_in) => Ok(with_sign_in(see(&inside(next)), &signed_in)),
+    match result.await {
+        Ok(signed_in) => Ok(with_sign_in(redirect(&portal_path(next)), &signed_in)),
         Err(error @ (PortalError::WrongCode | PortalError::TooMany { .. })) => {
-            Ok(code_form(&portal, &visitor, next).await?.refused(&error))
+            Ok(code_form(&portal, &user, next).await?.refused(&error))
         }
-        // The time for it has run out.
-        Err(PortalError::Forbidden) => Ok(see("/portal/sign-in")),
+        // The sign-in has expired.
+        Err(PortalError::Forbidden) => Ok(redirect("/portal/sign-in")),
         Err(error) => Err(error.into()),
     }
 }
 
 async fn sign_out(
     portal: web::Data<Portal>,
-    sent: CsrfFormBeforeDuty,
+    submitted: CsrfFormBeforeDuty,
 ) -> Result<HttpResponse, PageError> {
-    portal.accounts.sign_out(&sent.0.visitor).await?;
-    let mut response = without_token(see("/portal/sign-in"));
+    portal.accounts.sign_out(&submitted.0.user).await?;
+    let mut response = without_token(redirect("/portal/sign-in"));
     response.headers_mut().insert(CLEAR_SITE_DATA, HeaderValue::from_static("\"cache\""));
     Ok(response)
 }
 
-/// A path of the portal, whatever somebody wrote into a link.
-pub(crate) fn inside(path: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_/?=&%.".contains(&byte);
-    let fine = path.len() <= LONGEST_PATH
+/// Returns the path if it is a path of the portal, otherwise the start page.
+pub(crate) fn portal_path(path: &str) -> String {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_/?=&%.".contains(&byte);
+    let is_valid = path.len() <= MAX_PATH_BYTES
         && path.starts_with("/portal/")
         && !path.contains("//")
         && !path.contains("..")
-        && path.bytes().all(plain);
-    if fine { path.to_owned() } else { HOME.to_owned() }
+        && path.bytes().all(is_allowed);
+    if is_valid { path.to_owned() } else { HOME.to_owned() }
 }
 
 #[cfg(test)]
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn nobody_is_sent_elsewhere() {
-        assert_eq!(inside("/portal/audit?before=7"), "/portal/audit?before=7");
+        assert_eq!(portal_path("/portal/audit?before=7"), "/portal/audit?before=7");
         for odd in [
             "",
             "https://evil.example/portal/",
@@ -186,7 +186,7 @@ mod tests {
             "/portal/\r\nset-cookie:x",
             "javascript:alert(1)",
         ] {
-            assert_eq!(inside(odd), HOME, "{odd}");
+            assert_eq!(portal_path(odd), HOME, "{odd}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A team's own wordings of its mails: written, looked at, submitted, and decided about.
+//! The team's mail templates: edited, previewed, submitted and reviewed.
 
 use actix_web::{
     HttpResponse,
@@ -19,18 +19,19 @@ use serde::Serialize;
 use crate::{
     Portal,
     authenticated::Authenticated,
-    error::{PageError, see},
+    error::{PageError, redirect},
     forms::{CsrfForm, Fields},
     page::{PageTime, PortalPage},
 };
 
 const HERE: &str = "/portal/templates";
 const NONE: PortalError = PortalError::NotFound("template");
-/// What begins with, to be written over.
+/// The text that a new template starts with.
 const BEGINNING: &str = "# Hello{% if name %} {{ name }}{% endif %}\n\n{{ sender }} asks you to confirm that your \
     account at {{ platform }} is yours.\n\n[Confirm account]({{ link }})\n\n\
     The link works until {{ expires }}.";
-/// A mail has styles of its own, and nothing that runs or is fetched.
+/// The content security policy of a previewed mail, which has inline styles, runs no script, and
+/// loads nothing.
 const MAIL_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; sandbox";
 
@@ -47,7 +48,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
         .route("/portal/approvals", web::get().to(approvals));
 }
 
-/// What a form has, or is to have.
+/// The values of the form.
 #[derive(Serialize)]
 struct TemplateForm {
     name: String,
@@ -66,8 +67,8 @@ impl TemplateForm {
         }
     }
 
-    fn sent(fields: &Fields) -> Self {
-        // One more than may be, so that it is refused and not cut.
+    fn submitted(fields: &Fields) -> Self {
+        // One character more than the limit, so that a longer text is refused and not truncated.
         let text = |name: &str| fields.text(name).chars().take(MAX_BODY_CHARS * 2).collect();
         Self {
             name: text("name"),
@@ -100,7 +101,7 @@ struct TemplateListRow {
     status: &'static str,
     is_default: bool,
     updated: PageTime,
-    /// Whose it is, where that is not plain.
+    /// The team of the template, in lists with templates of several teams.
     team: String,
 }
 
@@ -125,51 +126,51 @@ fn languages() -> [&'static str; 10] {
 
 async fn list_page(
     portal: &Portal,
-    visitor: &SignedInUser,
+    user: &SignedInUser,
     form: &TemplateForm,
 ) -> Result<PortalPage, PortalError> {
-    let templates = portal.templates.templates(visitor).await?.into_iter();
+    let templates = portal.templates.templates(user).await?.into_iter();
     let rows: Vec<_> = templates.map(|kept| TemplateListRow::of(kept, String::new())).collect();
-    Ok(PortalPage::of_team("templates.html", "E-mail templates", "templates", visitor)
+    Ok(PortalPage::of_team("templates.html", "E-mail templates", "templates", user)
         .with("templates", rows)
         .with("languages", languages())
         .with("form", form))
 }
 
 async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
-    Ok(list_page(&portal, &signed.0, &TemplateForm::empty()).await?.shown())
+    Ok(list_page(&portal, &signed.0, &TemplateForm::empty()).await?.into_response())
 }
 
-async fn add(portal: web::Data<Portal>, sent: CsrfForm) -> Result<HttpResponse, PageError> {
-    let form = TemplateForm::sent(&sent.fields);
+async fn add(portal: web::Data<Portal>, submitted: CsrfForm) -> Result<HttpResponse, PageError> {
+    let form = TemplateForm::submitted(&submitted.fields);
     let added = match form.read() {
-        Ok(draft) => portal.templates.add_template(&sent.visitor, draft).await,
+        Ok(draft) => portal.templates.add_template(&submitted.user, draft).await,
         Err(error) => Err(error),
     };
     match added {
-        Ok(id) => Ok(see(&format!("{HERE}/{id}"))),
+        Ok(id) => Ok(redirect(&format!("{HERE}/{id}"))),
         Err(error @ PortalError::Invalid(_)) => {
-            Ok(list_page(&portal, &sent.visitor, &form).await?.refused(&error))
+            Ok(list_page(&portal, &submitted.user, &form).await?.refused(&error))
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// A page about one of them, with what it is or what was entered.
+/// Renders the page of a template, with the stored or the submitted values.
 async fn one_page(
     portal: &Portal,
-    visitor: &SignedInUser,
+    user: &SignedInUser,
     kept: StoredTemplate,
     form: Option<&TemplateForm>,
 ) -> Result<PortalPage, PortalError> {
-    let mine = kept.team == visitor.team;
-    let written = portal.templates.preview(visitor, kept.clone()).await?;
+    let mine = kept.team == user.team;
+    let written = portal.templates.preview(user, kept.clone()).await?;
     let (text, subject, flaws) = match written {
         Ok(written) => (written.text, written.subject, vec![]),
         Err(flaws) => (String::new(), String::new(), flaws),
     };
-    let operates = visitor.role.may(domain::account::Permission::Operate);
-    let page = PortalPage::of_team("template.html", "E-mail template", "templates", visitor)
+    let operates = user.role.may(domain::account::Permission::Operate);
+    let page = PortalPage::of_team("template.html", "E-mail template", "templates", user)
         .with("mine", mine)
         .with("decides", operates && kept.status == ReviewStep::Submit.to())
         .with("open", mine && kept.status.is_open())
@@ -192,29 +193,29 @@ async fn one(
     signed: Authenticated,
 ) -> Result<HttpResponse, PageError> {
     let kept = portal.templates.one_template(&signed.0, read(&id)?).await?;
-    Ok(one_page(&portal, &signed.0, kept, None).await?.shown())
+    Ok(one_page(&portal, &signed.0, kept, None).await?.into_response())
 }
 
 async fn write(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: CsrfForm,
+    submitted: CsrfForm,
 ) -> Result<HttpResponse, PageError> {
-    let (id, form) = (read(&id)?, TemplateForm::sent(&sent.fields));
+    let (id, form) = (read(&id)?, TemplateForm::submitted(&submitted.fields));
     let written = match form.read() {
-        Ok(draft) => portal.templates.write_template(&sent.visitor, id, draft).await,
+        Ok(draft) => portal.templates.write_template(&submitted.user, id, draft).await,
         Err(error) => Err(error),
     };
     match written {
-        Ok(()) => Ok(see(&format!("{HERE}/{id}"))),
-        Err(error) => refused(&portal, &sent.visitor, id, error, Some(&form)).await,
+        Ok(()) => Ok(redirect(&format!("{HERE}/{id}"))),
+        Err(error) => refused(&portal, &submitted.user, id, error, Some(&form)).await,
     }
 }
 
-/// The same page with what was wrong, where that can be mended there.
+/// Renders the same page with the error, if the form can correct it.
 async fn refused(
     portal: &Portal,
-    visitor: &SignedInUser,
+    user: &SignedInUser,
     id: TemplateId,
     error: PortalError,
     form: Option<&TemplateForm>,
@@ -222,11 +223,11 @@ async fn refused(
     if !matches!(error, PortalError::Invalid(_)) {
         return Err(error.into());
     }
-    let kept = portal.templates.one_template(visitor, id).await?;
-    Ok(one_page(portal, visitor, kept, form).await?.refused(&error))
+    let kept = portal.templates.one_template(user, id).await?;
+    Ok(one_page(portal, user, kept, form).await?.refused(&error))
 }
 
-/// The mail alone, for a frame of the page about it.
+/// Serves the mail alone, for the iframe of its page.
 async fn preview(
     portal: web::Data<Portal>,
     id: web::Path<String>,
@@ -246,43 +247,43 @@ async fn preview(
 async fn step(
     portal: web::Data<Portal>,
     path: web::Path<(String, String)>,
-    sent: CsrfForm,
+    submitted: CsrfForm,
 ) -> Result<HttpResponse, PageError> {
     let (id, step) = path.into_inner();
     let all = [ReviewStep::Submit, ReviewStep::Withdraw, ReviewStep::Approve, ReviewStep::Reject];
-    let step = all.into_iter().find(|known| known.as_str() == step).ok_or(PageError::NotThere)?;
+    let step = all.into_iter().find(|known| known.as_str() == step).ok_or(PageError::NotFound)?;
     let id = read(&id)?;
-    let revision = TemplateRevision(sent.fields.text("revision").parse().unwrap_or_default());
-    let reason = sent.fields.text("reason").to_owned();
-    let done = portal.templates.step_template(&sent.visitor, (id, revision), step, reason).await;
+    let revision = TemplateRevision(submitted.fields.text("revision").parse().unwrap_or_default());
+    let reason = submitted.fields.text("reason").to_owned();
+    let done = portal.templates.step_template(&submitted.user, (id, revision), step, reason).await;
     match done {
         Ok(()) if matches!(step, ReviewStep::Approve | ReviewStep::Reject) => {
-            Ok(see("/portal/approvals"))
+            Ok(redirect("/portal/approvals"))
         }
-        Ok(()) => Ok(see(&format!("{HERE}/{id}"))),
-        Err(error) => refused(&portal, &sent.visitor, id, error, None).await,
+        Ok(()) => Ok(redirect(&format!("{HERE}/{id}"))),
+        Err(error) => refused(&portal, &submitted.user, id, error, None).await,
     }
 }
 
 async fn prefer(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: CsrfForm,
+    submitted: CsrfForm,
 ) -> Result<HttpResponse, PageError> {
     let id = read(&id)?;
-    match portal.templates.prefer_template(&sent.visitor, id, sent.fields.has("on")).await {
-        Ok(()) => Ok(see(&format!("{HERE}/{id}"))),
-        Err(error) => refused(&portal, &sent.visitor, id, error, None).await,
+    match portal.templates.prefer_template(&submitted.user, id, submitted.fields.has("on")).await {
+        Ok(()) => Ok(redirect(&format!("{HERE}/{id}"))),
+        Err(error) => refused(&portal, &submitted.user, id, error, None).await,
     }
 }
 
 async fn remove(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: CsrfForm,
+    submitted: CsrfForm,
 ) -> Result<HttpResponse, PageError> {
-    portal.templates.remove_template(&sent.visitor, read(&id)?).await?;
-    Ok(see(HERE))
+    portal.templates.remove_template(&submitted.user, read(&id)?).await?;
+    Ok(redirect(HERE))
 }
 
 async fn approvals(
@@ -292,7 +293,7 @@ async fn approvals(
     let waiting = portal.templates.submitted_templates(&signed.0).await?.into_iter();
     let rows: Vec<_> = waiting.map(|(kept, team)| TemplateListRow::of(kept, team)).collect();
     let page = PortalPage::of_team("approvals.html", "To be approved", "approvals", &signed.0);
-    Ok(page.with("templates", rows).shown())
+    Ok(page.with("templates", rows).into_response())
 }
 
 fn read(id: &str) -> Result<TemplateId, PortalError> {

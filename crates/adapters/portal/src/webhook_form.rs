@@ -1,4 +1,4 @@
-//! The form that a webhook is made and changed with: read, and filled in again.
+//! The form with which a webhook is created and changed.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -15,14 +15,14 @@ use serde::Serialize;
 
 use crate::forms::Fields;
 
-/// What the names of the boxes begin with that choose keys.
+/// The prefix of the names of the checkboxes that choose keys.
 const KEY: &str = "key-";
 
-/// What stands in the form.
+/// The values of the form.
 #[derive(Serialize)]
 pub(crate) struct Entered {
     url: String,
-    /// The header's name; its value is not shown again.
+    /// The name of the header; its value is never shown.
     header: String,
     timeout: String,
     retries: String,
@@ -30,7 +30,7 @@ pub(crate) struct Entered {
     keys: Vec<Choice>,
 }
 
-/// A key that may be chosen.
+/// A key that can be chosen.
 #[derive(Serialize)]
 struct Choice {
     field: String,
@@ -40,7 +40,7 @@ struct Choice {
 }
 
 impl Entered {
-    /// An empty form.
+    /// Returns an empty form.
     pub(crate) fn none(keys: &[StoredKey]) -> Self {
         Self {
             url: String::new(),
@@ -52,7 +52,7 @@ impl Entered {
         }
     }
 
-    /// A webhook as it is.
+    /// Returns a form with the values of a webhook.
     pub(crate) fn of(kept: &StoredWebhook, keys: &[StoredKey]) -> Self {
         let webhook = &kept.webhook;
         Self {
@@ -65,7 +65,7 @@ impl Entered {
         }
     }
 
-    /// What was sent.
+    /// Returns the submitted values.
     pub(crate) fn again(fields: &Fields, keys: &[StoredKey]) -> Self {
         let text = |name| fields.text(name).chars().take(2100).collect::<String>();
         Self {
@@ -95,14 +95,14 @@ fn chosen(fields: &Fields) -> BTreeSet<ApiKeyId> {
     fields.names().filter_map(|name| name.strip_prefix(KEY)?.parse().ok()).collect()
 }
 
-/// A webhook to be made.
-pub(crate) fn order(visitor: &SignedInUser, fields: &Fields) -> Result<NewWebhook, PortalError> {
+/// Returns the webhook to be created.
+pub(crate) fn order(user: &SignedInUser, fields: &Fields) -> Result<NewWebhook, PortalError> {
     let header = match change_of_header(fields, "")? {
         HeaderChange::Set(header) => Some(header),
         HeaderChange::Keep | HeaderChange::Drop => None,
     };
     Ok(NewWebhook {
-        team: visitor.team,
+        team: user.team,
         url: fields.text("url").trim().to_owned(),
         header,
         keys: chosen(fields).into_iter().collect(),
@@ -112,7 +112,7 @@ pub(crate) fn order(visitor: &SignedInUser, fields: &Fields) -> Result<NewWebhoo
     })
 }
 
-/// What a webhook is to be from now on.
+/// Returns the new configuration of the webhook.
 pub(crate) fn change(kept: &StoredWebhook, fields: &Fields) -> Result<WebhookChange, PortalError> {
     let own = kept.webhook.header.as_ref().map_or("", |header| &header.name);
     Ok(WebhookChange {

@@ -1,4 +1,4 @@
-//! Webhooks: made, changed, switched, tested; their secrets are shown once.
+//! Webhooks: created, changed, switched, tested; their secrets are shown once.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::{
     Portal,
     authenticated::Authenticated,
     deliveries,
-    error::{PageError, see},
+    error::{PageError, redirect},
     forms::CsrfForm,
     page::{PageTime, PortalPage},
-    reauthentication::{Confirmed, Team},
+    reauthentication::{Confirmed, TeamSettings},
     webhook_form::{Entered, change, order},
 };
 
@@ -83,37 +83,40 @@ impl WebhookListRow {
 
 async fn all(
     portal: &Portal,
-    visitor: &SignedInUser,
+    user: &SignedInUser,
     fields: Option<&crate::forms::Fields>,
 ) -> Result<PortalPage, PortalError> {
     let now = portal.clock.now();
-    let webhooks = portal.webhooks.webhooks(visitor).await?;
-    let keys = portal.keys.keys(visitor).await?;
+    let webhooks = portal.webhooks.webhooks(user).await?;
+    let keys = portal.keys.keys(user).await?;
     let rows: Vec<_> = webhooks.iter().map(|kept| WebhookListRow::of(kept, now)).collect();
     let entered =
         fields.map_or_else(|| Entered::none(&keys), |fields| Entered::again(fields, &keys));
-    Ok(PortalPage::of_team("webhooks.html", "Webhooks", "webhooks", visitor)
+    Ok(PortalPage::of_team("webhooks.html", "Webhooks", "webhooks", user)
         .with("webhooks", rows)
         .with("entered", entered))
 }
 
 async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
-    Ok(all(&portal, &signed.0, None).await?.shown())
+    Ok(all(&portal, &signed.0, None).await?.into_response())
 }
 
-async fn make(portal: web::Data<Portal>, sent: Confirmed<Team>) -> Result<HttpResponse, PageError> {
-    let (visitor, fields) = (sent.visitor, sent.fields);
-    let made = match order(&visitor, &fields) {
-        Ok(order) => portal.webhooks.make_webhook(&visitor, order).await,
+async fn make(
+    portal: web::Data<Portal>,
+    submitted: Confirmed<TeamSettings>,
+) -> Result<HttpResponse, PageError> {
+    let (user, fields) = (submitted.user, submitted.fields);
+    let made = match order(&user, &fields) {
+        Ok(order) => portal.webhooks.make_webhook(&user, order).await,
         Err(error) => Err(error),
     };
     match made {
         Ok(kept) => {
             let secret = kept.webhook.secret.expose();
-            Ok(shown_once(&visitor, "Your new webhook", secret, kept.webhook.id, None))
+            Ok(shown_once(&user, "Your new webhook", secret, kept.webhook.id, None))
         }
         Err(error @ PortalError::Invalid(_)) => {
-            Ok(all(&portal, &visitor, Some(&fields)).await?.refused(&error))
+            Ok(all(&portal, &user, Some(&fields)).await?.refused(&error))
         }
         Err(error) => Err(error.into()),
     }
@@ -130,16 +133,16 @@ const STATES: [DeliveryState; 3] =
 
 async fn one(
     portal: &Portal,
-    visitor: &SignedInUser,
+    user: &SignedInUser,
     id: WebhookId,
     state: Option<DeliveryState>,
 ) -> Result<PortalPage, PortalError> {
     let now = portal.clock.now();
-    let kept = portal.webhooks.webhook(visitor, id).await?;
-    let keys = portal.keys.keys(visitor).await?;
-    let deliveries = portal.webhooks.webhook_deliveries(visitor, id, state).await?;
+    let kept = portal.webhooks.webhook(user, id).await?;
+    let keys = portal.keys.keys(user).await?;
+    let deliveries = portal.webhooks.webhook_deliveries(user, id, state).await?;
     let rows: Vec<_> = deliveries.iter().map(deliveries::DeliveryListRow::from).collect();
-    Ok(PortalPage::of_team("webhook.html", "Webhook", "webhooks", visitor)
+    Ok(PortalPage::of_team("webhook.html", "Webhook", "webhooks", user)
         .with("webhook", WebhookListRow::of(&kept, now))
         .with("entered", Entered::of(&kept, &keys))
         .with("deliveries", rows)
@@ -157,37 +160,37 @@ async fn show(
     signed: Authenticated,
 ) -> Result<HttpResponse, PageError> {
     let state = STATES.into_iter().find(|state| state.as_str() == asked.state);
-    Ok(one(&portal, &signed.0, read(&id)?, state).await?.shown())
+    Ok(one(&portal, &signed.0, read(&id)?, state).await?.into_response())
 }
 
-/// The page of a webhook, to say on what was done.
+/// Returns the page of a webhook, to which the result of an action is added.
 pub(crate) async fn page(
     portal: &Portal,
-    visitor: &SignedInUser,
+    user: &SignedInUser,
     id: WebhookId,
 ) -> Result<PortalPage, PortalError> {
-    one(portal, visitor, id, None).await
+    one(portal, user, id, None).await
 }
 
 async fn alter(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Confirmed<Team>,
+    submitted: Confirmed<TeamSettings>,
 ) -> Result<HttpResponse, PageError> {
-    let (visitor, fields, id) = (sent.visitor, sent.fields, read(&id)?);
-    let kept = portal.webhooks.webhook(&visitor, id).await?;
+    let (user, fields, id) = (submitted.user, submitted.fields, read(&id)?);
+    let kept = portal.webhooks.webhook(&user, id).await?;
     let changed = match change(&kept, &fields) {
-        Ok(change) => portal.webhooks.change_webhook(&visitor, id, change).await,
+        Ok(change) => portal.webhooks.change_webhook(&user, id, change).await,
         Err(error) => Err(error),
     };
     match changed {
         Ok(()) => {
-            let done = page(&portal, &visitor, id).await?.with("done", "The webhook was changed.");
-            Ok(done.shown())
+            let done = page(&portal, &user, id).await?.with("done", "The webhook was changed.");
+            Ok(done.into_response())
         }
         Err(error @ PortalError::Invalid(_)) => {
-            let keys = portal.keys.keys(&visitor).await?;
-            let page = page(&portal, &visitor, id).await?;
+            let keys = portal.keys.keys(&user).await?;
+            let page = page(&portal, &user, id).await?;
             Ok(page.with("entered", Entered::again(&fields, &keys)).refused(&error))
         }
         Err(error) => Err(error.into()),
@@ -197,20 +200,20 @@ async fn alter(
 async fn switch(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: CsrfForm,
+    submitted: CsrfForm,
 ) -> Result<HttpResponse, PageError> {
-    let (id, active) = (read(&id)?, sent.fields.text("active") == "true");
-    portal.webhooks.switch_webhook(&sent.visitor, id, active).await?;
-    Ok(see(&format!("{HERE}/{id}")))
+    let (id, active) = (read(&id)?, submitted.fields.text("active") == "true");
+    portal.webhooks.switch_webhook(&submitted.user, id, active).await?;
+    Ok(redirect(&format!("{HERE}/{id}")))
 }
 
 async fn rotate(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: Confirmed<Team>,
+    submitted: Confirmed<TeamSettings>,
 ) -> Result<HttpResponse, PageError> {
     let id = read(&id)?;
-    let hours = match sent.fields.text("overlap") {
+    let hours = match submitted.fields.text("overlap") {
         "0" => 0,
         "24" => 24,
         "168" => 168,
@@ -219,22 +222,22 @@ async fn rotate(
             return Err(PortalError::Invalid(why.into()).into());
         }
     };
-    let fresh = portal.webhooks.rotate_webhook(&sent.visitor, id, HOUR * hours).await?;
+    let fresh = portal.webhooks.rotate_webhook(&submitted.user, id, HOUR * hours).await?;
     let until = (hours > 0).then_some(fresh.old_until);
     let title = "The secret was rotated";
-    Ok(shown_once(&sent.visitor, title, fresh.secret.expose(), id, until))
+    Ok(shown_once(&submitted.user, title, fresh.secret.expose(), id, until))
 }
 
 async fn test(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    sent: CsrfForm,
+    submitted: CsrfForm,
 ) -> Result<HttpResponse, PageError> {
     let id = read(&id)?;
-    match portal.webhooks.test_webhook(&sent.visitor, id).await {
-        Ok(delivery) => Ok(see(&format!("{}/{delivery}", deliveries::HERE))),
+    match portal.webhooks.test_webhook(&submitted.user, id).await {
+        Ok(delivery) => Ok(redirect(&format!("{}/{delivery}", deliveries::HERE))),
         Err(error @ PortalError::Invalid(_)) => {
-            Ok(page(&portal, &sent.visitor, id).await?.refused(&error))
+            Ok(page(&portal, &submitted.user, id).await?.refused(&error))
         }
         Err(error) => Err(error.into()),
     }
@@ -244,9 +247,9 @@ pub(crate) fn read(id: &str) -> Result<WebhookId, PortalError> {
     id.parse().map_err(|_| PortalError::NotFound("webhook"))
 }
 
-/// A secret that is shown this once.
+/// A secret that is shown once.
 fn shown_once(
-    visitor: &SignedInUser,
+    user: &SignedInUser,
     title: &str,
     secret: &str,
     id: WebhookId,
@@ -255,11 +258,11 @@ fn shown_once(
     let note = until.map(|until| {
         format!("Until {}, deliveries are signed with the old one too.", PageTime::from(until))
     });
-    PortalPage::of_team("secret.html", title, "webhooks", visitor)
+    PortalPage::of_team("secret.html", title, "webhooks", user)
         .with("secret", secret)
         .with("what", "signing secret")
         .with("kept", "it is kept encrypted")
         .with("note", note)
         .with("back", format!("{HERE}/{id}"))
-        .shown()
+        .into_response()
 }

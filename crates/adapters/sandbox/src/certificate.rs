@@ -23,7 +23,7 @@ const KEY: &str = "key.pem";
 /// The TLS configuration of the site, and the root of its certificate.
 pub struct SiteCertificate {
     pub(super) config: ServerConfig,
-    /// DER.
+    /// The root certificate, DER.
     pub root: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ impl SiteCertificate {
     /// Reads the certificate in a folder, or creates it there.
     ///
     /// # Errors
-    /// The folder cannot be read or written, or holds something else.
+    /// The folder cannot be read or written, or contains something else.
     pub fn open(folder: &Path) -> io::Result<Self> {
         if !folder.join(ROOT).exists() {
             create(folder)?;

@@ -21,22 +21,22 @@ pub use self::{
     platform::{SandboxError, SandboxPlatform},
 };
 
-/// The host the site is reached under by the service's own browsers.
+/// The host name under which the service's own browsers reach the site.
 pub const HOST: &str = "sandbox.localhost";
 const COOKIE: &str = "acme_sid";
-/// A second cookie, as most sites have one.
+/// A second cookie, as on most sites.
 const PREFERENCE: &str = "acme_consent";
-/// A cookie that the account's data renew with each response.
+/// A cookie that is renewed with each response of the account API.
 const RENEWED: &str = "acme_seen";
 const SLOW: Duration = Duration::from_secs(3);
-/// Shows the witness something else than the browser.
+/// A user whose account data differ when they are requested by the attestor.
 const ATTEST_FAIL: &str = "attest_fail";
 const CODE: &str = "123456";
 const ANSWER: &str = "blue";
-/// Visitors remembered; the oldest is forgotten first.
+/// The maximum number of sessions; the oldest is deleted first.
 const MAX_VISITORS: usize = 10_000;
 
-/// Who has visited, by the value of the cookie.
+/// The sessions of the site, by the value of the cookie.
 #[derive(Default)]
 struct SandboxSite {
     visitors: Mutex<HashMap<Uuid, SiteVisitor>>,
@@ -103,7 +103,7 @@ impl SandboxSite {
         self.visitors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The visitor behind the cookie; a new one where there is none.
+    /// Returns the session of the cookie; creates one if there is none.
     fn visitor(&self, request: &HttpRequest) -> (Uuid, SiteVisitor) {
         let id = request.cookie(COOKIE).and_then(|cookie| cookie.value().parse::<Uuid>().ok());
         let mut visitors = self.visitors();
@@ -119,7 +119,7 @@ impl SandboxSite {
         (id, visitor)
     }
 
-    /// Signing in changes the cookie, as it should on any site.
+    /// Replaces the session's cookie on sign-in, against session fixation.
     fn renew(&self, old: Uuid, visitor: SiteVisitor) -> Uuid {
         let mut visitors = self.visitors();
         visitors.remove(&old);
@@ -242,7 +242,7 @@ async fn me(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse 
     }
 }
 
-/// Who cannot be attested is somebody else to the witness.
+/// For this user the attestor gets another account, so that the attestation fails.
 fn name(user: &str, request: &HttpRequest) -> &'static str {
     let witnessed = request.app_config().secure();
     if user == ATTEST_FAIL && witnessed { "Eve Example" } else { "Ada Example" }

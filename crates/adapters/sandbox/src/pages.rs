@@ -1,4 +1,4 @@
-//! What the make-believe site shows.
+//! The pages of the demonstration site.
 
 use actix_web::{
     HttpResponse,
@@ -67,9 +67,10 @@ pub(super) async fn account_script() -> HttpResponse {
     )
 }
 
-/// While nothing has been written, the first press of Tab leads to the first field, wherever the
-/// page was clicked, and letters typed outside of a field go there too. Scripts that drive the
-/// sandbox by keyboard alone rely on it; `autofocus` would make the second field the first stop.
+/// Before anything is typed, the first press of Tab focuses the first field, wherever the page was
+/// clicked, and letters typed outside of a field go there too. Scripts that use the sandbox
+/// platform by keyboard alone rely on it; with `autofocus` the first press of Tab would lead to the
+/// second field.
 pub(super) async fn typing_script() -> HttpResponse {
     HttpResponse::Ok().content_type("text/javascript; charset=utf-8").body(
         "let tabbed = false; addEventListener('keydown', (e) => { \
@@ -93,7 +94,7 @@ pub(super) fn redirect(to: &str) -> HttpResponse {
 
 pub(super) fn with_cookie(id: Uuid, mut response: HttpResponse) -> HttpResponse {
     let cookie = Cookie::build(COOKIE, id.to_string()).path("/").http_only(true);
-    // A cookie of letters, digits and hyphens always fits into a header.
+    // A cookie of letters, digits and hyphens is always a valid header value.
     let _ = response.add_cookie(&cookie.same_site(SameSite::Lax).finish());
     let _ = response.add_cookie(&Cookie::build(PREFERENCE, "accepted").path("/").finish());
     response

@@ -1,4 +1,4 @@
-//! Time and chance, from the machine; and the tokens made of them.
+//! Time, randomness and tokens.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, SubsecRound as _, Utc};
@@ -13,7 +13,7 @@ use ring::hmac;
 use subtle::ConstantTimeEq as _;
 use uuid::Uuid;
 
-/// The machine's clock.
+/// The system clock.
 pub struct SystemClock;
 
 impl Clock for SystemClock {
@@ -23,7 +23,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// The operating system's source of randomness.
+/// The operating system's random number generator.
 pub struct SystemRandom;
 
 impl RandomSource for SystemRandom {
@@ -41,20 +41,20 @@ impl RandomSource for SystemRandom {
         let [a, b] = [Uuid::new_v4(), Uuid::new_v4()];
         let mut bits = [0; 32];
         if getrandom::fill(&mut bits).is_err() {
-            // Not seen on Linux after boot; both identifiers would have panicked before.
+            // Does not fail on Linux after boot; the UUIDs above would have panicked before.
             bits = [a.into_bytes(), b.into_bytes()].concat().try_into().unwrap_or(bits);
         }
         bits
     }
 }
 
-/// Tokens that are a keyed hash of the session's identifier (HMAC-SHA256): nothing is kept, and
-/// nobody without the key can make one.
+/// Issues tokens that are keyed hashes (HMAC-SHA256) of identifiers: they are not stored, and
+/// cannot be forged without the key.
 pub struct HmacTokenIssuer {
     key: hmac::Key,
-    /// What signed before: its tokens are still taken.
+    /// The earlier signing key, whose tokens are still accepted.
     earlier: Option<hmac::Key>,
-    /// For hashes that are in the database, which nobody can make anew with another key.
+    /// The key of hashes in the database, which cannot be recomputed with another key.
     lasting: hmac::Key,
 }
 
@@ -64,15 +64,15 @@ impl HmacTokenIssuer {
         Self::with(key, None, key)
     }
 
-    /// Signs with the first key, takes what the earlier one signed too, and hashes what is stored
-    /// with the last.
+    /// Signs with the first key, also accepts tokens of the earlier one, and hashes stored values
+    /// with the last key.
     #[must_use]
     pub fn with(key: [u8; 32], earlier: Option<[u8; 32]>, lasting: [u8; 32]) -> Self {
         let hmac = |key: [u8; 32]| hmac::Key::new(hmac::HMAC_SHA256, &key);
         Self { key: hmac(key), earlier: earlier.map(hmac), lasting: hmac(lasting) }
     }
 
-    /// Whether one of the keys makes this of it.
+    /// Returns whether a signing key, current or earlier, gives this token.
     fn made(&self, token: &str, make: impl Fn(&hmac::Key) -> String) -> bool {
         let mut keys = [Some(&self.key), self.earlier.as_ref()].into_iter().flatten();
         keys.any(|key| bool::from(make(key).as_bytes().ct_eq(token.as_bytes())))
@@ -155,7 +155,8 @@ impl TokenIssuer for HmacTokenIssuer {
     }
 }
 
-/// 128 bits of a hash, which nobody can find another text for in the time of a mail.
+/// Returns 128 bits of a hash, enough that no second text with this hash can be found during the
+/// life of a mail.
 fn first_half(tag: &hmac::Tag) -> [u8; 16] {
     let mut half = [0; 16];
     half.iter_mut().zip(tag.as_ref()).for_each(|(to, from)| *to = *from);
@@ -171,13 +172,13 @@ mod tests {
     #[test]
     fn a_link_is_known_by_its_mark() {
         let tokens = HmacTokenIssuer::new([7; 32]);
-        let id = AccountLinkId::from_uuid(Uuid::from_u128(1));
+        let id = AccountLinkId::from_u128(1);
         let link = tokens.account_link_token(id);
         let text = link.expose();
         assert_eq!(tokens.verify_account_link_token(text), Some(id));
         assert_eq!(HmacTokenIssuer::new([8; 32]).verify_account_link_token(text), None);
         let other = text.replacen("000000000001", "000000000002", 1);
-        // The same identifier written in another way is another text.
+        // Another notation of the same identifier is another text.
         let upper = Uuid::from_u128(10).to_string().to_uppercase();
         for odd in ["", ".", "1.", &text[..40], &format!("{text}A"), &other, &upper] {
             assert_eq!(tokens.verify_account_link_token(odd), None, "{odd}");
@@ -187,7 +188,7 @@ mod tests {
     #[test]
     fn a_mailbox_is_known_by_its_token() {
         let tokens = HmacTokenIssuer::new([7; 32]);
-        let team = |number| TeamId::from_uuid(Uuid::from_u128(number));
+        let team = |number| TeamId::from_u128(number);
         let mailbox = tokens.mailbox(team(1), "Ada@Example.com");
         assert_eq!(mailbox, tokens.mailbox(team(1), "ada@example.COM"));
         let others =
@@ -215,8 +216,8 @@ mod tests {
         let old = HmacTokenIssuer::new([7; 32]);
         let turned = HmacTokenIssuer::with([8; 32], Some([7; 32]), [7; 32]);
         let after = HmacTokenIssuer::with([8; 32], None, [7; 32]);
-        let session = SessionId::from_uuid(Uuid::from_u128(1));
-        let link = AccountLinkId::from_uuid(Uuid::from_u128(2));
+        let session = SessionId::from_u128(1);
+        let link = AccountLinkId::from_u128(2);
         let now = DateTime::from_timestamp(1_000_000_000, 0).unwrap_or_default();
         let end = now + TimeDelta::minutes(1);
         let (token, pass, mailed) = (
@@ -235,8 +236,8 @@ mod tests {
             );
         }
         assert!(!old.verify_embed_token(session, turned.embed_token(session).expose()));
-        // What is in the database stays what it is.
-        let team = TeamId::from_uuid(Uuid::from_u128(3));
+        // Hashes in the database do not change.
+        let team = TeamId::from_u128(3);
         assert!(after.hash_secret(session, "x") == old.hash_secret(session, "x"));
         assert_eq!(after.mailbox(team, "a@b.c"), old.mailbox(team, "a@b.c"));
         let token = old.mailbox_token(&old.mailbox(team, "a@b.c"));

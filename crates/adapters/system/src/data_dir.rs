@@ -183,7 +183,6 @@ impl Drop for TemporaryFolder {
 
 #[cfg(test)]
 mod tests {
-    use uuid::Uuid;
 
     use super::*;
 
@@ -236,7 +235,7 @@ mod tests {
         let ended = parent.path().join("avouch-1");
         fs::create_dir(&ended).unwrap();
         fs::write(ended.join("lock"), "").unwrap();
-        let [one, two] = [1, 2].map(|number| InstanceId::from_uuid(Uuid::from_u128(number << 8)));
+        let [one, two] = [1, 2].map(|number| InstanceId::from_u128(number << 8));
         let first = browsers_folder_in(parent.path(), one).unwrap();
         let second = browsers_folder_in(parent.path(), two).unwrap();
         assert!(!ended.exists() && first.exists() && second.exists());

@@ -1,4 +1,4 @@
-//! Countries, regions and cities from a table in the binary, which `data/README.md` describes.
+//! Countries, regions and cities, from a table in the binary that `data/README.md` describes.
 
 use std::sync::LazyLock;
 
@@ -7,15 +7,16 @@ use ports::{
     places::{Country, Places, Region},
 };
 
-/// `=CODE<tab>name` begins a country, `-CODE<tab>name` a region of it; cities follow, one a line.
+/// `=CODE<tab>name` begins a country, `-CODE<tab>name` one of its regions; cities follow, one per
+/// line.
 static TABLE: &str = include_str!("../data/places.txt");
-/// A line for each country: code, language, time zone.
+/// One line for each country: code, language, time zone.
 static LOCALES: &str = include_str!("../data/locales.txt");
 
-/// Read once a process; the names stay where they are in the binary.
+/// Parsed once per process; the names refer to the table in the binary.
 static WORLD: LazyLock<Vec<Country>> = LazyLock::new(|| countries(TABLE).collect());
 
-/// Every country of ISO 3166-1, or those that the operator offers.
+/// The countries of ISO 3166-1, or those that the operator offers.
 pub struct IsoPlaces {
     offered: &'static [Country],
 }
@@ -66,7 +67,7 @@ fn region(section: &'static str) -> Region {
     Region { code, name, cities }
 }
 
-/// The parts of a text that begin with a mark at the start of a line, without the mark.
+/// Returns the parts of a text that begin with a mark at the start of a line, without the mark.
 fn sections(text: &'static str, mark: &'static str) -> impl Iterator<Item = &'static str> {
     let mut rest = text.strip_prefix(mark);
     std::iter::from_fn(move || {

@@ -1,5 +1,5 @@
-//! Refused access in the log: a line each, but of one class no more in a minute than a bound, so that
-//! a flood fills no disk. The metrics count all of them.
+//! Logs refused access, with a bound on the lines of one class in a minute, so that a flood does
+//! not fill the disk. The metrics count all refusals.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -10,15 +10,16 @@ pub use ports::refusals::RefusalClass as Class;
 use ports::refusals::RefusalLog;
 use tokio::time::Instant;
 
-/// Lines of one class in a minute.
+/// The maximum number of lines of one class in a minute.
 const MAX_LINES_PER_MINUTE: u32 = 20;
 const MINUTE: Duration = Duration::from_secs(60);
 
 static COUNTED: RefusalCounts = RefusalCounts::new();
 
-/// Counts a refusal. `true`: a line about it has room in this minute.
+/// Counts a refusal, and returns whether it may be logged in this minute.
 ///
-/// Needs a Tokio runtime: once the minute is over, one line says how many had none.
+/// Needs a Tokio runtime: at the end of the minute, one line reports how many refusals were not
+/// logged.
 #[must_use]
 pub fn has_room(class: Class) -> bool {
     metrics::counter!("avouch_refused_total", "class" => class.as_str()).increment(1);
@@ -29,14 +30,14 @@ pub fn has_room(class: Class) -> bool {
             tokio::spawn(async move {
                 tokio::time::sleep_until(until).await;
                 let (class, count) = (class.as_str(), COUNTED.take(class));
-                tracing::warn!(class, count, "{count} more refusals had no line of their own");
+                tracing::warn!(class, count, "{count} more refusals were not logged");
             });
             false
         }
     }
 }
 
-/// The process's refusal log.
+/// The refusal log of the process.
 pub struct ProcessRefusals;
 
 impl RefusalLog for ProcessRefusals {
@@ -45,11 +46,11 @@ impl RefusalLog for ProcessRefusals {
     }
 }
 
-/// Whether there is room for a line.
+/// The refusal may be logged.
 #[derive(Debug, PartialEq, Eq)]
 enum LinePermit {
     Here,
-    /// The first that has none since it was told how many had none.
+    /// The first refusal without a line since the last report.
     NoneFirst(Instant),
     None,
 }
@@ -93,7 +94,7 @@ impl RefusalCounts {
         if minute.left_out == 1 { LinePermit::NoneFirst(until) } else { LinePermit::None }
     }
 
-    /// How many had no line since this was asked last.
+    /// Returns how many refusals were not logged since the last call, and resets the count.
     fn take(&self, class: Class) -> u64 {
         self.of(class).map_or(0, |mut minute| std::mem::take(&mut minute.left_out))
     }

@@ -1,5 +1,5 @@
-//! A resolver that hands out permitted addresses alone, so that the check and the connection are
-//! about the same address.
+//! A resolver that returns only permitted addresses, so that the checked address is the one that is
+//! connected to.
 
 use std::{
     future::Future,
@@ -16,15 +16,15 @@ use futures_util::future::BoxFuture;
 use hyper_util::client::legacy::connect::dns::Name;
 use tower_service::Service;
 
-/// Finds the addresses of a name.
+/// Resolves a host name to its addresses.
 pub type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
 
-/// The system's way to look names up.
+/// Returns a lookup that uses the system's resolver.
 pub(super) fn system() -> Lookup {
     Arc::new(|name| {
         Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
+            let addresses = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            Ok(addresses.map(|address| address.ip()).collect())
         })
     })
 }
@@ -35,12 +35,12 @@ pub(super) struct GuardedResolver {
     pub(super) lookup: Lookup,
 }
 
-/// What a call is told when its receiver is not to be reached.
+/// The error if the egress policy permits none of the addresses.
 #[derive(Debug, thiserror::Error)]
 #[error("the address is not permitted")]
 pub(super) struct EgressDenied;
 
-/// What a call is told when its receiver's name has no address.
+/// The error if the host name cannot be resolved.
 #[derive(Debug, thiserror::Error)]
 #[error("the name has no address")]
 pub(super) struct ResolveError(#[source] io::Error);
@@ -56,13 +56,13 @@ impl Service<Name> for GuardedResolver {
 
     fn call(&mut self, name: Name) -> Self::Future {
         let egress = self.egress.clone();
-        let found = (self.lookup)(name.as_str().to_owned());
+        let addresses = (self.lookup)(name.as_str().to_owned());
         Box::pin(async move {
-            // The port is not known here; an exception that names a port is checked before. The
-            // connector puts the port in the place of this one.
-            let found =
-                found.await.map_err(|error| io::Error::new(error.kind(), ResolveError(error)));
-            let permitted: Vec<_> = found?
+            // The port is not known here; the connector replaces it. An exception for a port is
+            // checked by the caller.
+            let addresses =
+                addresses.await.map_err(|error| io::Error::new(error.kind(), ResolveError(error)));
+            let permitted: Vec<_> = addresses?
                 .into_iter()
                 .filter(|ip| egress.permits_any_port(name.as_str(), *ip))
                 .map(|ip| SocketAddr::from((ip, 0)))

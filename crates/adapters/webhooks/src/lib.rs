@@ -1,4 +1,4 @@
-//! Calls to the outside over hyper.
+//! Sends webhook deliveries over HTTP (hyper).
 
 mod guard;
 mod webhook;

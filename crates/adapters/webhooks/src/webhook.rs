@@ -1,4 +1,4 @@
-//! POSTs a delivery, signed after Standard Webhooks 1.0.0.
+//! Sends a delivery as a signed POST request (Standard Webhooks 1.0.0).
 
 use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
@@ -8,101 +8,73 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use domain::{egress::Egress, secret::Secret};
 use http_body_util::{BodyExt as _, Full};
+use http_client::{PoolLimits, PooledClient, pooled_client, tls_config};
 use hyper::{
     HeaderMap, Request, Response, Uri,
     body::Incoming,
     header::{self, HeaderName, HeaderValue},
 };
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::{TokioExecutor, TokioTimer},
-};
+use hyper_util::client::legacy::connect::HttpConnector;
 use ports::{
     delivery::Delivery,
     webhook_sender::{FailureCause, WebhookRequest, WebhookResponse, WebhookSender},
 };
 use ring::hmac;
-use rustls::{
-    ClientConfig, RootCertStore,
-    crypto::ring::default_provider as ring_provider,
-    pki_types::{CertificateDer, InvalidDnsNameError},
-};
+use rustls::{ClientConfig, pki_types::InvalidDnsNameError};
 
 use super::guard::{EgressDenied, GuardedResolver, Lookup, ResolveError, system};
 
-/// This much of an answer is kept.
+/// The maximum size of the stored part of a response body.
 const MAX_STORED_BODY_BYTES: usize = 2048;
-/// This much is read, so that the connection serves again; one with more to say is closed.
+/// The maximum size of a response body that is read, so that the connection can be reused; a
+/// connection with a longer one is closed.
 const MAX_READ_BODY_BYTES: usize = 64 * 1024;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The head of an answer.
-const MAX_HEAD_BYTES: u16 = 32 * 1024;
-/// Connections to one receiver that are kept for the next call, and for how long.
+/// The maximum number of idle connections to one endpoint, and how long they are kept.
 const MAX_IDLE_CONNECTIONS: usize = 128;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// What stands for a value that nobody is shown.
+/// Replaces the value of a sensitive header in the log.
 const REDACTED: &str = "(hidden)";
 
-type WebhookClient = Client<HttpsConnector<HttpConnector<GuardedResolver>>, Full<Bytes>>;
-
-/// The sender for real receivers.
+/// Sends webhooks to endpoints under an egress policy.
 pub struct HyperWebhookSender {
-    /// For hosts with a port that the operator has named.
-    named: WebhookClient,
-    /// For all others: an exception for another port of the same host does not count.
-    others: WebhookClient,
+    /// For hosts that the operator has permitted together with a port.
+    named_hosts: PooledClient<GuardedResolver>,
+    /// For all other hosts: an exception for another port of the same host does not apply.
+    other_hosts: PooledClient<GuardedResolver>,
     egress: Arc<Egress>,
 }
 
-/// A client that reaches what its resolver permits.
-fn client(resolver: GuardedResolver, tls: ClientConfig) -> WebhookClient {
-    let mut http = HttpConnector::new_with_resolver(resolver);
-    http.enforce_http(false);
-    http.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    http.set_nodelay(true);
-    let https =
-        HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_all_versions();
-    Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE_TIMEOUT)
-        .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
-        .http1_max_buf_size(MAX_HEAD_BYTES.into())
-        .http2_max_header_list_size(MAX_HEAD_BYTES.into())
-        .build(https.wrap_connector(http))
+/// Returns a client that connects only to addresses that its resolver permits.
+fn client(resolver: GuardedResolver, tls: ClientConfig) -> PooledClient<GuardedResolver> {
+    let limits = PoolLimits { idle_connections: MAX_IDLE_CONNECTIONS, idle: IDLE_TIMEOUT };
+    pooled_client(HttpConnector::new_with_resolver(resolver), tls, limits)
 }
 
 impl HyperWebhookSender {
-    /// A sender that believes the usual roots and these, DER.
+    /// Creates a sender that trusts the usual roots and these (DER).
     ///
     /// # Errors
-    /// One of them is no certificate.
+    /// A root is not a valid certificate.
     pub fn new(egress: Egress, roots: &[Vec<u8>]) -> Result<Self, rustls::Error> {
         Self::with_lookup(egress, roots, system())
     }
 
-    /// The same, with another way to look names up.
+    /// Like [`HyperWebhookSender::new`], with another lookup of host names.
     ///
     /// # Errors
-    /// As [`HyperWebhookSender::new`].
+    /// See [`HyperWebhookSender::new`].
     pub fn with_lookup(
         egress: Egress,
         roots: &[Vec<u8>],
         lookup: Lookup,
     ) -> Result<Self, rustls::Error> {
-        let mut believed = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        for root in roots {
-            believed.add(CertificateDer::from_slice(root))?;
-        }
-        let tls = ClientConfig::builder_with_provider(Arc::new(ring_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(believed)
-            .with_no_client_auth();
-        let others = GuardedResolver { egress: Arc::new(egress.networks_alone()), lookup };
+        let tls = tls_config(roots)?;
+        let other_hosts = GuardedResolver { egress: Arc::new(egress.networks_alone()), lookup };
         let egress = Arc::new(egress);
-        let named = GuardedResolver { egress: egress.clone(), ..others.clone() };
-        let (named, others) = (client(named, tls.clone()), client(others, tls));
-        Ok(Self { named, others, egress })
+        let named_hosts = GuardedResolver { egress: egress.clone(), ..other_hosts.clone() };
+        let (named_hosts, other_hosts) =
+            (client(named_hosts, tls.clone()), client(other_hosts, tls));
+        Ok(Self { named_hosts, other_hosts, egress })
     }
     async fn post(
         &self,
@@ -111,30 +83,31 @@ impl HyperWebhookSender {
         now: DateTime<Utc>,
     ) -> Result<WebhookResponse, FailureCause> {
         let uri: Uri = delivery.webhook.url.parse().map_err(|_| FailureCause::Url)?;
-        let client = if self.check(&uri)? { &self.named } else { &self.others };
+        let client = if self.check(&uri)? { &self.named_hosts } else { &self.other_hosts };
         let mut request = Request::post(uri)
             .body(Full::new(Bytes::from(delivery.body.clone())))
             .map_err(|_| FailureCause::Request)?;
         request.headers_mut().clone_from(headers);
-        let response = client.request(request).await.map_err(|error| class(&error))?;
+        let response = client.request(request).await.map_err(|error| failure_cause(&error))?;
         answer(response, now).await
     }
 
-    /// What the resolver cannot see: literal addresses, plain HTTP, and exceptions with a port.
-    /// Answers whether the operator has named this host with this port.
+    /// Checks what the resolver cannot: IP addresses in URLs, plain HTTP, and exceptions with a
+    /// port. Returns whether the operator has permitted this host with this port.
     fn check(&self, uri: &Uri) -> Result<bool, FailureCause> {
         let host =
             uri.host().ok_or(FailureCause::Url)?.trim_start_matches('[').trim_end_matches(']');
         let secure = uri.scheme_str() == Some("https");
         let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
-        let named = self.egress.names(host, port);
-        if !secure && !named {
+        let named_hosts = self.egress.names(host, port);
+        if !secure && !named_hosts {
             return Err(FailureCause::Blocked);
         }
-        // A name is permitted by its address, or with the very port that the operator named.
+        // A host name is permitted by its addresses, or together with the port that the operator
+        // named.
         match host.parse::<IpAddr>() {
             Ok(ip) if !self.egress.permits(host, (ip, port).into()) => Err(FailureCause::Blocked),
-            Ok(_) | Err(_) => Ok(named),
+            Ok(_) | Err(_) => Ok(named_hosts),
         }
     }
 }
@@ -151,14 +124,14 @@ impl WebhookSender for HyperWebhookSender {
         let call = self.post(delivery, &headers, now);
         let answer = match tokio::time::timeout(delivery.webhook.timeout, call).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(class)) => WebhookResponse::Failed(class),
+            Ok(Err(failure_cause)) => WebhookResponse::Failed(failure_cause),
             Err(_) => WebhookResponse::Failed(FailureCause::Timeout),
         };
-        WebhookRequest { sent: shown(&headers), answer }
+        WebhookRequest { sent: log_lines(&headers), answer }
     }
 }
 
-/// The headers of a delivery; none where a secret is not what it should be.
+/// Returns the headers of a delivery; `None` if a secret is malformed.
 fn headers(delivery: &Delivery, now: DateTime<Utc>) -> Option<HeaderMap> {
     let webhook = &delivery.webhook;
     let (id, timestamp) = (delivery.id.to_string(), now.timestamp().to_string());
@@ -181,8 +154,8 @@ fn headers(delivery: &Delivery, now: DateTime<Utc>) -> Option<HeaderMap> {
     Some(headers)
 }
 
-/// Headers as a log shows them.
-fn shown(headers: &HeaderMap) -> String {
+/// Formats headers for the log of deliveries.
+fn log_lines(headers: &HeaderMap) -> String {
     let mut lines = String::with_capacity(512);
     for (name, value) in headers {
         let value =
@@ -194,7 +167,7 @@ fn shown(headers: &HeaderMap) -> String {
     lines
 }
 
-/// `v1,` and the HMAC-SHA256 over `id.timestamp.body`, in base64.
+/// Returns `v1,` and the HMAC-SHA256 over `id.timestamp.body`, in base64.
 fn sign(secret: &Secret, id: &str, timestamp: &str, body: &str) -> Option<String> {
     let key = STANDARD.decode(secret.expose().strip_prefix("whsec_")?).ok()?;
     let mut mac = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &key));
@@ -209,24 +182,24 @@ async fn answer(
     now: DateTime<Utc>,
 ) -> Result<WebhookResponse, FailureCause> {
     let code = response.status().as_u16();
-    let asked = response.headers().get(header::RETRY_AFTER);
-    let retry_after = asked.and_then(|value| retry_after(value.to_str().ok()?.trim(), now));
-    let (mut kept, mut read) = (Vec::new(), 0_usize);
+    let header_value = response.headers().get(header::RETRY_AFTER);
+    let retry_after = header_value.and_then(|value| retry_after(value.to_str().ok()?.trim(), now));
+    let (mut stored, mut read) = (Vec::new(), 0_usize);
     let mut body = response.into_body();
     while read < MAX_READ_BODY_BYTES {
         let Some(frame) = body.frame().await else { break };
         let frame = frame.map_err(|_| FailureCause::Body)?;
         let data = frame.data_ref().map_or(&[][..], |data| data.as_ref());
-        let more = MAX_STORED_BODY_BYTES.saturating_sub(kept.len()).min(data.len());
-        kept.extend_from_slice(data.get(..more).unwrap_or_default());
+        let count = MAX_STORED_BODY_BYTES.saturating_sub(stored.len()).min(data.len());
+        stored.extend_from_slice(data.get(..count).unwrap_or_default());
         read = read.saturating_add(data.len());
     }
-    // PostgreSQL takes no NUL in text.
-    let body = String::from_utf8_lossy(&kept).replace('\0', "\u{fffd}");
+    // PostgreSQL does not accept NUL in text.
+    let body = String::from_utf8_lossy(&stored).replace('\0', "\u{fffd}");
     Ok(WebhookResponse::Status { code, body, retry_after })
 }
 
-/// Seconds, or a date (RFC 9110, section 10.2.3).
+/// Parses a number of seconds or a date (RFC 9110, section 10.2.3).
 fn retry_after(text: &str, now: DateTime<Utc>) -> Option<Duration> {
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
@@ -235,7 +208,7 @@ fn retry_after(text: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some((date.to_utc() - now).to_std().unwrap_or_default())
 }
 
-fn class(error: &hyper_util::client::legacy::Error) -> FailureCause {
+fn failure_cause(error: &hyper_util::client::legacy::Error) -> FailureCause {
     let mut source: Option<&dyn std::error::Error> = Some(error);
     while let Some(cause) = source {
         if let Some(inner) = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
@@ -252,7 +225,7 @@ fn class(error: &hyper_util::client::legacy::Error) -> FailureCause {
         if cause.is::<rustls::Error>() {
             return FailureCause::Tls;
         }
-        // A host that no certificate could be for, such as a number.
+        // The host, for example a malformed number, cannot be the name of a certificate.
         if cause.is::<InvalidDnsNameError>() {
             return FailureCause::Url;
         }

@@ -1,6 +1,6 @@
-//! What receivers may answer: generated, well-formed or not, quick, slow or without an end. Whatever
-//! comes, a call ends in its time with a status or a cause, keeps no more than it may, and leaves
-//! nothing behind.
+//! Generated responses of endpoints: valid or malformed, fast, slow or endless. Every request ends
+//! in time with a status or a cause, stores no more than permitted, and leaves no connection or
+//! memory behind.
 #![expect(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use std::{
@@ -30,17 +30,17 @@ use webhooks::HyperWebhookSender;
 const ANSWERS: u64 = 2000;
 const AT_ONCE: usize = 64;
 const PATIENCE: Duration = Duration::from_millis(250);
-/// What a call may take beside its patience on a machine with much else to do.
+/// The time that a request may take beyond its timeout on a busy machine.
 const SLACK: Duration = Duration::from_secs(3);
 
-/// What a receiver does once it has been called.
+/// What an endpoint does with a request.
 #[derive(Debug, Clone)]
 enum Step {
     Say(Vec<u8>),
-    /// Byte after byte.
+    /// Sends byte after byte.
     Drip(Vec<u8>),
     Wait(Duration),
-    /// Again and again, for as long as somebody listens.
+    /// Repeats the same bytes while the client reads.
     Forever(Vec<u8>),
 }
 
@@ -107,7 +107,7 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let head = (vec(status(), 1..4), vec(header(), 0..8)).prop_map(|(lines, headers)| {
-        // More than one status line: informational answers before the last.
+        // More than one status line: informational responses before the final one.
         let heads = lines.join(&b"\r\n"[..]);
         [heads, headers.concat(), b"\r\n".to_vec()].concat()
     });
@@ -132,7 +132,7 @@ async fn whatever_a_receiver_answers_a_call_ends_and_leaves_nothing() {
     let port = listener.local_addr().unwrap().port();
     let (give, mut answers) = mpsc::channel::<Vec<Step>>(AT_ONCE);
     tokio::spawn(async move {
-        // Who is called next takes the next answer; which call that was does not matter.
+        // The next request takes the next response; which request that is does not matter.
         while let Ok((stream, _)) = listener.accept().await {
             let Some(steps) = answers.recv().await else { return };
             tokio::spawn(async move { play(stream, &steps).await });
@@ -160,7 +160,7 @@ async fn whatever_a_receiver_answers_a_call_ends_and_leaves_nothing() {
             let took = began.elapsed();
             assert!(took < PATIENCE + SLACK, "{took:?} for {steps:?}");
             if let WebhookResponse::Status { code, body, .. } = &answer {
-                // What is no text takes three bytes for one.
+                // An invalid byte is replaced by a character of three bytes.
                 assert!((101..=999).contains(code) && body.len() <= 3 * 2048, "{code}: {steps:?}");
             }
             drop(place);
@@ -199,7 +199,7 @@ async fn play(mut stream: TcpStream, steps: &[Step]) -> Option<()> {
     Some(())
 }
 
-/// Memory of this process.
+/// Returns the memory of this process.
 fn resident_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();

@@ -1,5 +1,5 @@
-//! Where webhooks cannot be sent: every way that is known to say an address that is not public,
-//! each with a listener behind it that would tell.
+//! Targets to which webhooks must not be sent: every known notation of an address that is not
+//! public, each with a listener that reports connections.
 #![expect(clippy::unwrap_used, reason = "tests panic to fail")]
 
 use std::{
@@ -21,7 +21,7 @@ use tokio::{
 };
 use webhooks::{HyperWebhookSender, Lookup};
 
-/// Hosts as they may stand in a URL, `PORT` being the listener's.
+/// Hosts as they occur in URLs; `PORT` is replaced by the listener's port.
 const HOSTS: &[&str] = &[
     // Loopback: dotted, short, decimal, octal, hexadecimal, mixed, with more digits than needed.
     "127.0.0.1",
@@ -42,7 +42,7 @@ const HOSTS: &[&str] = &[
     "0x7f.0x0.0x0.0x1",
     "127.0.0.1.",
     "%31%32%37.0.0.1",
-    // This host, and nothing.
+    // Unspecified addresses.
     "0.0.0.0",
     "0",
     "0x0",
@@ -93,7 +93,7 @@ const HOSTS: &[&str] = &[
     "[ff02::1]",
     "[2001:db8::1]",
     "[100::1]",
-    // Names that are inside, and names that a name server sends there.
+    // Internal names, and names that a name server resolves to internal addresses.
     "localhost",
     "LOCALHOST",
     "localhost.",
@@ -104,8 +104,8 @@ const HOSTS: &[&str] = &[
     "inside-v6.example",
     "mapped.example",
     "metadata.google.internal",
-    // What other readers of URLs take for another host: user information, backslashes, letters that
-    // are folded into dots and digits (UTS 46).
+    // Hosts that other URL parsers read differently: user information, backslashes, letters that
+    // are mapped to dots and digits (UTS 46).
     "public.example@127.0.0.1",
     "public.example:80@127.0.0.1",
     "127.0.0.1#@public.example",
@@ -178,7 +178,8 @@ async fn a_name_that_changes_its_mind_is_connected_where_it_was_checked() {
     let listener = Listener::start().await;
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
-    // Public at first, inside from the second time on; 192.88.99.1 is nobody's any more (RFC 7526).
+    // Resolves to a public address at first, and to an internal one from the second time on;
+    // 192.88.99.1 is no longer assigned (RFC 7526).
     let lookup: Lookup = Arc::new(move |_| {
         let first = count.fetch_add(1, Ordering::SeqCst).is_multiple_of(2);
         let answer = if first { [192, 88, 99, 1] } else { [127, 0, 0, 1] };
@@ -204,7 +205,7 @@ async fn an_address_that_is_not_public_is_left_out_among_others() {
     assert_eq!((answer, listener.count()), (WebhookResponse::Failed(FailureCause::Blocked), 0));
 }
 
-/// A listener on every address of this machine that answers with a redirect to where it must not go.
+/// A listener on every address of this machine that answers with a redirect to an internal address.
 struct Listener {
     port: u16,
     connections: Arc<AtomicUsize>,
@@ -212,7 +213,7 @@ struct Listener {
 
 impl Listener {
     async fn start() -> Self {
-        // Both families: an IPv6 socket takes IPv4 as well.
+        // Both families: an IPv6 socket also accepts IPv4.
         let listener = TcpListener::bind("[::]:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let connections = Arc::new(AtomicUsize::new(0));
@@ -238,7 +239,7 @@ impl Listener {
     }
 }
 
-/// Names of a make-believe name server; the system's for what may be an address in some form.
+/// Resolves names of a fake name server; uses the system's for notations of addresses.
 fn names() -> Lookup {
     Arc::new(|name| {
         Box::pin(async move {

@@ -26,7 +26,7 @@ async fn a_receiver_under_an_operators_root_is_believed_where_the_root_is() {
     assert!(matches!(answer, WebhookResponse::Status { code: 204, .. }), "{answer:?}");
 }
 
-/// A receiver that answers 204, and the root that its certificate is under.
+/// An endpoint that answers 204, and the root of its certificate.
 async fn receiver() -> (u16, Vec<u8>) {
     let (acceptor, root) = acceptor("localhost");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

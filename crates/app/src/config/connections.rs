@@ -1,4 +1,4 @@
-//! How the database and Redis are reached, and how long they are waited for.
+//! The settings of the connections to the database and to Redis.
 
 use std::{collections::BTreeMap, fs, io::Read as _, time::Duration};
 
@@ -9,7 +9,7 @@ use super::values::within;
 
 const MAX_PEM_BYTES: u64 = 1 << 20;
 
-/// Reads the address; where it cannot be used there is a fault, and the answer has no meaning.
+/// Reads the address; if it is invalid, an error is recorded and the returned value is meaningless.
 pub(super) fn database_url(url: &str, faults: &mut Vec<String>) -> DatabaseUrl {
     url.parse().unwrap_or_else(|error| {
         faults.push(format!("database_url {error}"));

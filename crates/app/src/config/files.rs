@@ -1,13 +1,13 @@
-//! Secrets in files of their own, as container platforms hand them over.
+//! Secrets in files, as container platforms provide them.
 
 use std::{collections::BTreeMap, fs, io::Read as _};
 
 use super::SECRETS;
 
-/// The most bytes of a secret's file.
+/// The maximum size of a secret's file.
 pub(super) const MAX_SECRET_BYTES: u64 = 64 << 10;
 
-/// Puts what the files have in the place of the keys that name them.
+/// Replaces the keys that name files by the contents of the files.
 pub(super) fn take(values: &mut BTreeMap<String, String>, faults: &mut Vec<String>) {
     for key in SECRETS {
         let in_file = format!("{key}_file");
@@ -25,8 +25,8 @@ pub(super) fn take(values: &mut BTreeMap<String, String>, faults: &mut Vec<Strin
     }
 }
 
-/// The value of a variable; of a secret also of the file that the variable with `_FILE` at its end
-/// names.
+/// Returns the value of a variable; for a secret also from the file that the variable with the
+/// suffix `_FILE` names.
 pub(super) fn variable(
     name: &str,
     key: &str,
@@ -46,7 +46,7 @@ pub(super) fn variable(
     secret(&path).map_err(|error| faults.push(format!("{in_file}: {path} {error}"))).ok()
 }
 
-/// What a file has, without the newline at its end.
+/// Returns the content of a file without its trailing newline.
 pub(super) fn secret(path: &str) -> Result<String, String> {
     let file = fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
     let mut bytes = vec![];
@@ -127,7 +127,7 @@ mod tests {
         std::fs::write(&toml, &named).unwrap();
         let config = load(Some(&toml), &[]).unwrap();
         assert_eq!(format!("{:?}", config.database_url), "postgres://127.0.0.1:5432");
-        // A variable wins, as everywhere.
+        // A variable takes precedence, as for all settings.
         let sqlite = [("AVOUCH_DATABASE_URL", "sqlite://x.db")];
         assert_eq!(load(Some(&toml), &sqlite).unwrap().database_url.file(), Some("x.db"));
         std::fs::write(&toml, format!("database_url = \"sqlite://y\"\n{named}")).unwrap();

@@ -1,4 +1,4 @@
-//! Who else knows the people of the portal.
+//! The settings of the identity provider.
 
 use std::collections::BTreeMap;
 

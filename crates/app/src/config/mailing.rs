@@ -1,4 +1,4 @@
-//! How applicants are sent their links.
+//! The settings of mails and short messages.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use super::{
     values::certificates,
 };
 
-/// Where mails go, and how often one is tried.
+/// The mail server, and how often a mail is attempted.
 #[derive(Debug, Clone)]
 pub struct MailConfig {
-    /// None: mails become files in the data folder.
+    /// The mail server; `None` to write mails as files to the data folder.
     pub(crate) smtp: Option<SmtpServer>,
-    /// The address that mails are from.
+    /// The sender address of mails.
     pub(crate) from: String,
     pub(crate) backoff: Backoff,
-    /// What goes out beside mails.
+    /// The channels beside mail.
     pub(crate) messages: MessageConfig,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn mailing(
     MailConfig { smtp, from, backoff: backoff.unwrap_or_default(), messages }
 }
 
-/// The domain of an address; an address of numbers has none.
+/// Returns the domain of an address; an IP address has none.
 fn domain_of(url: &str) -> String {
     let url = Url::parse(url).ok();
     match url.as_ref().and_then(Url::host) {

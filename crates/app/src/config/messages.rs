@@ -6,7 +6,7 @@ use messaging::{SmsAccount, WhatsappAccount};
 
 use super::values::together;
 
-/// What of short messages is configured.
+/// The configured providers of short messages.
 #[derive(Debug, Clone, Default)]
 pub struct MessageConfig {
     pub(crate) whatsapp: Option<WhatsappAccount>,

@@ -1,4 +1,5 @@
-//! What an operator can set: one TOML file, each key also an environment variable, which wins.
+//! The settings of the service: a TOML file, and an environment variable for each key, which takes
+//! precedence.
 
 mod attestation;
 mod browsers;
@@ -51,68 +52,68 @@ use self::{
     },
 };
 
-/// A checked configuration.
+/// A validated configuration.
 #[derive(Debug, Clone)]
 pub struct Config {
     pub listen: SocketAddr,
     pub addresses: Addresses,
     pub data_dir: PathBuf,
     pub database_url: DatabaseUrl,
-    /// How long the database is waited for.
+    /// The timeouts of the database.
     pub timeouts: Timeouts,
-    /// What closes secrets in the database, before the key in the data folder.
+    /// The keys that encrypt secrets in the database, before the key in the data folder.
     pub seal_keys: EncryptionKeys,
-    /// Whether data of applicants is encrypted in the database.
+    /// Whether applicants' data is encrypted in the database.
     pub encryption: Encryption,
-    /// Where recordings are kept.
+    /// The storage of recordings.
     pub storage: ObjectStorage,
     pub browser: BrowserConfig,
-    /// How many browsers may run at once in this process, those that wait included.
+    /// The maximum number of browsers in this process, including warm ones.
     pub browsers: usize,
-    /// How they are shared out.
+    /// The quotas of browsers.
     pub quotas: Quotas,
-    /// How long a session waits for one.
+    /// How long a session waits for a browser.
     pub queue_patience: TimeDelta,
-    /// How many browsers wait for the next session.
+    /// The number of browsers that are started in advance.
     pub browsers_warm: usize,
     pub egress: Egress,
-    /// Certificates, DER, that browsers and webhooks believe beside the usual ones.
+    /// Certificates (DER) that browsers and webhooks trust in addition to the usual ones.
     pub egress_roots: Vec<Vec<u8>>,
-    /// Through which browsers leave; none: from where we are.
+    /// The egress proxies of browsers; empty for direct connections.
     pub exits: EgressProxies,
     pub attesting: AttestationConfig,
-    /// Answers the country that a request came from.
+    /// A URL that returns the country from which a request came.
     pub exit_check: Option<String>,
     pub webhook_backoff: Backoff,
     pub mailing: MailConfig,
-    /// Who else knows the people of the portal.
+    /// The identity provider of the portal.
     pub identity: Option<::identity::ClientRegistration>,
     pub sign_ins: SignInPolicy,
     /// ISO 3166-1 alpha-2 codes; `None` offers all.
     pub countries: Option<Vec<String>>,
-    /// Where limits are counted for several processes; `None`: in this one.
+    /// The Redis server that counts limits for all processes; `None` to count in this process.
     pub redis: Option<Redis>,
     pub limits: Limits,
-    /// Whose word on an applicant's or partner's address is taken.
+    /// The trusted reverse proxies.
     pub trusted_proxies: Networks,
-    /// How long a closed session keeps its data.
+    /// How long the data of a closed session is retained.
     pub retention: TimeDelta,
-    /// Where metrics are served, if not with everything else.
+    /// The address of the metrics, if it is not the main one.
     pub metrics_listen: Option<SocketAddr>,
     pub log: String,
     pub log_json: bool,
 }
 
-/// Everything that is wrong with a configuration.
+/// All errors of a configuration.
 #[derive(Debug, thiserror::Error)]
 #[error("the configuration cannot be used: {}", .0.join("; "))]
 pub struct InvalidConfig(Vec<String>);
 
 impl Config {
-    /// Reads the file, if there is one, and the environment.
+    /// Reads the configuration from the file, if there is one, and the environment.
     ///
     /// # Errors
-    /// Every fault at once.
+    /// All errors at once.
     pub fn load(
         file: Option<&Path>,
         environment: impl Fn(&str) -> Option<String>,

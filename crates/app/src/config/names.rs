@@ -1,6 +1,6 @@
 //! The names of all settings.
 
-/// The names of all keys; as variables with `AVOUCH_` before them and in capitals.
+/// The names of all keys; their variables are in upper case with the prefix `AVOUCH_`.
 pub(super) const KEYS: &[&str] = &[
     "listen",
     "public_url",
@@ -68,8 +68,8 @@ pub(super) const KEYS: &[&str] = &[
     "log_format",
 ];
 
-/// Those of the keys whose values are secrets, or have one in them: each can be in a file of its own,
-/// named by the key with `_file` at its end.
+/// The keys whose values are secrets or contain one. Each value can be in a file, which the key
+/// with the suffix `_file` names.
 pub(super) const SECRETS: &[&str] = &[
     "database_url",
     "seal_keys",
@@ -83,8 +83,8 @@ pub(super) const SECRETS: &[&str] = &[
     "redis_url",
 ];
 
-/// Whether a variable of the environment is a setting of ours, or none that was meant to be one:
-/// Kubernetes sets `AVOUCH_PORT_…` and `AVOUCH_SERVICE_…` where a service is called avouch.
+/// Returns whether an environment variable is a setting of the service, or is certainly not meant
+/// to be one: Kubernetes sets `AVOUCH_PORT_…` and `AVOUCH_SERVICE_…` for a service called avouch.
 pub(crate) fn is_setting(variable: &str) -> bool {
     let Some(name) = variable.strip_prefix("AVOUCH_") else { return true };
     let key = name.to_lowercase();

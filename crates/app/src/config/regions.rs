@@ -1,11 +1,11 @@
-//! Where applicants are sent: the processes that run browsers need not be all in one place.
+//! The settings of regions: browsers can run in processes at several places.
 
 use std::collections::BTreeMap;
 
 use application::settings::Addresses;
 use domain::worker_region::WorkerRegion;
 
-/// Reads `region` and `regions`, of which each entry is `NAME=URL`.
+/// Reads `region` and `regions`; an entry of the latter is `NAME=URL`.
 pub(super) fn addresses(
     values: &BTreeMap<String, String>,
     public: &str,

@@ -1,4 +1,4 @@
-//! How long people stay signed in to the portal, and what operators sign in with.
+//! The settings of sign-ins to the portal.
 
 use std::collections::BTreeMap;
 

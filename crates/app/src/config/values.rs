@@ -1,4 +1,4 @@
-//! Single values of a configuration, each with its rule; what is wrong is noted and goes on.
+//! Parses and validates single values; errors are recorded and parsing continues.
 
 use std::{collections::BTreeMap, net::SocketAddr, ops::RangeInclusive, path::Path};
 
@@ -11,7 +11,7 @@ use system::encryption::{EncryptionKeys, InvalidEncryptionKeys};
 
 use super::{BrowserConfig, KEYS, SECRETS};
 
-/// Where to listen.
+/// Reads the listen address.
 pub(super) fn socket(text: &str, key: &str, faults: &mut Vec<String>) -> Option<SocketAddr> {
     let address = text.parse().ok();
     if address.is_none() {
@@ -73,7 +73,7 @@ pub(super) fn checked_url(url: Option<&String>, faults: &mut Vec<String>) -> Opt
     url.cloned()
 }
 
-/// The certificates that browsers believe too.
+/// Reads the additionally trusted certificates.
 pub(super) fn roots(
     file: Option<&String>,
     browser: &BrowserConfig,
@@ -86,7 +86,7 @@ pub(super) fn roots(
     certificates(file, "egress_roots", faults)
 }
 
-/// The certificates of a PEM file (RFC 7468), if there is one.
+/// Returns the certificates of a PEM file (RFC 7468), if there is one.
 pub(super) fn certificates(
     file: Option<&String>,
     key: &str,
@@ -107,7 +107,7 @@ pub(super) fn certificates(
     }
 }
 
-/// Whether it is the first of two words.
+/// Returns whether the value is the first of two words.
 pub(super) fn one_of(
     word: &str,
     key: &str,
@@ -128,7 +128,7 @@ pub(super) fn limit(text: &str, key: &str, faults: &mut Vec<String>) -> Option<R
     text.parse().map_err(|error| faults.push(format!("{key} {error}"))).ok()
 }
 
-/// Values that need each other: all of them or none.
+/// Reads values that are required together: all of them or none.
 pub(super) fn together<'a>(
     values: &'a BTreeMap<String, String>,
     keys: [&str; 3],
@@ -175,8 +175,7 @@ pub(super) fn read_file(path: &Path, faults: &mut Vec<String>) -> BTreeMap<Strin
     values
 }
 
-/// The limits of the partner API. A team has five times what one of its keys has, unless the
-/// operator says otherwise.
+/// Reads the limits of the partner API. By default the limit of a team is five times that of a key.
 pub(super) fn limits(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Limits {
     let text = |key: &str, default: &str| values.get(key).cloned().unwrap_or(default.to_owned());
     let requests = limit(&text("rate_limit", "120/60"), "rate_limit", faults);

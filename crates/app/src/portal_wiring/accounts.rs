@@ -23,6 +23,7 @@ impl Shared<'_> {
     pub(super) fn accounts(&self, issuer: SignInIssuer) -> Accounts {
         Accounts {
             users: self.store.clone(),
+            second_factors: self.store.clone(),
             sign_ins: self.store.clone(),
             policy: self.config.sign_ins,
             passwords: self.passwords.clone(),
@@ -56,6 +57,7 @@ impl Shared<'_> {
         Ok(Identities {
             provider: identity_provider(self.config)?,
             users: self.store.clone(),
+            subjects: self.store.clone(),
             issuer,
             browsers: self.browsers.clone(),
             proofs: self.proofs.clone(),
@@ -89,6 +91,7 @@ impl Shared<'_> {
         Reauthentication {
             users: self.store.clone(),
             sign_ins: self.store.clone(),
+            forms: self.store.clone(),
             passwords: self.passwords.clone(),
             proofs: self.proofs.clone(),
             codes: self.codes.clone(),

@@ -59,6 +59,7 @@ impl Shared<'_> {
     pub(super) fn members(&self) -> Members {
         Members {
             users: self.store.clone(),
+            members: self.store.clone(),
             sign_ins: self.store.clone(),
             invitations: self.store.clone(),
             links: self.store.clone(),

@@ -7,7 +7,7 @@ use domain::{api_key::ApiKey, id::ApiKeyId, secret::Secret};
 use ports::{
     clock::Clock,
     driving::{AdministrationError, ApiKeyAdminService, IssuedApiKey, NewApiKey},
-    key_store::KeyStore,
+    key_store::{KeyStore, TeamStore},
     random::RandomSource,
 };
 use uuid::Uuid;
@@ -19,6 +19,7 @@ const USABLE_KEY: &str = "key that is not revoked:";
 
 /// Implements [`ApiKeyAdminService`].
 pub struct ApiKeyAdministration {
+    pub teams: Arc<dyn TeamStore>,
     pub keys: Arc<dyn KeyStore>,
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn RandomSource>,
@@ -27,7 +28,7 @@ pub struct ApiKeyAdministration {
 #[async_trait]
 impl ApiKeyAdminService for ApiKeyAdministration {
     async fn create(&self, new: NewApiKey) -> Result<IssuedApiKey, AdministrationError> {
-        require_team(&*self.keys, new.team).await?;
+        require_team(&*self.teams, new.team).await?;
         let now = self.clock.now();
         let text = ApiKeyText::new(new.environment, self.random.random_bytes());
         let key = ApiKey {

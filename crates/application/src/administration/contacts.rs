@@ -11,7 +11,7 @@ use ports::{
     clock::Clock,
     contact_store::{ContactStore, StoredContact},
     driving::{AdministrationError, ContactAdminService},
-    key_store::KeyStore,
+    key_store::TeamStore,
     random::RandomSource,
 };
 
@@ -20,7 +20,7 @@ use crate::contacts::{RegisterContactError, register};
 
 /// Implements [`ContactAdminService`].
 pub struct ContactAdministration {
-    pub keys: Arc<dyn KeyStore>,
+    pub teams: Arc<dyn TeamStore>,
     pub contacts: Arc<dyn ContactStore>,
     pub audit: OperatorAudit,
     pub clock: Arc<dyn Clock>,
@@ -43,7 +43,7 @@ impl ContactAdminService for ContactAdministration {
         team: TeamId,
         contact: Contact,
     ) -> Result<ContactId, AdministrationError> {
-        require_team(&*self.keys, team).await?;
+        require_team(&*self.teams, team).await?;
         self.audit.record(team, "receiver.add", "").await?;
         let registered = register(&*self.contacts, (&*self.clock, &*self.random), team, contact);
         Ok(registered.await?.id)

@@ -30,11 +30,11 @@ pub use self::{
 };
 
 use domain::id::TeamId;
-use ports::{driving::AdministrationError, key_store::KeyStore};
+use ports::{driving::AdministrationError, key_store::TeamStore};
 
 /// Refuses a team that does not exist.
-async fn require_team(keys: &dyn KeyStore, team: TeamId) -> Result<(), AdministrationError> {
-    require(keys.has_team(team).await?, "team", team)
+async fn require_team(teams: &dyn TeamStore, team: TeamId) -> Result<(), AdministrationError> {
+    require(teams.has_team(team).await?, "team", team)
 }
 
 /// Refuses a record that was not found.

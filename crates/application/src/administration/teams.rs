@@ -10,7 +10,7 @@ use domain::{
 use ports::{
     clock::Clock,
     driving::{AdministrationError, TeamAdminService},
-    key_store::KeyStore,
+    key_store::TeamStore,
     random::RandomSource,
 };
 use uuid::Uuid;
@@ -21,7 +21,7 @@ const MAX_NAME_CHARS: usize = 200;
 
 /// Implements [`TeamAdminService`].
 pub struct TeamAdministration {
-    pub keys: Arc<dyn KeyStore>,
+    pub teams: Arc<dyn TeamStore>,
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn RandomSource>,
 }
@@ -35,7 +35,7 @@ impl TeamAdminService for TeamAdministration {
             return Err(AdministrationError::Invalid(rule));
         }
         let team = TeamId::from_uuid(Uuid::from_u128(self.random.new_id()));
-        self.keys.add_team(team, name, self.clock.now()).await?;
+        self.teams.add_team(team, name, self.clock.now()).await?;
         Ok(team)
     }
 
@@ -48,6 +48,6 @@ impl TeamAdminService for TeamAdministration {
             let rule = format!("a team has up to {MAX_FRAME_ANCESTORS} origins");
             return Err(AdministrationError::Invalid(rule));
         }
-        require(self.keys.set_frame_ancestors(team, origins).await?, "team", team)
+        require(self.teams.set_frame_ancestors(team, origins).await?, "team", team)
     }
 }

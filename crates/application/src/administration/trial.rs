@@ -14,7 +14,7 @@ use ports::{
     StoreError,
     clock::Clock,
     driving::{Caller, CreateError, SessionError, SessionService},
-    key_store::KeyStore,
+    key_store::{KeyStore, TeamStore},
     random::RandomSource,
 };
 use serde_json::{Value, json};
@@ -63,14 +63,14 @@ impl TrialSession {
     /// # Errors
     /// The store cannot be written.
     pub async fn create_caller(
-        keys: &dyn KeyStore,
+        (teams, keys): (&dyn TeamStore, &dyn KeyStore),
         (clock, random): (&dyn Clock, &dyn RandomSource),
         environment: Environment,
     ) -> Result<Caller, StoreError> {
         let now = clock.now();
         let [team, key] = [(); 2].map(|()| Uuid::from_u128(random.new_id()));
         let team = TeamId::from_uuid(team);
-        keys.add_team(team, "Author", now).await?;
+        teams.add_team(team, "Author", now).await?;
         let id = ApiKeyId::from_uuid(key);
         let key = ApiKey { id, team, environment, expires_at: None, revoked_at: None };
         let hash = ApiKeyText::new(environment, random.random_bytes()).hash();

@@ -10,11 +10,11 @@ use domain::{
 };
 use ports::{
     StoreError,
-    account_store::{NewPassword, SignInStore, User, UserStore},
+    account_store::{NewPassword, SecondFactors, SignInStore, User, UserStore},
     clock::Clock,
     credentials::{PasswordHasher, TotpVerifier},
     driving::{AdministrationError, GeneratedPassword, UserAdminService},
-    key_store::KeyStore,
+    key_store::TeamStore,
     passkeys::PasskeyStore,
     random::RandomSource,
 };
@@ -28,8 +28,9 @@ const PASSWORD_GROUP_CHARS: usize = 6;
 
 /// Implements [`UserAdminService`].
 pub struct UserAdministration {
-    pub keys: Arc<dyn KeyStore>,
+    pub teams: Arc<dyn TeamStore>,
     pub users: Arc<dyn UserStore>,
+    pub second_factors: Arc<dyn SecondFactors>,
     pub sign_ins: Arc<dyn SignInStore>,
     pub passkeys: Arc<dyn PasskeyStore>,
     pub hasher: Arc<dyn PasswordHasher>,
@@ -47,7 +48,7 @@ impl UserAdminService for UserAdministration {
         email: Email,
         role: Role,
     ) -> Result<GeneratedPassword, AdministrationError> {
-        require_team(&*self.keys, team).await?;
+        require_team(&*self.teams, team).await?;
         let (password, stored) = self.generate_password().await?;
         let now = self.clock.now();
         let user = User {
@@ -90,7 +91,7 @@ impl UserAdminService for UserAdministration {
             self.passkeys.remove_passkey(user.id, passkey.id).await?;
         }
         // Without passkeys this deletes the recovery codes as well.
-        self.users.set_second_factor(user.id, None).await?;
+        self.second_factors.set_second_factor(user.id, None).await?;
         let ended = self.sign_ins.end_other_sign_ins(user.id, None).await?;
         Ok((user.id, ended))
     }

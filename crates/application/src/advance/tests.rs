@@ -106,11 +106,11 @@ async fn a_transition_that_changes_nothing_wakes_nobody() {
     let id = world.session().await;
     world.apply(id, [Event::TerminatedByPartner]).await;
     let wakeups = &world.engine.wakeups;
-    assert!(wakeups.effects.notified().now_or_never().is_some());
+    assert!(wakeups.jobs.notified().now_or_never().is_some());
     assert!(wakeups.deliveries.notified().now_or_never().is_some());
     let before = world.read(id).await;
     assert_eq!(world.apply(id, [Event::TerminatedByPartner]).await, before);
-    assert!(wakeups.effects.notified().now_or_never().is_none());
+    assert!(wakeups.jobs.notified().now_or_never().is_none());
 }
 
 #[tokio::test]
@@ -162,6 +162,7 @@ fn beside_a_rival(world: &World, id: SessionId, times: usize) -> (SessionEngine,
     let rival = Arc::new(Rival { store, id, remaining });
     let engine = SessionEngine {
         sessions: world.store.clone(),
+        leases: world.store.clone(),
         clock: rival.clone(),
         hub: world.engine.hub.clone(),
         wakeups: world.engine.wakeups.clone(),
@@ -185,12 +186,12 @@ impl Rival {
         let session = self.store.find_unscoped(self.id).await.unwrap().unwrap();
         let mut moved = session.clone();
         moved.version = session.version.next();
-        let browser = BrowserId::from_uuid(Uuid::from_u128(moved.version.0.unsigned_abs().into()));
+        let browser = BrowserId::from_u128(moved.version.0.unsigned_abs().into());
         let lease = domain::session::Lease { browser, node: INSTANCE };
         let event = Event::BrowserRequested { lease };
         let change = domain::session::Change {
             session: moved,
-            effects: vec![],
+            effects: domain::session::Effects::default(),
             event: event.name(),
             node: None,
             at: noon(),

@@ -29,7 +29,7 @@ impl Attestor for Slow {
 }
 
 fn team(number: u128) -> TeamId {
-    TeamId::from_uuid(Uuid::from_u128(number))
+    TeamId::from_u128(number)
 }
 
 fn order(number: u128) -> AttestationOrder {

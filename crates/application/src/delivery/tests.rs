@@ -22,7 +22,6 @@ use ports::{
     webhook_sender::{FailureCause, WebhookResponse},
     webhook_store::WebhookStore as _,
 };
-use uuid::Uuid;
 
 use self::fakes::{Endpoint, Flaky, status};
 use super::{ClaimCursor, DeliveryGiveUp, WebhookDispatcher};
@@ -30,7 +29,7 @@ use crate::{testing::World, workers::Worker};
 
 #[test]
 fn a_pass_over_all_webhooks_ends() {
-    let one = Some(WebhookId::from_uuid(Uuid::from_u128(1)));
+    let one = Some(WebhookId::from_u128(1));
     let mut cursor = ClaimCursor::default();
     assert!(!cursor.advance(true, None), "a completed call or a notification wakes the dispatcher");
     // A pass of two claims that return nothing.
@@ -111,7 +110,7 @@ async fn a_test_delivery_is_not_repeated() {
     let setup = Setup::new().await;
     let webhook = setup.world.webhook().await;
     setup.endpoint.answers.push(status(500));
-    let (session, now) = (SessionId::from_uuid(Uuid::from_u128(7)), setup.world.clock.now());
+    let (session, now) = (SessionId::from_u128(7), setup.world.clock.now());
     let store = &setup.world.store;
     let id = store.enqueue_test(webhook.id, session, "{}", now).await.unwrap();
     setup.run(60).await;

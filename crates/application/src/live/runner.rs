@@ -205,7 +205,7 @@ impl WorkflowRunner {
     async fn keep_lease(&self) {
         loop {
             let expires_at = self.engine.clock.now() + BROWSER_LEASE_TTL;
-            match self.engine.sessions.renew(self.id, self.lease.browser, expires_at).await {
+            match self.engine.leases.renew(self.id, self.lease.browser, expires_at).await {
                 Ok(true) => (),
                 Ok(false) => return,
                 Err(error) => {

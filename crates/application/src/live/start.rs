@@ -7,7 +7,6 @@ use domain::{
     session::{Event, Lease, Session, State},
 };
 use ports::random::RandomSource;
-use uuid::Uuid;
 
 use crate::advance::{AdvanceError, SessionEngine};
 
@@ -26,7 +25,7 @@ impl SessionStarter {
         if !matches!(session.state, State::Created { .. }) {
             return;
         }
-        let browser = BrowserId::from_uuid(Uuid::from_u128(self.random.new_id()));
+        let browser = BrowserId::from_u128(self.random.new_id());
         let lease = Lease { browser, node: self.node };
         match self.engine.advance(session.id, None, Event::BrowserRequested { lease }).await {
             // Rejected: another connection requested one at the same moment.

@@ -12,7 +12,6 @@ use ports::{
     clock::Clock,
     random::RandomSource,
 };
-use uuid::Uuid;
 
 /// Enqueues mails with account links. A worker sends them.
 #[derive(Clone)]
@@ -31,7 +30,7 @@ impl AccountLinkIssuer {
     ) -> Result<(), StoreError> {
         let now = self.clock.now();
         let link = AccountLink {
-            id: AccountLinkId::from_uuid(Uuid::from_u128(self.random.new_id())),
+            id: AccountLinkId::from_u128(self.random.new_id()),
             user,
             purpose,
             created_at: now,

@@ -13,7 +13,6 @@ use ports::{
     notice_store::{Notice, NoticeStore},
     random::RandomSource,
 };
-use uuid::Uuid;
 
 /// Enqueues notices. A worker sends them.
 #[derive(Clone)]
@@ -31,7 +30,7 @@ impl AccountNotices {
         event: AccountEvent,
         origin: &RequestOrigin,
     ) -> Result<(), StoreError> {
-        let id = NoticeId::from_uuid(Uuid::from_u128(self.random.new_id()));
+        let id = NoticeId::from_u128(self.random.new_id());
         let at = self.clock.now();
         self.notices.enqueue_notice(&Notice { id, user, event, at, from: origin.clone() }).await
     }

@@ -13,7 +13,8 @@ use domain::{
 };
 use ports::{
     account_store::{
-        NewPassword, RequestOrigin, SignIn, SignInStore, StoredUser, TeamMembership, UserStore,
+        NewPassword, RequestOrigin, SecondFactors, SignIn, SignInStore, StoredUser, TeamMembership,
+        UserStore,
     },
     clock::Clock,
     driving::{AccountService, PortalError, SignInAttempt, SignedIn, SignedInUser, TotpSetup},
@@ -29,6 +30,7 @@ use crate::settings::SignInPolicy;
 /// Implements [`AccountService`].
 pub struct Accounts {
     pub users: Arc<dyn UserStore>,
+    pub second_factors: Arc<dyn SecondFactors>,
     pub sign_ins: Arc<dyn SignInStore>,
     pub policy: SignInPolicy,
     pub passwords: PasswordRules,
@@ -131,7 +133,7 @@ impl AccountService for Accounts {
         self.require_for_credentials(user)?;
         let (factor, recovery_codes) = self.codes.complete_setup(user, setup, code)?;
         self.audit.record(user, "second-factor.keep", "").await?;
-        self.users.set_second_factor(user.user, Some(&factor)).await?;
+        self.second_factors.set_second_factor(user.user, Some(&factor)).await?;
         // The other sign-ins were made without the new factor.
         self.sign_ins.end_other_sign_ins(user.user, Some(user.sign_in)).await?;
         self.notices.notify(user.user, AccountEvent::CodesTurnedOn, &user.from).await?;
@@ -141,7 +143,7 @@ impl AccountService for Accounts {
     async fn disable_totp(&self, user: &SignedInUser) -> Result<(), PortalError> {
         self.require_for_credentials(user)?;
         self.audit.record(user, "second-factor.drop", "").await?;
-        self.users.set_second_factor(user.user, None).await?;
+        self.second_factors.set_second_factor(user.user, None).await?;
         Ok(self.notices.notify(user.user, AccountEvent::CodesTurnedOff, &user.from).await?)
     }
 }

@@ -16,7 +16,6 @@ use ports::{
     key_store::{KeyStore, StoredKey},
     random::RandomSource,
 };
-use uuid::Uuid;
 
 use super::AuditTrail;
 use crate::api_keys::ApiKeyText;
@@ -47,7 +46,7 @@ impl KeyService for ApiKeys {
         }
         let text = ApiKeyText::new(new.environment, self.random.random_bytes());
         let key = ApiKey {
-            id: ApiKeyId::from_uuid(Uuid::from_u128(self.random.new_id())),
+            id: ApiKeyId::from_u128(self.random.new_id()),
             team: user.team,
             environment: new.environment,
             expires_at: new.expires_at,

@@ -9,14 +9,14 @@ use domain::{
 };
 use ports::{
     driving::{EmbeddingService, PortalError, SignedInUser},
-    key_store::KeyStore,
+    key_store::TeamStore,
 };
 
 use super::AuditTrail;
 
 /// Implements [`EmbeddingService`].
 pub struct Embedding {
-    pub keys: Arc<dyn KeyStore>,
+    pub teams: Arc<dyn TeamStore>,
     pub audit: AuditTrail,
 }
 
@@ -24,7 +24,7 @@ pub struct Embedding {
 impl EmbeddingService for Embedding {
     async fn embed_origins(&self, user: &SignedInUser) -> Result<Vec<FrameAncestor>, PortalError> {
         user.require(Permission::Look)?;
-        Ok(self.keys.frame_ancestors(user.team).await?)
+        Ok(self.teams.frame_ancestors(user.team).await?)
     }
 
     async fn set_embed_origins(
@@ -40,7 +40,7 @@ impl EmbeddingService for Embedding {
         }
         let text: Vec<_> = origins.iter().map(ToString::to_string).collect();
         self.audit.record(user, "embedding.set", &text.join(" ")).await?;
-        self.keys.set_frame_ancestors(user.team, &origins).await?;
+        self.teams.set_frame_ancestors(user.team, &origins).await?;
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::secret::Secret;
 use ports::{
-    account_store::{RequestOrigin, StoredUser, UserStore},
+    account_store::{ProviderSubjects, RequestOrigin, StoredUser, UserStore},
     clock::Clock,
     driving::{IdentityService, PortalError, SignInOutcome, SignedInUser},
     encryption::Cipher,
@@ -34,6 +34,7 @@ pub struct Identities {
     /// `None` where the deployment has no identity provider.
     pub provider: Option<Arc<dyn IdentityProvider>>,
     pub users: Arc<dyn UserStore>,
+    pub subjects: Arc<dyn ProviderSubjects>,
     pub issuer: SignInIssuer,
     pub browsers: KnownBrowsers,
     pub proofs: ProviderProofs,
@@ -119,7 +120,7 @@ impl Identities {
         identity: &Identity,
         origin: &RequestOrigin,
     ) -> Result<StoredUser, PortalError> {
-        if let Some(account) = self.users.user_by_subject(&identity.subject).await? {
+        if let Some(account) = self.subjects.user_by_subject(&identity.subject).await? {
             return Ok(account);
         }
         let account = self.users.user_by_email(&identity.email).await?;
@@ -136,7 +137,7 @@ impl Identities {
         }
         let event = ("identity.bind", identity.subject.as_str());
         self.audit.record_for_account(&account, origin, event).await?;
-        let bound = self.users.bind_subject(account.user.id, before, &identity.subject).await?;
+        let bound = self.subjects.bind_subject(account.user.id, before, &identity.subject).await?;
         if bound { Ok(account) } else { Err(unknown_member()) }
     }
 

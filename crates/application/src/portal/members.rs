@@ -10,13 +10,12 @@ use domain::{
 };
 use ports::{
     account_links::AccountLinkStore,
-    account_store::{MembershipChange, SignInStore, User, UserStore},
+    account_store::{MembershipChange, SignInStore, TeamMembers, User, UserStore},
     clock::Clock,
     driving::{Member, NewMember, PortalError, SignedInUser, TeamService},
     invitations::InvitationStore,
     random::RandomSource,
 };
-use uuid::Uuid;
 
 use super::{AccountLinkIssuer, AuditTrail, RequestLimits};
 
@@ -26,6 +25,7 @@ const MAX_MEMBERS: usize = 200;
 /// Implements [`TeamService`].
 pub struct Members {
     pub users: Arc<dyn UserStore>,
+    pub members: Arc<dyn TeamMembers>,
     pub sign_ins: Arc<dyn SignInStore>,
     pub invitations: Arc<dyn InvitationStore>,
     pub links: Arc<dyn AccountLinkStore>,
@@ -43,7 +43,7 @@ impl TeamService for Members {
         let links = self.links.links(user.team).await?.into_iter();
         let mut links: HashMap<_, _> =
             links.map(|(link, mailed)| (link.user, (mailed, link.expires_at))).collect();
-        let users = self.users.users(user.team).await?.into_iter();
+        let users = self.members.users(user.team).await?.into_iter();
         Ok(users.map(|user| Member { link: links.remove(&user.id), user }).collect())
     }
 
@@ -52,7 +52,7 @@ impl TeamService for Members {
         require_to_appoint(user, new.role)?;
         let email = new.email.parse::<Email>();
         let email = email.map_err(|error| PortalError::Invalid(format!("the address {error}")))?;
-        let members = self.users.users(user.team).await?;
+        let members = self.members.users(user.team).await?;
         if members.iter().any(|member| member.email == email) {
             return Err(already_in_team());
         }
@@ -61,7 +61,7 @@ impl TeamService for Members {
         }
         self.limits.count_mail(email.as_str()).await?;
         let member = User {
-            id: UserId::from_uuid(Uuid::from_u128(self.random.new_id())),
+            id: UserId::from_u128(self.random.new_id()),
             team: user.team,
             email,
             role: new.role,
@@ -102,7 +102,7 @@ impl TeamService for Members {
         require_to_appoint(user, role)?;
         let subject = format!("{} as {}", member.email, role.as_str());
         self.audit.record(user, "person.appoint", &subject).await?;
-        outcome(self.users.set_role(user.team, id, role).await?)
+        outcome(self.members.set_role(user.team, id, role).await?)
     }
 
     async fn sign_out_member(&self, user: &SignedInUser, id: UserId) -> Result<(), PortalError> {
@@ -114,7 +114,7 @@ impl TeamService for Members {
 
     async fn requires_second_factor(&self, user: &SignedInUser) -> Result<bool, PortalError> {
         user.require(Permission::Look)?;
-        Ok(self.users.requires_second_factor(user.team).await?)
+        Ok(self.members.requires_second_factor(user.team).await?)
     }
 
     async fn require_second_factor(
@@ -125,13 +125,13 @@ impl TeamService for Members {
         self.require_to_change(user)?;
         let subject = if required { "required" } else { "optional" };
         self.audit.record(user, "team.second-factor", subject).await?;
-        Ok(self.users.require_second_factor(user.team, required).await?)
+        Ok(self.members.require_second_factor(user.team, required).await?)
     }
 
     async fn remove(&self, user: &SignedInUser, id: UserId) -> Result<(), PortalError> {
         let member = self.team_member(user, id).await?;
         self.audit.record(user, "person.remove", member.email.as_str()).await?;
-        outcome(self.users.remove_user(user.team, id).await?)
+        outcome(self.members.remove_user(user.team, id).await?)
     }
 }
 

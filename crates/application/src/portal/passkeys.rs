@@ -15,7 +15,6 @@ use ports::{
     passkeys::{PasskeyStore, StoredPasskey},
     random::RandomSource,
 };
-use uuid::Uuid;
 
 use super::{
     AccountNotices, AuditTrail, PasskeyChallenges, RefusedSignIns, SecondFactorCodes, SignInIssuer,
@@ -84,7 +83,7 @@ impl PasskeyService for Passkeys {
         let is_first = !user.has_second_factor();
         self.audit.record(user, "passkey.add", &format!("{name:?}")).await?;
         let passkey = StoredPasskey {
-            id: PasskeyId::from_uuid(Uuid::from_u128(self.random.new_id())),
+            id: PasskeyId::from_u128(self.random.new_id()),
             user: user.user,
             name: name.to_owned(),
             credential,

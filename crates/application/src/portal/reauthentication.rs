@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domain::{reauthentication::REAUTHENTICATION_TTL, secret::Secret};
 use ports::{
-    account_store::{SignInStore, StoredUser, UserStore},
+    account_store::{HeldForms, SignInStore, StoredUser, UserStore},
     clock::Clock,
     driving::{
         FirstFactor, PendingForm, PortalError, ReauthenticationProof, ReauthenticationService,
@@ -28,6 +28,7 @@ const MAX_FORM_BYTES: usize = 32 * 1024;
 pub struct Reauthentication {
     pub users: Arc<dyn UserStore>,
     pub sign_ins: Arc<dyn SignInStore>,
+    pub forms: Arc<dyn HeldForms>,
     pub passwords: PasswordRules,
     pub proofs: ProviderProofs,
     pub codes: SecondFactorCodes,
@@ -58,12 +59,12 @@ impl ReauthenticationService for Reauthentication {
         let text = format!("{until}\n{}\n{kind}\n{path}\n{fields}", id.expose());
         let ciphertext = self.cipher.encrypt_text(&form_context(user), &text);
         let ciphertext = ciphertext.map_err(|_| PortalError::Invalid("try again".to_owned()))?;
-        Ok(self.sign_ins.hold_form(user.sign_in, &ciphertext).await?)
+        Ok(self.forms.hold_form(user.sign_in, &ciphertext).await?)
     }
 
     async fn held_form(&self, user: &SignedInUser) -> Result<Option<PendingForm>, PortalError> {
         require_complete_sign_in(user)?;
-        let ciphertext = self.sign_ins.held_form(user.sign_in).await?;
+        let ciphertext = self.forms.held_form(user.sign_in).await?;
         Ok(ciphertext.and_then(|ciphertext| self.decrypt_form(user, &ciphertext)))
     }
 
@@ -73,12 +74,12 @@ impl ReauthenticationService for Reauthentication {
         id: String,
     ) -> Result<Option<PendingForm>, PortalError> {
         require_complete_sign_in(user)?;
-        let Some(ciphertext) = self.sign_ins.held_form(user.sign_in).await? else {
+        let Some(ciphertext) = self.forms.held_form(user.sign_in).await? else {
             return Ok(None);
         };
         let form = self.decrypt_form(user, &ciphertext).filter(|form| form.id == id);
         let Some(form) = form else { return Ok(None) };
-        let dropped = self.sign_ins.drop_form(user.sign_in, &ciphertext).await?;
+        let dropped = self.forms.drop_form(user.sign_in, &ciphertext).await?;
         Ok(dropped.then_some(form))
     }
 

@@ -19,7 +19,7 @@ use ports::{
         SessionService, SignedInUser, TeamQuotas, TeamSession, TeamSessionService,
     },
     key_store::KeyStore,
-    session_store::SessionStore,
+    session_store::TeamSessionQueries,
 };
 
 use super::{AuditTrail, TeamSessionLookup, overview};
@@ -33,7 +33,7 @@ const MAX_SESSIONS_COUNTED: u16 = 20_000;
 
 /// Implements [`TeamSessionService`].
 pub struct TeamSessions {
-    pub sessions: Arc<dyn SessionStore>,
+    pub sessions: Arc<dyn TeamSessionQueries>,
     pub keys: Arc<dyn KeyStore>,
     pub catalogue: Arc<dyn Catalogue>,
     pub lookup: TeamSessionLookup,

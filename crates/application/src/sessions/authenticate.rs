@@ -11,9 +11,9 @@ use ports::{
         AccessDenied, AuthOutcome, Authenticator, Caller, PolledSession, RequestCredentials,
         RequestPurpose,
     },
-    key_store::KeyStore,
+    key_store::KeyVerification,
     rate_limiter::{Charge, RateLimiter, Subject},
-    session_store::SessionStore,
+    session_store::SessionQueries,
 };
 use uuid::Uuid;
 
@@ -27,8 +27,8 @@ use crate::{
 pub struct KeyAuthenticator {
     pub clock: Arc<dyn Clock>,
     pub urls: Arc<Urls>,
-    pub keys: Arc<dyn KeyStore>,
-    pub sessions: Arc<dyn SessionStore>,
+    pub keys: Arc<dyn KeyVerification>,
+    pub sessions: Arc<dyn SessionQueries>,
     pub limiter: Arc<dyn RateLimiter>,
     pub limits: Limits,
     pub uses: Arc<KeyUses>,

@@ -20,7 +20,7 @@ impl SessionUseCases {
     ) -> Result<Comparison, SessionError> {
         let found = self.attestations.store.attested(caller.id, proof).await?;
         let (session, package) = found.ok_or(SessionError::NotFound)?;
-        let stored = self.engine.sessions.find(caller.id, session).await?;
+        let stored = self.sessions.find(caller.id, session).await?;
         let outcome = stored.as_ref().and_then(|session| session.state.outcome());
         // An attestation that was stored while the session ended in another way is not the session's.
         if outcome.and_then(|outcome| outcome.proof()) != Some(proof) {

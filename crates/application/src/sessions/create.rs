@@ -17,7 +17,6 @@ use ports::{
     rate_limiter::{Charge, Subject},
     session_store::{IdempotencyKey, InsertOutcome},
 };
-use uuid::Uuid;
 
 use super::SessionUseCases;
 use crate::portal::account_key;
@@ -76,7 +75,7 @@ impl SessionUseCases {
             request.preferred_region.unwrap_or_else(|| WorkerRegion::closest_to(&location.country));
         let now = self.engine.clock.now();
         let session = Session {
-            id: SessionId::from_uuid(Uuid::from_u128(self.random.new_id())),
+            id: SessionId::from_u128(self.random.new_id()),
             owner: caller.id,
             terms: SessionTerms {
                 platform: request.platform,

@@ -17,7 +17,7 @@ impl SessionUseCases {
         caller: &Caller,
         id: SessionId,
     ) -> Result<Option<PortableAttestation>, SessionError> {
-        let found = self.engine.sessions.find(caller.id, id).await?;
+        let found = self.sessions.find(caller.id, id).await?;
         let session = found.ok_or(SessionError::NotFound)?;
         let Some(proof) = session.state.outcome().and_then(|outcome| outcome.proof()) else {
             return Ok(None);

@@ -17,6 +17,7 @@ use ports::{
     random::RandomSource,
     rate_limiter::RateLimiter,
     recording::{RecordingQueue, RecordingVault},
+    session_store::SessionQueries,
     template_store::TemplateStore,
 };
 
@@ -35,6 +36,7 @@ pub struct LookupUseCases {
 /// Creates, reads, ends and erases sessions for partners.
 pub struct SessionUseCases {
     pub engine: Arc<SessionEngine>,
+    pub sessions: Arc<dyn SessionQueries>,
     pub urls: Arc<Urls>,
     pub attestations: Arc<Attestations>,
     pub catalogue: Arc<dyn Catalogue>,

@@ -41,7 +41,7 @@ impl SessionService for SessionUseCases {
     }
 
     async fn read(&self, caller: &Caller, id: SessionId) -> Result<SessionView, SessionError> {
-        let found = self.engine.sessions.find(caller.id, id).await?;
+        let found = self.sessions.find(caller.id, id).await?;
         let session = found.ok_or(SessionError::NotFound)?;
         Ok(self.urls.with_urls(session))
     }
@@ -51,7 +51,7 @@ impl SessionService for SessionUseCases {
         caller: &Caller,
         id: SessionId,
     ) -> Result<RecordingView, SessionError> {
-        let found = self.engine.sessions.find(caller.id, id).await?;
+        let found = self.sessions.find(caller.id, id).await?;
         found.ok_or(SessionError::NotFound)?;
         let state = self.recordings.recording(id).await?;
         Ok(match state.ok_or(SessionError::NotFound)? {
@@ -70,7 +70,7 @@ impl SessionService for SessionUseCases {
         caller: &Caller,
         id: SessionId,
     ) -> Result<Vec<TimelineEntry>, SessionError> {
-        self.engine.sessions.timeline(caller.id, id).await?.ok_or(SessionError::NotFound)
+        self.sessions.timeline(caller.id, id).await?.ok_or(SessionError::NotFound)
     }
 
     async fn list(
@@ -78,7 +78,7 @@ impl SessionService for SessionUseCases {
         caller: &Caller,
         query: ListQuery,
     ) -> Result<(Vec<SessionSummary>, i64), SessionError> {
-        Ok(self.engine.sessions.list(caller.id, query).await?)
+        Ok(self.sessions.list(caller.id, query).await?)
     }
 
     async fn compare(
@@ -99,13 +99,13 @@ impl SessionService for SessionUseCases {
     }
 
     async fn terminate(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {
-        let found = self.engine.sessions.find(caller.id, id).await?;
+        let found = self.sessions.find(caller.id, id).await?;
         found.ok_or(SessionError::NotFound)?;
         Ok(self.engine.advance(id, None, Event::TerminatedByPartner).await?)
     }
 
     async fn notify_again(&self, caller: &Caller, id: SessionId) -> Result<(), NotifyError> {
-        let found = self.engine.sessions.find(caller.id, id).await?;
+        let found = self.sessions.find(caller.id, id).await?;
         let session = found.ok_or(NotifyError::NotFound)?;
         if session.terms.invitation.is_none() {
             return Err(NotifyError::NoChannel);

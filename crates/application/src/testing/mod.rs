@@ -19,12 +19,13 @@ use domain::{
 };
 use memory_store::MemoryStore;
 use ports::{
-    catalogue::Catalogue as _, key_store::KeyStore as _, session_store::SessionStore as _,
+    catalogue::Catalogue as _,
+    key_store::{KeyStore as _, TeamStore as _},
+    session_store::SessionStore as _,
     webhook_store::WebhookStore as _,
 };
 use testkit::sample::{self, noon};
 use tokio_util::task::TaskTracker;
-use uuid::Uuid;
 
 pub(crate) use self::{
     browser::{FakeBrowser, FakePool},
@@ -69,11 +70,12 @@ impl World {
         let clock = Arc::new(TestClock::new());
         let engine = Arc::new(SessionEngine {
             sessions: store.clone(),
+            leases: store.clone(),
             clock: clock.clone(),
             hub: Arc::new(SessionHub::default()),
             wakeups: Wakeups::default(),
         });
-        let team = TeamId::from_uuid(Uuid::from_u128(0x7EA));
+        let team = TeamId::from_u128(0x7EA);
         store.add_team(team, "Lender", noon()).await.unwrap();
         let key = sample::key(team);
         let key_text = ApiKeyText::new(Environment::Development, [7; 32]);

@@ -86,7 +86,7 @@ async fn a_webhook_is_for_keys_of_its_team() {
     let (world, webhooks) = setup().await;
     let own = NewWebhook { keys: vec![world.key.id], ..wanted(&world) };
     assert_eq!(webhooks.create(own).await.unwrap().keys, [world.key.id]);
-    let foreign = ApiKeyId::from_uuid(Uuid::from_u128(99));
+    let foreign = ApiKeyId::from_u128(99);
     let missing = webhooks.create(NewWebhook { keys: vec![foreign], ..wanted(&world) }).await;
     assert!(matches!(missing.err(), Some(WebhookError::NotFound("key of the team"))));
     let many = NewWebhook { keys: vec![world.key.id; Webhook::MAX_KEYS + 1], ..wanted(&world) };
@@ -192,6 +192,7 @@ async fn setup() -> (World, WebhookUseCases) {
         store: world.store.clone(),
         log: world.store.clone(),
         keys: world.store.clone(),
+        teams: world.store.clone(),
         clock: world.clock.clone(),
         random: world.random.clone(),
         egress: Egress::default(),

@@ -65,7 +65,7 @@ impl BrowserStarter {
             return Ok(ClaimOutcome::Done);
         }
         let expires_at = engine.clock.now() + BROWSER_START_TTL;
-        engine.sessions.renew(id, lease.browser, expires_at).await?;
+        engine.leases.renew(id, lease.browser, expires_at).await?;
         let found = self.catalogue.definition(session.terms.platform).await?;
         let Some((workflow, definition)) = found else {
             let failed = Event::Failed { why: ErrorCode::WorkflowNotFound, node: None };

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use ports::key_store::KeyStore;
+use ports::key_store::KeyVerification;
 
 use super::{Worker, log_error};
 use crate::api_keys::KeyUses;
@@ -13,7 +13,7 @@ const RECORD_INTERVAL: Duration = Duration::from_secs(10);
 /// Writes the uses that were noted in memory to the store. Uses since the last write are lost with a
 /// process that is killed.
 pub struct KeyUseRecorder {
-    pub keys: Arc<dyn KeyStore>,
+    pub keys: Arc<dyn KeyVerification>,
     pub uses: Arc<KeyUses>,
 }
 

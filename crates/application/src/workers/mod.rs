@@ -4,7 +4,7 @@
 mod account_link_mails;
 mod account_notices;
 mod browser_starter;
-mod effects;
+mod jobs;
 mod key_uses;
 mod links;
 mod mail_batches;
@@ -20,7 +20,7 @@ pub use self::{
     account_link_mails::AccountLinkMails,
     account_notices::AccountNoticeMails,
     browser_starter::BrowserStarter,
-    effects::{EffectExecutor, Effects},
+    jobs::{JobExecutor, OutboxWorker},
     key_uses::KeyUseRecorder,
     links::{LinkComposer, LinkNotifications, LinkSender},
     recordings::Recordings,

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use chrono::TimeDelta;
 use ports::{
     account_links::AccountLinkStore, account_store::SignInStore, delivery_log::DeliveryLog,
-    device_store::DeviceStore, known_browsers::KnownBrowserStore,
+    device_store::DeviceStore, known_browsers::KnownBrowserStore, session_store::SessionRetention,
 };
 
 use super::{Worker, log_error};
@@ -21,6 +21,7 @@ const IDEMPOTENCY_KEY_RETENTION: TimeDelta = TimeDelta::hours(25);
 /// Deletes expired data in batches.
 pub struct Retention {
     pub engine: Arc<SessionEngine>,
+    pub sessions: Arc<dyn SessionRetention>,
     pub devices: Arc<dyn DeviceStore>,
     pub sign_ins: Arc<dyn SignInStore>,
     pub account_links: Arc<dyn AccountLinkStore>,
@@ -53,7 +54,7 @@ impl Worker for Retention {
 impl Retention {
     /// Deletes one batch. Returns whether there may be more to delete.
     async fn delete_batch(&self) -> Result<bool, AdvanceError> {
-        let sessions = &self.engine.sessions;
+        let sessions = &self.sessions;
         let now = self.engine.clock.now();
         let old = sessions.find_unerased(now - self.retention, RETENTION_BATCH).await?;
         let erased = old.len();

@@ -12,7 +12,7 @@ use crate::advance::{AdvanceError, SessionEngine};
 
 const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
 const SWEEP_BATCH: u16 = 200;
-/// Age at which effects for a process that is gone are dropped.
+/// Age at which jobs for a process that is gone are dropped.
 const ORPHAN_AGE: TimeDelta = TimeDelta::minutes(10);
 
 /// Expires sessions and browser leases.
@@ -41,7 +41,7 @@ impl Worker for SessionSweeper {
 impl SessionSweeper {
     async fn sweep(&self) -> Result<(), AdvanceError> {
         let now = self.engine.clock.now();
-        for (session, due) in self.engine.sessions.find_due(now, SWEEP_BATCH).await? {
+        for (session, due) in self.engine.leases.find_due(now, SWEEP_BATCH).await? {
             let moved = match due {
                 DueReason::Expired => self.engine.advance(session.id, None, Event::Expired).await,
                 DueReason::BrowserLapsed(browser) => {

@@ -16,8 +16,8 @@ use domain::{
 use ports::delivery::Delivery;
 use uuid::Uuid;
 
-pub const INSTANCE: InstanceId = InstanceId::from_uuid(Uuid::from_u128(0xA0));
-pub const OTHER_INSTANCE: InstanceId = InstanceId::from_uuid(Uuid::from_u128(0xA1));
+pub const INSTANCE: InstanceId = InstanceId::from_u128(0xA0);
+pub const OTHER_INSTANCE: InstanceId = InstanceId::from_u128(0xA1);
 
 /// # Panics
 /// Never, since the timestamp is valid.

@@ -1,7 +1,6 @@
 //! The fairness queue with many teams, with quotas, and with random requests.
 
 use proptest::prelude::*;
-use uuid::Uuid;
 
 use super::*;
 
@@ -10,12 +9,12 @@ fn now(seconds: i64) -> DateTime<Utc> {
 }
 
 fn browser(number: u128) -> BrowserId {
-    BrowserId::from_uuid(Uuid::from_u128(number))
+    BrowserId::from_u128(number)
 }
 
 fn tenant(team: u128, production: bool) -> Tenant {
     let environment = if production { Environment::Production } else { Environment::Development };
-    Tenant { team: TeamId::from_uuid(Uuid::from_u128(team)), environment }
+    Tenant { team: TeamId::from_u128(team), environment }
 }
 
 fn quotas(total: usize, per_team: usize, development: usize) -> Quotas {
@@ -183,7 +182,7 @@ proptest! {
             prop_assert!(queue.running.len() <= quotas.total);
             prop_assert!(count(&|tenant| tenant.is_development()) <= quotas.development);
             for team in 1..5 {
-                let team = TeamId::from_uuid(Uuid::from_u128(team));
+                let team = TeamId::from_u128(team);
                 prop_assert!(count(&|tenant| tenant.team == team) <= quotas.per_team);
             }
         }

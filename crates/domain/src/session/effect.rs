@@ -1,62 +1,96 @@
-//! The effects of a transition. They are saved together with the transition and carried out
-//! afterwards.
+//! The effects of a transition. They are saved in the transaction that saves the transition: a
+//! [`Record`] is complete with it, a [`Job`] is carried out afterwards.
 
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::Lease;
 use crate::id::InstanceId;
 
-/// An effect on the outside world. It is carried out at least once, and in no fixed order relative
-/// to others. Therefore each effect names its object, and releasing a browser takes precedence over
-/// starting it.
+/// Time within which the last recorded segments of a session are stored after it ends.
+const RECORDING_FLUSH_DELAY: TimeDelta = TimeDelta::seconds(3);
+
+/// The effects of a transition.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Effects {
+    pub jobs: Vec<Job>,
+    pub records: Vec<Record>,
+}
+
+impl Effects {
+    #[must_use]
+    pub(super) fn job(job: Job) -> Self {
+        Self { jobs: vec![job], records: vec![] }
+    }
+}
+
+/// An entry of the outbox. It is carried out at least once, due from the time of its transition, and
+/// in no fixed order relative to others. Therefore each job names its object, and releasing a
+/// browser takes precedence over starting it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
-pub enum Effect {
+pub enum Job {
     StartBrowser {
         lease: Lease,
     },
     ReleaseBrowser {
         lease: Lease,
     },
-    /// Creates one delivery for each active webhook of the team, in the same transaction that ends
-    /// the session.
-    NotifyPartner,
-    /// Sends the applicant the link; stored in the same transaction that opens the session.
-    SendLink,
-    /// Removes the erased data from the bodies of the session's deliveries, in the same transaction
-    /// that erases it.
-    EraseCopies,
-    /// Assembles the recording from its segments; stored in the same transaction that ends the
-    /// session.
-    KeepRecording,
     /// Deletes everything that was recorded.
     ForgetRecording,
 }
 
-impl Effect {
+impl Job {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::StartBrowser { .. } => "start_browser",
             Self::ReleaseBrowser { .. } => "release_browser",
-            Self::NotifyPartner => "notify_partner",
-            Self::SendLink => "send_link",
-            Self::EraseCopies => "erase_copies",
-            Self::KeepRecording => "keep_recording",
             Self::ForgetRecording => "forget_recording",
         }
     }
 
-    /// Returns the instance that has to carry this effect out; `None` if any instance can.
+    /// Returns the instance that has to carry this job out; `None` if any instance can.
     #[must_use]
     pub const fn node(&self) -> Option<InstanceId> {
         match self {
             Self::StartBrowser { lease } | Self::ReleaseBrowser { lease } => Some(lease.node),
-            Self::NotifyPartner
-            | Self::SendLink
-            | Self::EraseCopies
-            | Self::KeepRecording
-            | Self::ForgetRecording => None,
+            Self::ForgetRecording => None,
+        }
+    }
+}
+
+/// Rows that the store writes, changes or deletes together with the transition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Record {
+    /// One delivery for each active webhook of the team that is for the session's key.
+    NotifyPartner,
+    /// The notification with which the applicant is sent the link.
+    SendLink,
+    /// The erased data is removed from the bodies of the session's deliveries, and what else was
+    /// copied from the session is deleted.
+    EraseCopies,
+    /// The recording that is to be assembled from its segments.
+    KeepRecording,
+}
+
+impl Record {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotifyPartner => "notify_partner",
+            Self::SendLink => "send_link",
+            Self::EraseCopies => "erase_copies",
+            Self::KeepRecording => "keep_recording",
+        }
+    }
+
+    /// Returns when a worker may first process the rows of a transition at `at`.
+    #[must_use]
+    pub fn due(self, at: DateTime<Utc>) -> DateTime<Utc> {
+        match self {
+            Self::NotifyPartner | Self::SendLink | Self::EraseCopies => at,
+            Self::KeepRecording => at + RECORDING_FLUSH_DELAY,
         }
     }
 }

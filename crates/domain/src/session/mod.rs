@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    effect::Effect,
+    effect::{Effects, Job, Record},
     event::Event,
     outcome::{CancelReason, Collected, ExtractedData, IssuedAttestation, Outcome, ProofHash},
     progress::Progress,
@@ -69,12 +69,12 @@ pub struct Session {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     pub session: Session,
-    pub effects: Vec<Effect>,
+    pub effects: Effects,
     /// The name of the event, for the session's timeline.
     pub event: &'static str,
     /// The workflow node at which the session failed.
     pub node: Option<String>,
-    /// The time of the transition; the effects are due from then on.
+    /// The time of the transition; its jobs are due from then on.
     pub at: DateTime<Utc>,
 }
 
@@ -88,7 +88,8 @@ impl Session {
     #[must_use]
     pub fn opening(self) -> Change {
         let at = self.created_at;
-        let effects = self.terms.invitation.iter().map(|_| Effect::SendLink).collect();
+        let records = self.terms.invitation.iter().map(|_| Record::SendLink).collect();
+        let effects = Effects { records, ..Effects::default() };
         Change { session: self, effects, event: "SessionCreated", node: None, at }
     }
 
@@ -122,7 +123,8 @@ impl Session {
             erased_at: Some(now),
             ..self.clone()
         };
-        let effects = vec![Effect::EraseCopies, Effect::ForgetRecording];
+        let effects =
+            Effects { jobs: vec![Job::ForgetRecording], records: vec![Record::EraseCopies] };
         Some(Change { session, effects, event: "DataErased", node: None, at: now })
     }
 

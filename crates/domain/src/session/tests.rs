@@ -17,10 +17,7 @@ use crate::{
     workflow::{AttestMode, PromptKind},
 };
 
-const LEASE: Lease = Lease {
-    browser: BrowserId::from_uuid(Uuid::from_u128(7)),
-    node: InstanceId::from_uuid(Uuid::from_u128(8)),
-};
+const LEASE: Lease = Lease { browser: BrowserId::from_u128(7), node: InstanceId::from_u128(8) };
 
 fn prompt() -> PendingPrompt {
     PendingPrompt {
@@ -117,7 +114,9 @@ fn the_transition_table() {
 
 fn table_entry(attestation: AttestationRequest, state: &State, event: &Event) -> Option<String> {
     let next = step(attestation, state, event.clone()).ok().flatten()?;
-    let effects: Vec<_> = next.effects.iter().map(Effect::name).collect();
+    let jobs = next.effects.jobs.iter().map(Job::name);
+    let records = next.effects.records.iter().map(|record| record.name());
+    let effects: Vec<_> = jobs.chain(records).collect();
     let code = next.state.outcome().and_then(Outcome::error_code).map_or("", ErrorCode::as_str);
     let to = format!("{} {code}", next.state.status());
     Some(format!("{:<38} {}", to.trim_end(), effects.join(" ")).trim_end().to_owned())
@@ -135,7 +134,7 @@ proptest! {
         let attestation = if wanted { AttestationRequest::Wanted } else { AttestationRequest::NotWanted };
         let mut state = State::START;
         let mut progress = Progress::default();
-        let mut effects = Vec::new();
+        let (mut jobs, mut records) = (vec![], vec![]);
         for event in events {
             if let Ok(Some(next)) = step(attestation, &state, event) {
                 prop_assert!(!state.is_closed(), "a closed session changed");
@@ -143,11 +142,13 @@ proptest! {
                 let after = progress.after(&state);
                 prop_assert!(after >= progress);
                 progress = after;
-                effects.extend(next.effects);
+                jobs.extend(next.effects.jobs);
+                records.extend(next.effects.records);
             }
         }
-        let count = |name| effects.iter().filter(|e| e.name() == name).count();
-        prop_assert_eq!(count("notify_partner"), usize::from(state.is_closed()));
+        let count = |name| jobs.iter().filter(|job| job.name() == name).count();
+        let notified = records.iter().filter(|record| **record == Record::NotifyPartner).count();
+        prop_assert_eq!(notified, usize::from(state.is_closed()));
         let running = usize::from(state.lease().is_some());
         prop_assert_eq!(count("release_browser") + running, count("start_browser"));
         prop_assert!(count("start_browser") <= usize::from(LOSSES_ALLOWED) + 1);

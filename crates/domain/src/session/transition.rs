@@ -1,8 +1,8 @@
 //! The transition function: the life cycle of a session in one match.
 
 use super::{
-    AttestationStep, CancelReason, Collected, Effect, Event, IssuedAttestation, LOSSES_ALLOWED,
-    Lease, Outcome, Phase, Resume, State, Status,
+    AttestationStep, CancelReason, Collected, Effects, Event, IssuedAttestation, Job,
+    LOSSES_ALLOWED, Lease, Outcome, Phase, Record, Resume, State, Status,
 };
 use crate::{error_code::ErrorCode, request::AttestationRequest};
 
@@ -10,7 +10,7 @@ use crate::{error_code::ErrorCode, request::AttestationRequest};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     pub state: State,
-    pub effects: Vec<Effect>,
+    pub effects: Effects,
 }
 
 /// An event that is not allowed in the current state.
@@ -48,11 +48,12 @@ pub fn step(
         // A browser is requested and started, or lost.
         (&State::Created { losses }, Event::BrowserRequested { lease }) => Step {
             state: State::Initializing { lease, losses },
-            effects: vec![Effect::StartBrowser { lease }],
+            effects: Effects::job(Job::StartBrowser { lease }),
         },
-        (&State::Initializing { lease, losses }, Event::BrowserStarted) => {
-            Step { state: State::Live { lease, losses, phase: Phase::Ready }, effects: vec![] }
-        }
+        (&State::Initializing { lease, losses }, Event::BrowserStarted) => Step {
+            state: State::Live { lease, losses, phase: Phase::Ready },
+            effects: Effects::default(),
+        },
         (
             &(State::Initializing { lease, losses } | State::Live { lease, losses, .. }),
             Event::BrowserLost,
@@ -61,9 +62,10 @@ pub fn step(
         (&State::Live { lease, losses, ref phase }, event) => {
             let (status, name) = (state.status(), event.name());
             match live_transition(attestation, state, phase, event) {
-                Some(LiveTransition::Phase(phase)) => {
-                    Step { state: State::Live { lease, losses, phase }, effects: vec![] }
-                }
+                Some(LiveTransition::Phase(phase)) => Step {
+                    state: State::Live { lease, losses, phase },
+                    effects: Effects::default(),
+                },
                 Some(LiveTransition::End(step)) => step,
                 None => return Err(InvalidTransition::OutOfPlace { status, event: name }),
             }
@@ -153,20 +155,23 @@ fn lost(state: &State, lease: Lease, losses: u8) -> Step {
     }
     Step {
         state: State::Created { losses: losses.saturating_add(1) },
-        effects: vec![Effect::ReleaseBrowser { lease }],
+        effects: Effects::job(Job::ReleaseBrowser { lease }),
     }
 }
 
 /// Closes a session. No other function does: here it is ensured that the partner is notified once,
 /// that the browser is released, and that only the recording of an error is kept.
 fn close(open: &State, outcome: Outcome) -> Step {
-    let mut effects: Vec<_> =
-        open.lease().map(|lease| Effect::ReleaseBrowser { lease }).into_iter().collect();
-    effects.push(Effect::NotifyPartner);
-    effects.extend(open.has_run().then(|| {
-        let failed = matches!(outcome, Outcome::Error { .. });
-        if failed { Effect::KeepRecording } else { Effect::ForgetRecording }
-    }));
+    let mut effects = Effects::default();
+    effects.jobs.extend(open.lease().map(|lease| Job::ReleaseBrowser { lease }));
+    effects.records.push(Record::NotifyPartner);
+    if open.has_run() {
+        if matches!(outcome, Outcome::Error { .. }) {
+            effects.records.push(Record::KeepRecording);
+        } else {
+            effects.jobs.push(Job::ForgetRecording);
+        }
+    }
     let ran = match *open {
         State::Live { lease, .. } => Some(lease.browser),
         State::Created { .. } | State::Initializing { .. } | State::Closed { .. } => None,

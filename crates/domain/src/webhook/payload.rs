@@ -92,13 +92,12 @@ mod tests {
         workflow::AttestMode,
     };
     use chrono::DateTime;
-    use uuid::Uuid;
 
     fn ended(outcome: Outcome) -> Session {
         let moment = DateTime::from_timestamp_millis(1_767_268_800_123).unwrap();
         Session {
-            id: SessionId::from_uuid(Uuid::from_u128(1)),
-            owner: ApiKeyId::from_uuid(Uuid::from_u128(2)),
+            id: SessionId::from_u128(1),
+            owner: ApiKeyId::from_u128(2),
             terms: SessionTerms {
                 platform: PlatformId(7),
                 environment: Environment::Development,

@@ -12,7 +12,7 @@ use domain::{
 
 use crate::{Reencrypted, StoreError};
 
-/// Stores members, each in one team.
+/// Stores users of the portal, each in one team.
 #[async_trait]
 pub trait UserStore: Send + Sync {
     /// Adds a member. Returns `false` if another member has the address.
@@ -27,6 +27,21 @@ pub trait UserStore: Send + Sync {
 
     async fn user(&self, id: UserId) -> Result<Option<StoredUser>, StoreError>;
 
+    /// Sets a password and its expiry. The member's account links are void from then on.
+    async fn set_password(&self, id: UserId, password: &NewPassword) -> Result<(), StoreError>;
+
+    /// Encrypts secrets that an earlier key encrypted with the newest one, up to `limit` members
+    /// after this one.
+    async fn reencrypt_users(
+        &self,
+        after: Option<UserId>,
+        limit: u16,
+    ) -> Result<Reencrypted<UserId>, StoreError>;
+}
+
+/// Binds users to their subjects at the identity provider (OpenID Connect Core 1.0, section 2).
+#[async_trait]
+pub trait ProviderSubjects: Send + Sync {
     /// Returns the member with a subject of the identity provider.
     async fn user_by_subject(&self, subject: &str) -> Result<Option<StoredUser>, StoreError>;
 
@@ -39,12 +54,13 @@ pub trait UserStore: Send + Sync {
         before: Option<&str>,
         subject: &str,
     ) -> Result<bool, StoreError>;
+}
 
+/// Lists and changes the members of a team.
+#[async_trait]
+pub trait TeamMembers: Send + Sync {
     /// Returns a team's members, sorted by address.
     async fn users(&self, team: TeamId) -> Result<Vec<User>, StoreError>;
-
-    /// Sets a password and its expiry. The member's account links are void from then on.
-    async fn set_password(&self, id: UserId, password: &NewPassword) -> Result<(), StoreError>;
 
     async fn set_role(
         &self,
@@ -61,7 +77,11 @@ pub trait UserStore: Send + Sync {
 
     /// Returns whether all members of a team must have a second factor.
     async fn requires_second_factor(&self, team: TeamId) -> Result<bool, StoreError>;
+}
 
+/// Stores TOTP secrets and recovery codes.
+#[async_trait]
+pub trait SecondFactors: Send + Sync {
     /// Sets a member's TOTP secret and recovery codes; `None` removes the secret. Earlier recovery
     /// codes are deleted, unless the secret is removed and a passkey remains.
     async fn set_second_factor(
@@ -77,14 +97,6 @@ pub trait UserStore: Send + Sync {
     /// Deletes a recovery code. Returns `false` if the member does not have it. Of two concurrent
     /// calls one succeeds.
     async fn use_recovery(&self, id: UserId, code: &CodeHash) -> Result<bool, StoreError>;
-
-    /// Encrypts secrets that an earlier key encrypted with the newest one, up to `limit` members
-    /// after this one.
-    async fn reencrypt_users(
-        &self,
-        after: Option<UserId>,
-        limit: u16,
-    ) -> Result<Reencrypted<UserId>, StoreError>;
 }
 
 /// Stores the sign-ins of members.
@@ -119,16 +131,6 @@ pub trait SignInStore: Send + Sync {
         at: DateTime<Utc>,
     ) -> Result<bool, StoreError>;
 
-    /// Stores an encrypted form with a sign-in, in place of an earlier one.
-    async fn hold_form(&self, id: SignInId, encrypted: &[u8]) -> Result<(), StoreError>;
-
-    /// Returns the encrypted form of a sign-in.
-    async fn held_form(&self, id: SignInId) -> Result<Option<Vec<u8>>, StoreError>;
-
-    /// Deletes this form of a sign-in. Returns `false` if the sign-in has another form or none. Of
-    /// two concurrent calls one succeeds.
-    async fn drop_form(&self, id: SignInId, encrypted: &[u8]) -> Result<bool, StoreError>;
-
     /// Returns a member's sign-ins that have not expired and were used within `idle`, the latest
     /// first.
     async fn sign_ins(
@@ -150,6 +152,20 @@ pub trait SignInStore: Send + Sync {
 
     /// Deletes sign-ins that expired before `now` and returns their number.
     async fn delete_expired_sign_ins(&self, now: DateTime<Utc>) -> Result<usize, StoreError>;
+}
+
+/// Keeps the encrypted form that waits for a re-authentication, with its sign-in.
+#[async_trait]
+pub trait HeldForms: Send + Sync {
+    /// Stores an encrypted form with a sign-in, in place of an earlier one.
+    async fn hold_form(&self, id: SignInId, encrypted: &[u8]) -> Result<(), StoreError>;
+
+    /// Returns the encrypted form of a sign-in.
+    async fn held_form(&self, id: SignInId) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Deletes this form of a sign-in. Returns `false` if the sign-in has another form or none. Of
+    /// two concurrent calls one succeeds.
+    async fn drop_form(&self, id: SignInId, encrypted: &[u8]) -> Result<bool, StoreError>;
 }
 
 /// The result of changing or removing a member. Two concurrent changes MUST NOT leave a team

@@ -21,8 +21,9 @@ pub struct StoredKey {
     pub used_at: Option<DateTime<Utc>>,
 }
 
+/// Stores teams, and the origins that may embed their sessions.
 #[async_trait]
-pub trait KeyStore: Send + Sync {
+pub trait TeamStore: Send + Sync {
     async fn add_team(&self, id: TeamId, name: &str, now: DateTime<Utc>) -> Result<(), StoreError>;
 
     async fn has_team(&self, id: TeamId) -> Result<bool, StoreError>;
@@ -38,7 +39,11 @@ pub trait KeyStore: Send + Sync {
     /// Returns the origins whose pages may embed the team's sessions; empty if any origin may, or if
     /// there is no such team.
     async fn frame_ancestors(&self, id: TeamId) -> Result<Vec<FrameAncestor>, StoreError>;
+}
 
+/// Stores the API keys of teams.
+#[async_trait]
+pub trait KeyStore: Send + Sync {
     async fn add_key(
         &self,
         key: &ApiKey,
@@ -50,16 +55,6 @@ pub trait KeyStore: Send + Sync {
     /// Returns a team's keys, the newest first.
     async fn keys(&self, team: TeamId) -> Result<Vec<StoredKey>, StoreError>;
 
-    /// Records when keys were last used; a time before the stored one changes nothing.
-    async fn record_key_uses(&self, uses: &[(ApiKeyId, DateTime<Utc>)]) -> Result<(), StoreError>;
-
-    /// Returns the record whose key has this hash, revoked and expired ones included, and the
-    /// catalogue's revision at the same moment.
-    async fn key_by_hash(
-        &self,
-        hash: &KeyHash,
-    ) -> Result<Option<(ApiKey, CatalogueRevision)>, StoreError>;
-
     async fn key(&self, id: ApiKeyId) -> Result<Option<ApiKey>, StoreError>;
 
     /// Replaces the key of a record; the earlier key is invalid from then on. Returns `false` if
@@ -68,4 +63,18 @@ pub trait KeyStore: Send + Sync {
 
     /// Revokes a key. Returns `false` if the record does not exist or is already revoked.
     async fn revoke_key(&self, id: ApiKeyId, now: DateTime<Utc>) -> Result<bool, StoreError>;
+}
+
+/// Looks keys up for requests, and records their uses.
+#[async_trait]
+pub trait KeyVerification: Send + Sync {
+    /// Returns the record whose key has this hash, revoked and expired ones included, and the
+    /// catalogue's revision at the same moment.
+    async fn key_by_hash(
+        &self,
+        hash: &KeyHash,
+    ) -> Result<Option<(ApiKey, CatalogueRevision)>, StoreError>;
+
+    /// Records when keys were last used; a time before the stored one changes nothing.
+    async fn record_key_uses(&self, uses: &[(ApiKeyId, DateTime<Utc>)]) -> Result<(), StoreError>;
 }

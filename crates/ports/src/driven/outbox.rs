@@ -1,19 +1,19 @@
-//! The outbox: saved effects that workers carry out.
+//! The outbox: saved jobs that workers carry out.
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     id::{InstanceId, SessionId},
-    session::Effect,
+    session::Job,
 };
 
 use crate::StoreError;
 
-/// The queue of effects. Only the session store fills it, in its own writes.
+/// The queue of jobs. Only the session store fills it, in its own writes.
 #[async_trait]
 pub trait Outbox: Send + Sync {
-    /// Leases up to `limit` due effects that this instance or any instance can carry out. No other
-    /// caller gets them until `lease` has passed. An effect whose lease expires is leased again.
+    /// Leases up to `limit` due jobs that this instance or any instance can carry out. No other
+    /// caller gets them until `lease` has passed. A job whose lease expires is leased again.
     async fn claim(
         &self,
         node: InstanceId,
@@ -30,7 +30,7 @@ pub trait Outbox: Send + Sync {
         outcome: ClaimOutcome,
     ) -> Result<bool, StoreError>;
 
-    /// Deletes effects that only another instance could carry out and that were due before
+    /// Deletes jobs that only another instance could carry out and that were due before
     /// `before`: that instance no longer runs, and neither do its browsers. Returns their number.
     async fn delete_orphans(
         &self,
@@ -43,7 +43,7 @@ pub trait Outbox: Send + Sync {
 pub struct OutboxClaim {
     pub entry: i64,
     pub session: SessionId,
-    pub effect: Effect,
+    pub job: Job,
     /// The number of the attempt, from 1. It is also the fence against a lost claim.
     pub attempt: i32,
 }

@@ -62,7 +62,7 @@ pub struct TimelineEntry {
     pub detail: Option<String>,
 }
 
-/// Stores sessions, and with each transition its effects.
+/// Stores sessions, and with each transition its jobs and records.
 ///
 /// Every implementation passes `testkit::stores_contract!`.
 #[async_trait]
@@ -75,19 +75,33 @@ pub trait SessionStore: Send + Sync {
         idempotency: Option<&IdempotencyKey>,
     ) -> Result<InsertOutcome, StoreError>;
 
-    /// Returns the record whose key has this hash (revoked and expired ones included), and that
-    /// record's session with this identifier, in one round trip.
-    async fn poll(&self, key: &KeyHash, id: SessionId) -> Result<Option<PolledRecord>, StoreError>;
-
-    /// Finds a session of this owner. A session of another owner counts as absent.
-    async fn find(&self, owner: ApiKeyId, id: SessionId) -> Result<Option<Session>, StoreError>;
-
     /// Finds a session of any owner: for the applicant, whose token has been verified, and for
     /// workers, which serve all owners. It must not be used for a partner.
     async fn find_unscoped(&self, id: SessionId) -> Result<Option<Session>, StoreError>;
 
     /// Returns the origins whose pages may embed a session, as its owner's team has set them.
     async fn frame_ancestors_of(&self, id: SessionId) -> Result<Vec<FrameAncestor>, StoreError>;
+
+    /// Saves a changed session and its effects atomically. [`Record::NotifyPartner`] becomes one
+    /// delivery for each webhook of the team that is active at this moment.
+    ///
+    /// [`Record::NotifyPartner`]: domain::session::Record::NotifyPartner
+    ///
+    /// The saved version must be the one before `change.session.version`; otherwise the result is
+    /// [`CommitError::Stale`], and nothing is saved. A browser that is new with this change has a
+    /// lease until `alive_until`.
+    async fn commit(&self, change: &Change, alive_until: DateTime<Utc>) -> Result<(), CommitError>;
+}
+
+/// Reads sessions for the API key that owns them.
+#[async_trait]
+pub trait SessionQueries: Send + Sync {
+    /// Returns the record whose key has this hash (revoked and expired ones included), and that
+    /// record's session with this identifier, in one round trip.
+    async fn poll(&self, key: &KeyHash, id: SessionId) -> Result<Option<PolledRecord>, StoreError>;
+
+    /// Finds a session of this owner. A session of another owner counts as absent.
+    async fn find(&self, owner: ApiKeyId, id: SessionId) -> Result<Option<Session>, StoreError>;
 
     /// Returns the owner's sessions, newest first and ties by identifier, and the total number of
     /// those that match the filter.
@@ -97,6 +111,18 @@ pub trait SessionStore: Send + Sync {
         query: ListQuery,
     ) -> Result<(Vec<SessionSummary>, i64), StoreError>;
 
+    /// Returns the timeline of a session of this owner, oldest entry first. `None` if there is no
+    /// such session.
+    async fn timeline(
+        &self,
+        owner: ApiKeyId,
+        id: SessionId,
+    ) -> Result<Option<Vec<TimelineEntry>>, StoreError>;
+}
+
+/// Reads the sessions of all keys of a team.
+#[async_trait]
+pub trait TeamSessionQueries: Send + Sync {
     /// Returns the sessions of all keys of a team, newest first and ties by identifier, each with
     /// its owner; with a reference, only those with this external reference.
     async fn team_sessions(
@@ -113,42 +139,11 @@ pub trait SessionStore: Send + Sync {
         since: DateTime<Utc>,
         limit: u16,
     ) -> Result<Vec<SessionActivity>, StoreError>;
+}
 
-    /// Returns the timeline of a session of this owner, oldest entry first. `None` if there is no
-    /// such session.
-    async fn timeline(
-        &self,
-        owner: ApiKeyId,
-        id: SessionId,
-    ) -> Result<Option<Vec<TimelineEntry>>, StoreError>;
-
-    /// Returns up to `limit` sessions that closed before `before` and are not erased.
-    async fn find_unerased(
-        &self,
-        before: DateTime<Utc>,
-        limit: u16,
-    ) -> Result<Vec<SessionId>, StoreError>;
-
-    /// Truncates the write-ahead log, if the store has one, so that overwritten data does not remain
-    /// in it. Waits for readers for less than a second. Returns `false` if a reader prevented the
-    /// truncation; the caller tries again later.
-    async fn truncate_log(&self) -> Result<bool, StoreError> {
-        Ok(true)
-    }
-
-    /// Deletes idempotency keys that were used before `before` and returns their number.
-    async fn delete_idempotency_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError>;
-
-    /// Saves a changed session and its effects atomically. [`Effect::NotifyPartner`] becomes one
-    /// delivery for each webhook of the team that is active at this moment.
-    ///
-    /// [`Effect::NotifyPartner`]: domain::session::Effect::NotifyPartner
-    ///
-    /// The saved version must be the one before `change.session.version`; otherwise the result is
-    /// [`CommitError::Stale`], and nothing is saved. A browser that is new with this change has a
-    /// lease until `alive_until`.
-    async fn commit(&self, change: &Change, alive_until: DateTime<Utc>) -> Result<(), CommitError>;
-
+/// Renews the leases of sessions' browsers, and finds what expired.
+#[async_trait]
+pub trait BrowserLeases: Send + Sync {
     /// Renews the lease of a session's browser. Returns `false` if the session no longer has this
     /// browser.
     async fn renew(
@@ -165,6 +160,27 @@ pub trait SessionStore: Send + Sync {
         now: DateTime<Utc>,
         limit: u16,
     ) -> Result<Vec<(Session, DueReason)>, StoreError>;
+}
+
+/// Finds and deletes what was kept for its time.
+#[async_trait]
+pub trait SessionRetention: Send + Sync {
+    /// Returns up to `limit` sessions that closed before `before` and are not erased.
+    async fn find_unerased(
+        &self,
+        before: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<Vec<SessionId>, StoreError>;
+
+    /// Truncates the write-ahead log, if the store has one, so that overwritten data does not remain
+    /// in it. Waits for readers for less than a second. Returns `false` if a reader prevented the
+    /// truncation; the caller tries again later.
+    async fn truncate_log(&self) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
+    /// Deletes idempotency keys that were used before `before` and returns their number.
+    async fn delete_idempotency_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError>;
 }
 
 /// Why a session is due.

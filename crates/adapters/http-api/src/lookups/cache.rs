@@ -1,4 +1,4 @@
-//! Answers that are the same for everybody, written once in each worker.
+//! Responses that are the same for all callers, serialized once in each worker.
 
 use std::cell::{OnceCell, RefCell};
 
@@ -18,34 +18,31 @@ pub(crate) struct ResponseCache {
 }
 
 impl ResponseCache {
-    /// The platforms of an environment, if they are those of this revision.
+    /// Returns the cached platforms of an environment if they have this revision.
     pub(super) fn platforms(
         &self,
         environment: Environment,
         revision: Option<CatalogueRevision>,
     ) -> Option<HttpResponse> {
-        let kept = self.place(environment).borrow();
-        let (_, body) = kept.as_ref().filter(|(of, _)| Some(*of) == revision)?;
-        Some(envelope::written(body.clone()))
+        let cached = self.slot(environment).borrow();
+        let (_, body) = cached.as_ref().filter(|(of, _)| Some(*of) == revision)?;
+        Some(envelope::respond_with(body.clone()))
     }
 
-    /// Keeps what was read after the catalogue had this revision: the same, or something newer,
-    /// which is then read once more.
-    pub(super) fn keep_platforms<T: Serialize>(
+    /// Caches platforms that were read after the catalogue had this revision. They may be newer,
+    /// and are then read once more.
+    pub(super) fn cache_platforms<T: Serialize>(
         &self,
         environment: Environment,
         revision: Option<CatalogueRevision>,
         platforms: &T,
     ) -> Result<HttpResponse, ApiError> {
         let body = envelope::write(platforms)?;
-        *self.place(environment).borrow_mut() = revision.map(|revision| (revision, body.clone()));
-        Ok(envelope::written(body))
+        *self.slot(environment).borrow_mut() = revision.map(|revision| (revision, body.clone()));
+        Ok(envelope::respond_with(body))
     }
 
-    const fn place(
-        &self,
-        environment: Environment,
-    ) -> &RefCell<Option<(CatalogueRevision, Bytes)>> {
+    const fn slot(&self, environment: Environment) -> &RefCell<Option<(CatalogueRevision, Bytes)>> {
         match environment {
             Environment::Development => &self.development,
             Environment::Production => &self.production,
@@ -53,7 +50,7 @@ impl ResponseCache {
     }
 }
 
-/// An answer that stays as long as the process.
+/// A response that does not change while the process runs.
 #[derive(Default)]
 pub(super) struct FixedResponse(OnceCell<Bytes>);
 
@@ -63,9 +60,9 @@ impl FixedResponse {
         make: impl FnOnce() -> T,
     ) -> Result<HttpResponse, ApiError> {
         if let Some(body) = self.0.get() {
-            return Ok(envelope::written(body.clone()));
+            return Ok(envelope::respond_with(body.clone()));
         }
         let body = envelope::write(&make())?;
-        Ok(envelope::written(self.0.get_or_init(|| body).clone()))
+        Ok(envelope::respond_with(self.0.get_or_init(|| body).clone()))
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     envelope::{Envelope, Success, ok},
 };
 
-/// A drawing in lines, on 24 by 24.
+/// The path of a line icon on a grid of 24 by 24.
 macro_rules! icon {
     ($lines:literal) => {
         concat!(

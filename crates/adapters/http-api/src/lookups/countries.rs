@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::{
     caller::Caller,
     envelope::{Envelope, ok},
-    error::{ApiError, Body},
+    error::{ApiError, ErrorBody},
     lookups::cache::ResponseCache,
     query::Query,
 };
@@ -26,16 +26,16 @@ use crate::{
     path = "/partner/supported-countries",
     tag = "Lookups",
     operation_id = "listSupportedCountries",
-    params(Asked),
+    params(PlaceParams),
     responses(
         (status = 200, description = "The places.", body = Envelope<Vec<Place>>),
-        (status = 400, description = "`region` without `country`, or a parameter twice.", body = Body),
+        (status = 400, description = "`region` without `country`, or a parameter twice.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn countries(
     request: HttpRequest,
     lookups: web::Data<dyn LookupService>,
-    kept: web::Data<ResponseCache>,
+    cache: web::Data<ResponseCache>,
     _: Caller,
 ) -> Result<HttpResponse, ApiError> {
     let query = Query::read(request.query_string(), &["country", "region"])?;
@@ -45,7 +45,7 @@ pub(crate) async fn countries(
         }
         (None, None) => {
             let all = || lookups.countries().iter().map(Place::country).collect::<Vec<_>>();
-            return kept.countries.answer(all);
+            return cache.countries.answer(all);
         }
         (Some(country), None) => {
             let regions = lookups.country(country).map_or(&[][..], |country| country.regions);
@@ -62,7 +62,7 @@ pub(crate) async fn countries(
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "describes the query, which `Query` reads")]
-struct Asked {
+struct PlaceParams {
     /// ISO 3166-1 alpha-2; asks for that country's regions.
     #[param(example = "US")]
     country: Option<String>,

@@ -1,4 +1,4 @@
-//! What partners may choose from, one lookup a file.
+//! The lookups for partners, one file each.
 
 pub(super) mod cache;
 pub(super) mod channels;

@@ -32,7 +32,7 @@ pub(crate) async fn platforms(
     }
     let platforms = lookups.platforms(environment).await?;
     let platforms: Vec<_> = platforms.into_iter().map(WirePlatform::from).collect();
-    kept.keep_platforms(environment, revision, &platforms)
+    kept.cache_platforms(environment, revision, &platforms)
 }
 
 #[derive(Serialize, ToSchema)]

@@ -1,11 +1,11 @@
-//! An example of each answer, and of each way to fail.
+//! Examples of the response of each operation, and of each error.
 
 use serde_json::{Value, json};
 
 const ID: &str = "01928f7e-5b1a-7c3e-9d2f-6a4b8c0d1e2f";
 const LINK: &str = "https://avouch.example/embed/01928f7e-5b1a-7c3e-9d2f-6a4b8c0d1e2f?token=T";
 
-/// The `data` of an operation that succeeds.
+/// Returns the `data` of a successful operation.
 pub(super) fn data(operation: &str) -> Option<Value> {
     Some(match operation {
         "createSession" => json!({
@@ -119,7 +119,7 @@ fn lookup(operation: &str) -> Option<Value> {
     })
 }
 
-/// What a failing request is told, by operation and status.
+/// Returns the message of a failed request, by operation and status.
 pub(super) fn message(operation: &str, status: &str) -> &'static str {
     match (operation, status) {
         ("createSession", "400") => "platformId must be a number; location must be an object",

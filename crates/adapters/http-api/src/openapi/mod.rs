@@ -1,4 +1,5 @@
-//! The interface description, made from the handlers: `GET /v1/openapi.json`, and `/docs` to read.
+//! The API description, generated from the handlers: `GET /v1/openapi.json`, and `/docs` to read
+//! it.
 
 mod examples;
 mod names;
@@ -63,12 +64,13 @@ use super::{attestations, error, lookups, sessions};
         lookups::countries::countries,
         lookups::error_codes::error_codes,
     ),
-    components(schemas(error::Body)),
+    components(schemas(error::ErrorBody)),
     modifiers(&Common),
 )]
 struct Description;
 
-/// What holds for every operation: credentials, headers, and the ways any of them can fail.
+/// Adds what is common to all operations: credentials, headers, and the errors that any of them can
+/// return.
 struct Common;
 
 impl Modify for Common {
@@ -85,7 +87,7 @@ impl Modify for Common {
     }
 }
 
-/// Every way a request can fail before it reaches its handler, and every header of an answer.
+/// Adds the errors that occur before a request reaches its handler, and the headers of responses.
 fn complete(operation: &mut Operation) {
     let failures = [
         ("401", "The API key is missing, unknown, revoked or expired."),
@@ -139,14 +141,14 @@ fn failure(description: &str) -> Response {
         .build()
 }
 
-/// The document, as it is served.
+/// Returns the document as it is served.
 pub(super) fn document() -> openapi::OpenApi {
     Description::openapi()
 }
 
-/// `GET /v1/openapi.json`; the document is written once.
+/// Serves `GET /v1/openapi.json`; the document is serialized once.
 pub(super) fn served() -> Route {
-    // A document that is made of our own types can be written.
+    // A document that consists of our own types can be serialized.
     let json: web::Bytes = document().to_json().unwrap_or_default().into();
     web::get().to(move || {
         let json = json.clone();
@@ -154,14 +156,14 @@ pub(super) fn served() -> Route {
     })
 }
 
-/// `/docs`, which shows it.
+/// Serves `/docs`, a viewer for the document.
 pub(super) fn viewer(config: &mut web::ServiceConfig) {
     config
         .service(web::redirect("/docs", "/docs/"))
         .route("/docs/{file:.*}", web::get().to(file_of_viewer));
 }
 
-/// The viewer shows the description and calls this service; nobody may show it in a frame.
+/// The viewer loads the document and calls this service; it must not be embedded in a frame.
 const VIEWER_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' \
      'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; \
      form-action 'none'; frame-ancestors 'none'";

@@ -1,4 +1,4 @@
-//! Closed lists of the domain, for the interface description.
+//! Closed lists of the domain, for the API description.
 
 use std::borrow::Cow;
 

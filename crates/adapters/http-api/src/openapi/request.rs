@@ -1,5 +1,5 @@
-//! The body of a create request, for the interface description. It is read by
-//! [`domain::request::NewSession::read`], which names every fault.
+//! The body of a create request, for the API description. It is parsed by
+//! [`domain::request::NewSession::read`], which names every invalid field.
 #![expect(dead_code, reason = "these types describe, and hold nothing")]
 
 use std::collections::BTreeMap;

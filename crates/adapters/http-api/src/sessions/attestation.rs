@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::session_id;
 use crate::{
     caller::Caller,
-    error::{ApiError, Body},
+    error::{ApiError, ErrorBody},
     hash::{hex, sha256},
 };
 
@@ -32,7 +32,7 @@ use crate::{
             status = 200, description = "The file. The same bytes and `ETag` each time.",
             body = PortableAttestation, content_type = "application/cbor",
         ),
-        (status = 404, description = "There is no such session, it is another key's, or it has no attestation (any more).", body = Body),
+        (status = 404, description = "There is no such session, it is another key's, or it has no attestation (any more).", body = ErrorBody),
     ),
 )]
 pub(crate) async fn attestation(

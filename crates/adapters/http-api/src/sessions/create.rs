@@ -23,13 +23,13 @@ use super::wire::WireLocation;
 use crate::{
     caller::CreateCaller,
     envelope::{Envelope, Success},
-    error::{ApiError, Body},
+    error::{ApiError, ErrorBody},
     hash::sha256,
     openapi::{CreateSession, SessionStatus},
 };
 
 const MAX_IDEMPOTENCY_KEY_CHARS: usize = 255;
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// Create a session
 ///
@@ -67,12 +67,12 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
                 )),
             ),
         ),
-        (status = 400, description = "The body cannot be used; `message` names each field.", body = Body),
-        (status = 408, description = "The body did not arrive in time.", body = Body),
-        (status = 409, description = "A request with this `Idempotency-Key` is being carried out.", body = Body),
-        (status = 413, description = "The body is too long.", body = Body),
-        (status = 415, description = "The body is not JSON.", body = Body),
-        (status = 422, description = "The `Idempotency-Key` was used with another body.", body = Body),
+        (status = 400, description = "The body cannot be used; `message` names each field.", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
+        (status = 409, description = "A request with this `Idempotency-Key` is being carried out.", body = ErrorBody),
+        (status = 413, description = "The body is too long.", body = ErrorBody),
+        (status = 415, description = "The body is not JSON.", body = ErrorBody),
+        (status = 422, description = "The `Idempotency-Key` was used with another body.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn create(
@@ -82,18 +82,22 @@ pub(crate) async fn create(
 ) -> Result<HttpResponse, ApiError> {
     let body: Value = serde_json::from_slice(&body)
         .map_err(|_| InvalidRequest::one("the body must be valid JSON"))?;
-    let once = once(request.headers(), &body)?;
-    let created = sessions.create(&caller, NewSession::read(&body)?, once).await?;
+    let idempotency_key = idempotency_key(request.headers(), &body)?;
+    let created = sessions.create(&caller, NewSession::read(&body)?, idempotency_key).await?;
     let replayed = created.replayed;
     let mut response = Success(StatusCode::CREATED, Created::from(created)).into_response();
     if replayed {
-        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+        response.headers_mut().insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
     }
     Ok(response)
 }
 
-/// The request as its members say it: their order and the space between them change nothing.
-fn once(headers: &HeaderMap, body: &Value) -> Result<Option<IdempotentRequest>, ApiError> {
+/// Identifies the request by the values of its members; their order and whitespace make no
+/// difference.
+fn idempotency_key(
+    headers: &HeaderMap,
+    body: &Value,
+) -> Result<Option<IdempotentRequest>, ApiError> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     let key = key.to_str().unwrap_or_default();
     let printable = key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
@@ -131,7 +135,7 @@ impl From<CreatedSession> for Created {
         let (session, embed_url) = (creation.face.session, creation.face.embed_url);
         Self {
             session_id: session.id,
-            // A replay answers what the first answer was.
+            // A replay returns the status of the first response.
             status: Status::Created,
             embed_url,
             platform_id: session.terms.platform.0,

@@ -10,7 +10,7 @@ use super::session_id;
 use crate::{
     caller::Caller,
     envelope::{Envelope, Success, ok},
-    error::{ApiError, Body},
+    error::{ApiError, ErrorBody},
     openapi::SessionStatus,
 };
 
@@ -26,7 +26,7 @@ use crate::{
     params(("id" = Uuid, Path, description = "The `sessionId`.")),
     responses(
         (status = 200, description = "What is left.", body = Envelope<Erased>),
-        (status = 404, description = "There is no such session, or it is another key's.", body = Body),
+        (status = 404, description = "There is no such session, or it is another key's.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn erase(

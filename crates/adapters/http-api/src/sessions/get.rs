@@ -15,9 +15,9 @@ use utoipa::ToSchema;
 
 use super::{Named, wire::WireLocation};
 use crate::{
-    caller::{admitted, knock},
+    caller::{admitted, credentials},
     envelope::{Envelope, Success, ok},
-    error::{ApiError, Body},
+    error::{ApiError, ErrorBody},
     openapi::{ActionKind, AttestationType, ErrorCodeName, SessionStatus},
 };
 
@@ -32,17 +32,17 @@ use crate::{
     params(("id" = Uuid, Path, description = "The `sessionId`.")),
     responses(
         (status = 200, description = "The session.", body = Envelope<Full>),
-        (status = 404, description = "There is no such session, or it is another key's.", body = Body),
+        (status = 404, description = "There is no such session, or it is another key's.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn get(
     request: HttpRequest,
-    gate: web::Data<dyn Authenticator>,
+    authenticator: web::Data<dyn Authenticator>,
     Named(id): Named,
 ) -> Result<Success<Full>, ApiError> {
-    let knock = knock(&request, RequestPurpose::Any);
-    let (admission, polled) = gate.poll(knock, id).await?;
-    admitted(&request, admission)?;
+    let credentials = credentials(&request, RequestPurpose::Any);
+    let (outcome, polled) = authenticator.poll(credentials, id).await?;
+    admitted(&request, outcome)?;
     Ok(ok(Full::from(polled.ok_or(ApiError::SessionNotFound)?)))
 }
 

@@ -9,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::{
     caller::Caller,
     envelope::{Envelope, Success, ok},
-    error::{ApiError, Body},
+    error::{ApiError, ErrorBody},
     openapi::SessionStatus,
     query::Query,
 };
@@ -22,10 +22,10 @@ use crate::{
     path = "/partner/browser-sessions",
     tag = "Sessions",
     operation_id = "listSessions",
-    params(Asked),
+    params(ListParams),
     responses(
         (status = 200, description = "A part of the list.", body = Envelope<List>),
-        (status = 400, description = "A parameter cannot be used; `message` names it.", body = Body),
+        (status = 400, description = "A parameter cannot be used; `message` names it.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn list(
@@ -44,7 +44,7 @@ pub(crate) async fn list(
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "describes the query, which `ListQuery` reads")]
-struct Asked {
+struct ListParams {
     #[param(value_type = Option<SessionStatus>)]
     status: Option<String>,
     /// Results in a page; 20 by default.

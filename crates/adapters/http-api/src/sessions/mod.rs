@@ -1,4 +1,4 @@
-//! Sessions, one endpoint a file, in the order of the specification.
+//! Sessions, one file per endpoint, in the order of the specification.
 
 pub(super) mod attestation;
 pub(super) mod create;
@@ -70,19 +70,20 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
         );
 }
 
-/// `browser-session/{id}` by prefix and guard, not as a pattern: this is what partners poll, and
-/// the router's expression costs each poll more than the limit's count does.
+/// Matches `browser-session/{id}` by prefix and guard instead of a pattern: partners poll this
+/// path, and the router's regular expression costs each poll more than counting it for the rate
+/// limit.
 fn one_session(methods: impl Guard + 'static, route: Route) -> Scope {
-    web::scope(SESSION).guard(methods).guard(guard::fn_guard(names_one)).default_service(route)
+    web::scope(SESSION).guard(methods).guard(guard::fn_guard(is_one_segment)).default_service(route)
 }
 
-fn names_one(request: &GuardContext<'_>) -> bool {
+fn is_one_segment(request: &GuardContext<'_>) -> bool {
     let rest = request.head().uri.path().strip_prefix(SESSION);
     let id = rest.and_then(|rest| rest.strip_prefix('/'));
     id.is_some_and(|id| !id.is_empty() && !id.contains('/'))
 }
 
-/// The session that the rest of the path names; `None` where that is no uuid.
+/// The session in the rest of the path; `None` if it is not a UUID.
 pub(crate) struct Named(Option<SessionId>);
 
 impl FromRequest for Named {
@@ -95,7 +96,7 @@ impl FromRequest for Named {
     }
 }
 
-/// A path that is no uuid names no session.
+/// Returns the session of a path; a path that is not a UUID names no session.
 fn session_id(path: &str) -> Result<SessionId, ApiError> {
     path.parse().map_err(|_| ApiError::SessionNotFound)
 }

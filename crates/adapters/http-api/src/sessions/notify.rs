@@ -10,7 +10,7 @@ use super::session_id;
 use crate::{
     caller::Caller,
     envelope::{Envelope, Success, ok},
-    error::{ApiError, Body},
+    error::{ApiError, ErrorBody},
 };
 
 /// Send the link again
@@ -25,11 +25,11 @@ use crate::{
     params(("id" = Uuid, Path, description = "The `sessionId`.")),
     responses(
         (status = 200, description = "It is queued.", body = Envelope<Resent>),
-        (status = 404, description = "There is no such session, or it is another key's.", body = Body),
+        (status = 404, description = "There is no such session, or it is another key's.", body = ErrorBody),
         (
             status = 409,
             description = "The session has no channel, has ended, or its link was sent five times.",
-            body = Body,
+            body = ErrorBody,
         ),
     ),
 )]

@@ -9,7 +9,7 @@ use super::session_id;
 use crate::{
     caller::Caller,
     envelope::{Envelope, Success, ok},
-    error::{ApiError, Body},
+    error::{ApiError, ErrorBody},
     openapi::RecordingStatus,
 };
 
@@ -26,7 +26,7 @@ use crate::{
     params(("id" = Uuid, Path, description = "The `sessionId`.")),
     responses(
         (status = 200, description = "The recording.", body = Envelope<Recording>),
-        (status = 404, description = "There is no such session, it is another key's, it did not end in ERROR, or no browser ran.", body = Body),
+        (status = 404, description = "There is no such session, it is another key's, it did not end in ERROR, or no browser ran.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn recording(

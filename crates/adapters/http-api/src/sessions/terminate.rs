@@ -10,7 +10,7 @@ use super::Named;
 use crate::{
     caller::Caller,
     envelope::{Envelope, Success, ok},
-    error::{ApiError, Body},
+    error::{ApiError, ErrorBody},
     openapi::SessionStatus,
 };
 
@@ -25,7 +25,7 @@ use crate::{
     params(("id" = Uuid, Path, description = "The `sessionId`.")),
     responses(
         (status = 200, description = "The status it has now.", body = Envelope<Terminated>),
-        (status = 404, description = "There is no such session, or it is another key's.", body = Body),
+        (status = 404, description = "There is no such session, or it is another key's.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn terminate(

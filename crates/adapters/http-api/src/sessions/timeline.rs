@@ -1,4 +1,4 @@
-//! `GET /partner/browser-session/{id}/events`: what happened to a session, and when.
+//! `GET /partner/browser-session/{id}/events`, the timeline of a session.
 
 use actix_web::web;
 use domain::{session::Status, webhook::wire_time};
@@ -10,7 +10,7 @@ use super::session_id;
 use crate::{
     caller::Caller,
     envelope::{Envelope, Success, ok},
-    error::{ApiError, Body},
+    error::{ApiError, ErrorBody},
     openapi::{ErrorCodeName, SessionStatus},
 };
 
@@ -25,7 +25,7 @@ use crate::{
     params(("id" = Uuid, Path, description = "The `sessionId`.")),
     responses(
         (status = 200, description = "The timeline.", body = Envelope<Vec<Line>>),
-        (status = 404, description = "There is no such session, or it is another key's.", body = Body),
+        (status = 404, description = "There is no such session, or it is another key's.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn timeline(

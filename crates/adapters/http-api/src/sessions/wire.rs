@@ -1,4 +1,4 @@
-//! Parts of a session that several answers have.
+//! Parts of a session that several responses contain.
 
 use domain::request::Location;
 use serde::Serialize;

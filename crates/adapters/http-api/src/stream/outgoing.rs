@@ -1,4 +1,4 @@
-//! What the page is told, as JSON; see `docs/stream-protocol.md`.
+//! The messages to the page, as JSON; see `docs/stream-protocol.md`.
 
 use std::fmt::Write as _;
 
@@ -40,7 +40,7 @@ pub(super) fn state(view: &SessionSnapshot, now: DateTime<Utc>) -> Value {
     })
 }
 
-/// What a guest is told.
+/// The state that a guest receives.
 pub(super) fn guest(guest: &Guest) -> Value {
     let answer = guest.answer.map(|answer| match answer {
         GuestAnswer::WrongCode => "wrong_code",
@@ -93,8 +93,9 @@ pub(super) fn scene(scene: &PageState) -> Value {
     })
 }
 
-/// A QR code (ISO/IEC 18004) that opens the session on another device: its size in modules and the
-/// dark ones as a path of SVG; and the code for typing. `None` where the link is too long for one.
+/// Returns a QR code (ISO/IEC 18004) that opens the session on another device, with its size in
+/// modules and the dark modules as an SVG path, and the code for typing. `None` if the link is too
+/// long for a QR code.
 pub(super) fn code(handover: &Handover) -> Option<Value> {
     let code = QrCode::new(&handover.link).ok()?;
     let size = code.width();

@@ -1,4 +1,4 @@
-//! What the page says, as JSON. Everything it sends has a bound here.
+//! The messages from the page, as JSON, with the bounds of all their values.
 
 use ports::{
     browser::{Device, Input, MouseButton, MouseKind, Scale, TouchKind, TouchPoint, Viewport},
@@ -6,7 +6,7 @@ use ports::{
 };
 use serde::Deserialize;
 
-/// Characters of one piece of text; what is pasted may be this long.
+/// The maximum length of one text, for example a pasted one.
 const MAX_TEXT_CHARS: usize = 10_000;
 const MAX_COMPOSITION_CHARS: usize = 500;
 const MAX_VALUE_CHARS: usize = 64;
@@ -21,7 +21,7 @@ pub(super) struct Hello {
     code: Option<String>,
     width: u16,
     height: u16,
-    /// Pixels of the applicant's screen for each CSS pixel.
+    /// Device pixels per CSS pixel of the applicant's screen.
     #[serde(default)]
     ratio: f32,
     #[serde(default)]
@@ -34,7 +34,7 @@ pub(super) struct Hello {
 }
 
 impl Hello {
-    pub(super) fn joining(self) -> JoinRequest {
+    pub(super) fn into_join_request(self) -> JoinRequest {
         let device = self.device();
         let Self { token, secret, code, language, .. } = self;
         JoinRequest { token, secret, code, device, language }
@@ -42,23 +42,23 @@ impl Hello {
 
     fn device(&self) -> Device {
         let viewport = Viewport::within(self.width, self.height);
-        let fine = self.ratio >= 1.5 && viewport.may_be_fine();
-        let scale = if fine { Scale::Two } else { Scale::One };
+        let is_fine = self.ratio >= 1.5 && viewport.may_be_fine();
+        let scale = if is_fine { Scale::Two } else { Scale::One };
         Device { viewport, scale, touch: self.touch, dark: self.dark, reduced_motion: self.still }
     }
 }
 
-/// What the page says. **Invariant:** no `Debug`: keys and text may be a password.
+/// A message from the page. **Invariant:** no `Debug`: keys and text may be a password.
 #[derive(Deserialize)]
 #[serde(tag = "t", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub(super) enum ClientMessage {
-    /// A picture was drawn.
+    /// A frame was drawn.
     Ack {
         seq: u32,
     },
-    /// A picture could not be drawn: what is there is to be sent anew.
+    /// A frame could not be drawn; the page requests a complete one.
     Refresh,
-    /// The applicant wants to go on on another device.
+    /// The applicant wants to continue on another device.
     Handover,
     Mouse {
         k: Mouse,
@@ -89,7 +89,7 @@ pub(super) enum ClientMessage {
         points: Vec<Finger>,
         modifiers: u8,
     },
-    /// Written, pasted or filled in by the applicant's own device.
+    /// Text that was typed, pasted or filled in by the applicant's own device.
     Text {
         text: String,
     },
@@ -105,7 +105,7 @@ pub(super) enum ClientMessage {
         text: String,
     },
     Close,
-    /// There is more room for the page, or less.
+    /// The space for the page has changed.
     Size {
         width: u16,
         height: u16,
@@ -120,13 +120,13 @@ pub(super) enum ClientMessage {
         number: u8,
         allow: bool,
     },
-    /// Of a guest: a code that lets it join.
+    /// From a guest: a code that admits it.
     Code {
         code: String,
     },
-    /// Of a guest: the active viewer is to be asked.
+    /// From a guest: a request for admission by the active viewer.
     Ask,
-    /// Of a guest: a new link is to be sent over the session's channel.
+    /// From a guest: a request for a new link over the session's channel.
     Send,
 }
 
@@ -155,8 +155,8 @@ pub(super) struct Finger {
 }
 
 impl ClientMessage {
-    /// The act, where it is within bounds.
-    pub(super) fn act(self) -> Option<ClientCommand> {
+    /// Returns the command if all its values are within bounds.
+    pub(super) fn into_command(self) -> Option<ClientCommand> {
         let place = |x: f64, y: f64| {
             (0.0..=4096.0).contains(&x).then_some(x).zip((0.0..=4096.0).contains(&y).then_some(y))
         };
@@ -184,8 +184,8 @@ impl ClientMessage {
             }
             Self::Wheel { x, y, dx, dy, modifiers } => {
                 let (x, y) = place(x, y)?;
-                let turn = |delta: f64| delta.clamp(-5000.0, 5000.0);
-                Input::Wheel { x, y, dx: turn(dx), dy: turn(dy), modifiers: modifiers & 15 }
+                let clamp = |delta: f64| delta.clamp(-5000.0, 5000.0);
+                Input::Wheel { x, y, dx: clamp(dx), dy: clamp(dy), modifiers: modifiers & 15 }
             }
             Self::Key { down, key, code, key_code, repeat, modifiers } => {
                 if key.len() > 32 || code.len() > 32 {
@@ -220,8 +220,8 @@ impl ClientMessage {
     }
 }
 
-fn within(text: String, most: usize) -> Option<String> {
-    (text.chars().count() <= most).then_some(text)
+fn within(text: String, max_chars: usize) -> Option<String> {
+    (text.chars().count() <= max_chars).then_some(text)
 }
 
 const fn mouse_button(button: u8) -> Option<MouseButton> {

@@ -1,4 +1,4 @@
-//! What partners are answered about attestations.
+//! The responses about attestations.
 
 use actix_web::{http::Method, test};
 use domain::session::ProofHash;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{
     PATH,
-    mocks::{call, gate, services, session, shown},
+    mocks::{authenticator, call, services, session, shown},
 };
 use crate::app;
 
@@ -42,7 +42,7 @@ async fn an_attestation_is_a_file() {
         let proof = ProofHash::new(&"0a".repeat(32)).unwrap();
         Ok(Some(PortableAttestation { proof, file: b"cbor".to_vec() }))
     });
-    let app = test::init_service(app(services(gate(|| Ok(None)), service))).await;
+    let app = test::init_service(app(services(authenticator(|| Ok(None)), service))).await;
     let path = format!("{PATH}/attestation");
     let request = test::TestRequest::get().uri(&path).insert_header(("x-api-key", "avk_dev_key"));
     let answer = test::call_service(&app, request.to_request()).await;
@@ -54,7 +54,7 @@ async fn an_attestation_is_a_file() {
     let hash = crate::hash::hex(&crate::hash::sha256(b"cbor"));
     assert_eq!(header("etag"), format!("\"{hash}\""));
     assert_eq!(shown(answer).await, "200 OK cbor");
-    // A session without one is told from no session.
+    // A session without an attestation and an absent session have different responses.
     let mut service = MockSessionService::new();
     service.expect_attestation().returning(|_, _| Ok(None));
     let answer = call(service, &Method::GET, &path, None).await;

@@ -1,4 +1,4 @@
-//! `docs/conformance.md`, held against the interface description and the tests it names.
+//! Compares `docs/conformance.md` with the API description and with the tests that it names.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -12,15 +12,15 @@ use testkit::sample;
 use super::mocks::session;
 use crate::openapi;
 
-/// The words in back-quotes of a text.
+/// Returns the words of a text that are set in `code`.
 fn quoted(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// By heading: what each line names, and the tests that hold it.
+/// By heading: the item of each line, and the tests for it.
 type Sections<'a> = BTreeMap<&'a str, Vec<(Vec<&'a str>, Vec<&'a str>)>>;
 
-/// The first and the last cell of each line of a table, by the heading that the table is under.
+/// Returns the first and the last cell of each line of a table, by the heading above the table.
 fn lines(page: &str) -> Sections<'_> {
     let mut sections = Sections::new();
     let mut heading = "";
@@ -66,7 +66,7 @@ impl Document {
         }
     }
 
-    /// Each operation with what can be asked and what is answered.
+    /// Returns each operation with its parameters and the fields of its response.
     fn operations(&self) -> BTreeMap<String, Vec<String>> {
         let mut operations = BTreeMap::new();
         for (path, item) in self.0["paths"].as_object().unwrap() {

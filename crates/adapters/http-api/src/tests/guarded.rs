@@ -1,4 +1,4 @@
-//! What every answer has around it, and what is believed of a request.
+//! The headers of every response, and which request headers are trusted.
 
 use actix_web::{
     dev::Service as _,
@@ -12,7 +12,7 @@ use ports::driving::{MockAuthenticator, MockSessionService};
 
 use super::{
     PATH,
-    mocks::{gate, polled, refused, services},
+    mocks::{authenticator, polled, refused, services},
 };
 use crate::{TrustedProxies, app};
 
@@ -36,14 +36,14 @@ async fn no_answer_of_the_api_is_cached_framed_or_taken_for_something_else() {
         (Method::GET, "/healthz", true, 200),
         (Method::GET, "/readyz", true, 503),
     ] {
-        let gate = if key {
-            gate(|| Ok(Some(polled())))
+        let authenticator = if key {
+            authenticator(|| Ok(Some(polled())))
         } else {
-            let mut gate = MockAuthenticator::new();
-            gate.expect_poll().returning(|_, _| Ok((refused(), None)));
-            gate
+            let mut authenticator = MockAuthenticator::new();
+            authenticator.expect_poll().returning(|_, _| Ok((refused(), None)));
+            authenticator
         };
-        let app = test::init_service(app(services(gate, MockSessionService::new()))).await;
+        let app = test::init_service(app(services(authenticator, MockSessionService::new()))).await;
         let request = test::TestRequest::with_uri(path).method(method.clone()).to_request();
         let answer = test::call_service(&app, request).await;
         assert_eq!(answer.status(), status, "{method} {path}");
@@ -57,9 +57,9 @@ async fn no_answer_of_the_api_is_cached_framed_or_taken_for_something_else() {
 
 #[actix_web::test]
 async fn a_panic_is_answered_with_the_same_headers() {
-    let mut gate = MockAuthenticator::new();
-    gate.expect_poll().returning(|_, _| panic!("on purpose"));
-    let app = test::init_service(app(services(gate, MockSessionService::new()))).await;
+    let mut authenticator = MockAuthenticator::new();
+    authenticator.expect_poll().returning(|_, _| panic!("on purpose"));
+    let app = test::init_service(app(services(authenticator, MockSessionService::new()))).await;
     let request = test::TestRequest::get().uri(PATH).to_request();
     let Err(error) = app.call(request).await else { panic!("it was answered") };
     let answer = error.error_response();
@@ -67,7 +67,7 @@ async fn a_panic_is_answered_with_the_same_headers() {
     assert_eq!(named(answer.headers(), "content-security-policy"), ALONE);
 }
 
-/// What says how it is to be kept and shown is left as it is.
+/// Headers about caching and embedding that a handler set are not replaced.
 #[actix_web::test]
 async fn pages_and_their_files_keep_their_own_headers() {
     let services = services(MockAuthenticator::new(), MockSessionService::new());
@@ -88,7 +88,7 @@ async fn pages_and_their_files_keep_their_own_headers() {
     }
 }
 
-/// Whether the streams open, for a page of some origin.
+/// Returns whether the streams open for a page of an origin.
 #[actix_web::test]
 async fn a_stream_opens_for_our_own_pages_alone() {
     const OURS: &str = "https://avouch.example";

@@ -1,4 +1,4 @@
-//! Sending a link again.
+//! Resending a link.
 
 use actix_web::http::Method;
 use ports::driving::{

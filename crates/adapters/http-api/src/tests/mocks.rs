@@ -1,4 +1,4 @@
-//! The use cases behind the wire, mocked, and a caller in front of it.
+//! Mocked use cases, and an authenticator for their caller.
 
 use std::sync::Arc;
 
@@ -21,14 +21,13 @@ use ports::{
 };
 use serde_json::Value;
 use testkit::sample;
-use uuid::Uuid;
 
 use crate::{Services, TrustedProxies, app};
 
 pub(super) fn session() -> Session {
-    let owner = ApiKeyId::from_uuid(Uuid::from_u128(2));
+    let owner = ApiKeyId::from_u128(2);
     let mut session = sample::opening(owner, PlatformId(7)).session;
-    session.id = SessionId::from_uuid(Uuid::from_u128(1));
+    session.id = SessionId::from_u128(1);
     session
 }
 
@@ -41,19 +40,21 @@ pub(super) fn polled() -> PolledSession {
     PolledSession { face: face(session()), platform: None }
 }
 
-/// Admits everybody, within a limit, and finds what it is told to find.
-pub(super) fn gate(found: fn() -> Result<Option<PolledSession>, StoreError>) -> MockAuthenticator {
-    let mut gate = MockAuthenticator::new();
-    gate.expect_authenticate().returning(|_| Ok(admission()));
-    gate.expect_poll().returning(move |_, _| Ok((admission(), found()?)));
-    gate
+/// Authenticates every request, within a limit, and returns this result for polls.
+pub(super) fn authenticator(
+    found: fn() -> Result<Option<PolledSession>, StoreError>,
+) -> MockAuthenticator {
+    let mut authenticator = MockAuthenticator::new();
+    authenticator.expect_authenticate().returning(|_| Ok(admission()));
+    authenticator.expect_poll().returning(move |_, _| Ok((admission(), found()?)));
+    authenticator
 }
 
 pub(super) fn admission() -> AuthOutcome {
     let limit = RateLimit { count: 120, seconds: 60 };
     AuthOutcome {
         window: Some(RateWindow { limit, used: 21, resets_at: sample::noon() }),
-        verdict: Ok(sample::key(TeamId::from_uuid(Uuid::from_u128(3)))),
+        verdict: Ok(sample::key(TeamId::from_u128(3))),
         key: None,
         catalogue: None,
     }
@@ -68,36 +69,36 @@ pub(super) fn refused() -> AuthOutcome {
     }
 }
 
-pub(super) fn services(gate: MockAuthenticator, sessions: MockSessionService) -> Services {
+pub(super) fn services(authenticator: MockAuthenticator, sessions: MockSessionService) -> Services {
     let lookups = MockLookupService::new();
     Services {
-        gate: Arc::new(gate),
+        gate: Arc::new(authenticator),
         sessions: Arc::new(sessions),
         lookups: Arc::new(lookups),
-        applicants: Arc::new(Nobody),
-        watchers: Arc::new(Nobody),
-        mails: Arc::new(Nobody),
-        ready: Arc::new(Nobody),
+        applicants: Arc::new(NoServices),
+        watchers: Arc::new(NoServices),
+        mails: Arc::new(NoServices),
+        ready: Arc::new(NoServices),
         trusted_proxies: TrustedProxies::default(),
         https: false,
         films: None,
-        refusals: Arc::new(Nobody),
+        refusals: Arc::new(NoServices),
         pages: None,
         metrics: None,
     }
 }
 
-/// Lets nobody in.
-struct Nobody;
+/// Services that find nothing and refuse nothing.
+struct NoServices;
 
-impl RefusalLog for Nobody {
+impl RefusalLog for NoServices {
     fn may_log(&self, _: RefusalClass) -> bool {
         true
     }
 }
 
 #[async_trait]
-impl ApplicantService for Nobody {
+impl ApplicantService for NoServices {
     async fn join(
         &self,
         _: SessionId,
@@ -112,7 +113,7 @@ impl ApplicantService for Nobody {
 }
 
 #[async_trait]
-impl ObserverService for Nobody {
+impl ObserverService for NoServices {
     async fn watch(
         &self,
         _: SessionId,
@@ -123,7 +124,7 @@ impl ObserverService for Nobody {
 }
 
 #[async_trait]
-impl MailPreferenceService for Nobody {
+impl MailPreferenceService for NoServices {
     async fn mails(&self, _: &str) -> Result<Option<MailPreference>, StoreError> {
         Ok(None)
     }
@@ -134,7 +135,7 @@ impl MailPreferenceService for Nobody {
 }
 
 #[async_trait]
-impl Readiness for Nobody {
+impl Readiness for NoServices {
     async fn ready(&self) -> bool {
         false
     }
@@ -146,17 +147,17 @@ pub(super) async fn call(
     path: &str,
     body: Option<&Value>,
 ) -> String {
-    call_with(gate(|| Ok(None)), service, method, path, body).await
+    call_with(authenticator(|| Ok(None)), service, method, path, body).await
 }
 
 pub(super) async fn call_with(
-    gate: MockAuthenticator,
+    authenticator: MockAuthenticator,
     service: MockSessionService,
     method: &Method,
     path: &str,
     body: Option<&Value>,
 ) -> String {
-    let app = test::init_service(app(services(gate, service))).await;
+    let app = test::init_service(app(services(authenticator, service))).await;
     let mut request = test::TestRequest::with_uri(path)
         .method(method.clone())
         .insert_header(("x-api-key", "avk_dev_key"));

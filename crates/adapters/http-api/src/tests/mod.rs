@@ -1,4 +1,4 @@
-//! What partners see on the wire, pinned; the use cases behind it are mocked.
+//! The wire format of the partner API, pinned by snapshots; the use cases are mocked.
 
 mod attestations;
 mod conformance;
@@ -28,7 +28,7 @@ use testkit::sample;
 use uuid::Uuid;
 
 use self::mocks::{
-    admission, call, call_with, face, gate, polled, refused, services, session, shown,
+    admission, authenticator, call, call_with, face, polled, refused, services, session, shown,
 };
 use super::{TrustedProxies, app};
 
@@ -61,9 +61,9 @@ async fn every_fault_of_a_create_request_is_named() {
 
 #[actix_web::test]
 async fn a_session_carries_every_key() {
-    let gate = gate(|| Ok(Some(polled())));
+    let authenticator = authenticator(|| Ok(Some(polled())));
     let service = MockSessionService::new();
-    insta::assert_snapshot!(call_with(gate, service, &Method::GET, PATH, None).await);
+    insta::assert_snapshot!(call_with(authenticator, service, &Method::GET, PATH, None).await);
 }
 
 #[actix_web::test]
@@ -122,12 +122,12 @@ async fn an_unknown_session_is_404_whatever_is_asked_of_it() {
 
 #[actix_web::test]
 async fn no_key_is_401() {
-    let mut gate = MockAuthenticator::new();
-    gate.expect_poll().returning(|knock, _| {
+    let mut authenticator = MockAuthenticator::new();
+    authenticator.expect_poll().returning(|knock, _| {
         assert!(knock.key.is_none());
         Ok((refused(), None))
     });
-    let app = test::init_service(app(services(gate, MockSessionService::new()))).await;
+    let app = test::init_service(app(services(authenticator, MockSessionService::new()))).await;
     for headers in [None, Some(("x-api-key", "")), Some(("authorization", "Basic a2V5"))] {
         let mut request = test::TestRequest::get().uri(PATH);
         if let Some(header) = headers {
@@ -140,8 +140,8 @@ async fn no_key_is_401() {
 
 #[actix_web::test]
 async fn a_bearer_token_is_a_key_in_any_case_of_the_scheme() {
-    let gate = gate(|| Ok(Some(polled())));
-    let app = test::init_service(app(services(gate, MockSessionService::new()))).await;
+    let authenticator = authenticator(|| Ok(Some(polled())));
+    let app = test::init_service(app(services(authenticator, MockSessionService::new()))).await;
     for scheme in ["Bearer", "bearer", "BEARER"] {
         let request = test::TestRequest::get()
             .uri(PATH)
@@ -154,7 +154,7 @@ async fn a_bearer_token_is_a_key_in_any_case_of_the_scheme() {
 async fn every_answer_says_where_the_limit_stands_and_has_an_id() {
     for path in [PATH, "/v1/partner/browser-platforms", "/v1/partner/nothing", "/v1/nothing"] {
         for method in [Method::GET, Method::PATCH] {
-            let mut lookups = services(gate(|| Ok(None)), MockSessionService::new());
+            let mut lookups = services(authenticator(|| Ok(None)), MockSessionService::new());
             let mut platforms = MockLookupService::new();
             platforms.expect_platforms().returning(|_| Ok(vec![]));
             lookups.lookups = Arc::new(platforms);
@@ -174,11 +174,11 @@ async fn every_answer_says_where_the_limit_stands_and_has_an_id() {
 
 #[actix_web::test]
 async fn who_is_over_the_limit_is_told_when_to_come_again() {
-    let mut gate = MockAuthenticator::new();
-    gate.expect_authenticate().returning(|_| {
+    let mut authenticator = MockAuthenticator::new();
+    authenticator.expect_authenticate().returning(|_| {
         Ok(AuthOutcome { verdict: Err(AccessDenied::TooMany { retry_after: 17 }), ..admission() })
     });
-    let app = test::init_service(app(services(gate, MockSessionService::new()))).await;
+    let app = test::init_service(app(services(authenticator, MockSessionService::new()))).await;
     let request = test::TestRequest::post().uri("/v1/partner/browser-session").to_request();
     let answer = test::call_service(&app, request).await;
     assert_eq!(answer.headers().get(header::RETRY_AFTER).unwrap(), "17");
@@ -195,12 +195,12 @@ async fn only_a_trusted_proxy_is_believed_about_an_address() {
         ("10.0.0.1", "198.51.100.7, nonsense, 10.0.0.2", "10.0.0.2"),
         ("10.0.0.1", "", "10.0.0.1"),
     ] {
-        let mut gate = MockAuthenticator::new();
-        gate.expect_poll().returning(move |knock, _| {
+        let mut authenticator = MockAuthenticator::new();
+        authenticator.expect_poll().returning(move |knock, _| {
             assert_eq!(knock.address.to_string(), expected, "{peer} {forwarded}");
             Ok((refused(), None))
         });
-        let mut services = services(gate, MockSessionService::new());
+        let mut services = services(authenticator, MockSessionService::new());
         services.trusted_proxies = TrustedProxies("10.0.0.0/8".parse().unwrap());
         let app = test::init_service(app(services)).await;
         let request = test::TestRequest::get()
@@ -213,9 +213,9 @@ async fn only_a_trusted_proxy_is_believed_about_an_address() {
 
 #[actix_web::test]
 async fn a_handler_that_panics_is_a_500() {
-    let mut gate = MockAuthenticator::new();
-    gate.expect_poll().returning(|_, _| panic!("on purpose"));
-    let app = test::init_service(app(services(gate, MockSessionService::new()))).await;
+    let mut authenticator = MockAuthenticator::new();
+    authenticator.expect_poll().returning(|_, _| panic!("on purpose"));
+    let app = test::init_service(app(services(authenticator, MockSessionService::new()))).await;
     let request = test::TestRequest::get().uri(PATH).to_request();
     let Err(error) = app.call(request).await else { panic!("it was answered") };
     let error = error.error_response();
@@ -226,9 +226,9 @@ async fn a_handler_that_panics_is_a_500() {
 
 #[actix_web::test]
 async fn a_cause_stays_inside() {
-    let gate = gate(|| Err(StoreError::new("poll a session", "secret detail")));
+    let authenticator = authenticator(|| Err(StoreError::new("poll a session", "secret detail")));
     let service = MockSessionService::new();
-    let answer = call_with(gate, service, &Method::GET, PATH, None).await;
+    let answer = call_with(authenticator, service, &Method::GET, PATH, None).await;
     let expected =
         r#"500 Internal Server Error {"statusCode":500,"message":"Internal Server Error"}"#;
     assert_eq!(answer, expected);
@@ -266,17 +266,17 @@ async fn every_described_operation_is_served_and_no_other() {
         let path = format!("/v1{}", path.replace("{id}", &Uuid::nil().to_string()));
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
             let service = MockSessionService::new();
-            let mut gate = MockAuthenticator::new();
-            gate.expect_poll().returning(|_, _| Ok((refused(), None)));
-            gate.expect_authenticate().returning(|_| Ok(admission()));
+            let mut authenticator = MockAuthenticator::new();
+            authenticator.expect_poll().returning(|_, _| Ok((refused(), None)));
+            authenticator.expect_authenticate().returning(|_| Ok(admission()));
             let described = item.get(method.to_ascii_lowercase()).is_some();
             if described {
-                gate.checkpoint();
-                gate.expect_poll().returning(|_, _| Ok((refused(), None)));
-                gate.expect_authenticate().returning(|_| Ok(refused()));
+                authenticator.checkpoint();
+                authenticator.expect_poll().returning(|_, _| Ok((refused(), None)));
+                authenticator.expect_authenticate().returning(|_| Ok(refused()));
             }
             let method = method.parse::<Method>().unwrap();
-            let answer = call_with(gate, service, &method, &path, None).await;
+            let answer = call_with(authenticator, service, &method, &path, None).await;
             let expected = if described { "401" } else { "405" };
             assert!(answer.starts_with(expected), "{method} {path}: {answer}");
         }

@@ -13,14 +13,14 @@ use ports::{
 use super::AccountState;
 use crate::{
     MemoryStore, State,
-    jobs::{Job, earliest},
+    schedule::{Schedule, earliest},
 };
 
 /// A link, and the state of its mail.
 pub(super) struct LinkRecord {
     pub(super) link: AccountLink,
     mailed: Mailed,
-    job: Job,
+    schedule: Schedule,
 }
 
 impl AccountState {
@@ -45,12 +45,12 @@ impl AccountState {
     fn settle_mail(&mut self, claim: &MailClaim, verdict: NotificationOutcome) -> bool {
         let record = self.links.get_mut(&claim.link.id);
         let queued = record.filter(|record| record.mailed == Mailed::Queued);
-        let Some(record) = queued.filter(|record| record.job.attempt == claim.attempt) else {
+        let Some(record) = queued.filter(|record| record.schedule.attempt == claim.attempt) else {
             return false;
         };
         match verdict {
             NotificationOutcome::Sent { .. } => record.mailed = Mailed::Sent,
-            NotificationOutcome::RetryAt(due) => record.job.due = due,
+            NotificationOutcome::RetryAt(due) => record.schedule.due = due,
             NotificationOutcome::Failed { why, .. } => {
                 record.mailed = Mailed::Failed(why.as_str().to_owned());
             }
@@ -67,14 +67,15 @@ impl State {
     ) -> Vec<MailClaim> {
         let Self { accounts, teams, .. } = self;
         let queued = accounts.links.values().filter(|record| record.mailed == Mailed::Queued);
-        let live = queued.filter(|record| record.link.expires_at > now && record.job.is_due(now));
-        let due = earliest(live.map(|record| (record.job.due, record.link.id)), limit);
+        let live =
+            queued.filter(|record| record.link.expires_at > now && record.schedule.is_due(now));
+        let due = earliest(live.map(|record| (record.schedule.due, record.link.id)), limit);
         let claims = due.into_iter().filter_map(|id| {
             let record = accounts.links.get_mut(&id)?;
             let user = accounts.users.get(&record.link.user)?;
             let team = teams.team(user.team)?.name.clone();
             let (link, email, is_taken) = (record.link, user.email.clone(), !user.has_address);
-            let attempt = record.job.claim(now, lease);
+            let attempt = record.schedule.claim(now, lease);
             Some(MailClaim { link, email, is_taken, team, attempt })
         });
         claims.collect()
@@ -91,8 +92,8 @@ impl AccountLinkStore for MemoryStore {
             return Err(StoreError::new(ACTION, "the link exists already"));
         }
         accounts.links.retain(|_, record| record.link.user != link.user);
-        let (mailed, job) = (Mailed::Queued, Job::due_at(link.created_at));
-        accounts.links.insert(link.id, LinkRecord { link: *link, mailed, job });
+        let (mailed, schedule) = (Mailed::Queued, Schedule::due_at(link.created_at));
+        accounts.links.insert(link.id, LinkRecord { link: *link, mailed, schedule });
         Ok(())
     }
 

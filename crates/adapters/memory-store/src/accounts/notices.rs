@@ -10,13 +10,13 @@ use ports::{
 use super::AccountState;
 use crate::{
     MemoryStore,
-    jobs::{Job, earliest},
+    schedule::{Schedule, earliest},
 };
 
 /// A mail that is to be sent.
 pub(super) struct NoticeRecord {
     pub(super) notice: Notice,
-    job: Job,
+    schedule: Schedule,
 }
 
 impl AccountState {
@@ -25,12 +25,12 @@ impl AccountState {
         (now, lease): (DateTime<Utc>, TimeDelta),
         limit: u16,
     ) -> Vec<NoticeClaim> {
-        let due = self.notices.iter().filter(|(_, record)| record.job.is_due(now));
-        let due = earliest(due.map(|(id, record)| (record.job.due, *id)), limit);
+        let due = self.notices.iter().filter(|(_, record)| record.schedule.is_due(now));
+        let due = earliest(due.map(|(id, record)| (record.schedule.due, *id)), limit);
         let claims = due.into_iter().filter_map(|id| {
             let record = self.notices.get_mut(&id)?;
             let email = self.users.get(&record.notice.user)?.email.clone();
-            let attempt = record.job.claim(now, lease);
+            let attempt = record.schedule.claim(now, lease);
             Some(NoticeClaim { notice: record.notice.clone(), email, attempt })
         });
         claims.collect()
@@ -39,11 +39,11 @@ impl AccountState {
     fn settle_notice(&mut self, claim: &NoticeClaim, again: Option<DateTime<Utc>>) -> bool {
         let id = claim.notice.id;
         let record = self.notices.get_mut(&id);
-        let Some(record) = record.filter(|record| record.job.attempt == claim.attempt) else {
+        let Some(record) = record.filter(|record| record.schedule.attempt == claim.attempt) else {
             return false;
         };
         match again {
-            Some(due) => record.job.due = due,
+            Some(due) => record.schedule.due = due,
             None => drop(self.notices.remove(&id)),
         }
         true
@@ -59,7 +59,7 @@ impl NoticeStore for MemoryStore {
         if accounts.notices.contains_key(&notice.id) {
             return Err(StoreError::new(ACTION, "the notice exists already"));
         }
-        let record = NoticeRecord { notice: notice.clone(), job: Job::due_at(notice.at) };
+        let record = NoticeRecord { notice: notice.clone(), schedule: Schedule::due_at(notice.at) };
         accounts.notices.insert(notice.id, record);
         Ok(())
     }

@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::id::{SignInId, UserId};
 use ports::{
     StoreError,
-    account_store::{CodeHash, SignIn, SignInStore, StoredUser, TeamMembership},
+    account_store::{CodeHash, HeldForms, SignIn, SignInStore, StoredUser, TeamMembership},
 };
 
 use super::AccountState;
@@ -134,26 +134,6 @@ impl SignInStore for MemoryStore {
         Ok(true)
     }
 
-    async fn hold_form(&self, id: SignInId, sealed: &[u8]) -> Result<(), StoreError> {
-        if let Some(record) = self.state().accounts.sign_ins.get_mut(&id) {
-            record.form = Some(sealed.to_vec());
-        }
-        Ok(())
-    }
-
-    async fn held_form(&self, id: SignInId) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.state().accounts.sign_ins.get(&id).and_then(|record| record.form.clone()))
-    }
-
-    async fn drop_form(&self, id: SignInId, sealed: &[u8]) -> Result<bool, StoreError> {
-        let accounts = &mut self.state().accounts;
-        let held = accounts.sign_ins.get_mut(&id);
-        let held = held.filter(|record| record.form.as_deref() == Some(sealed));
-        let Some(record) = held else { return Ok(false) };
-        record.form = None;
-        Ok(true)
-    }
-
     async fn sign_ins(
         &self,
         user: UserId,
@@ -184,5 +164,28 @@ impl SignInStore for MemoryStore {
 
     async fn delete_expired_sign_ins(&self, now: DateTime<Utc>) -> Result<usize, StoreError> {
         Ok(self.state().accounts.end(|sign_in| sign_in.expires_at <= now))
+    }
+}
+
+#[async_trait]
+impl HeldForms for MemoryStore {
+    async fn hold_form(&self, id: SignInId, sealed: &[u8]) -> Result<(), StoreError> {
+        if let Some(record) = self.state().accounts.sign_ins.get_mut(&id) {
+            record.form = Some(sealed.to_vec());
+        }
+        Ok(())
+    }
+
+    async fn held_form(&self, id: SignInId) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.state().accounts.sign_ins.get(&id).and_then(|record| record.form.clone()))
+    }
+
+    async fn drop_form(&self, id: SignInId, sealed: &[u8]) -> Result<bool, StoreError> {
+        let accounts = &mut self.state().accounts;
+        let held = accounts.sign_ins.get_mut(&id);
+        let held = held.filter(|record| record.form.as_deref() == Some(sealed));
+        let Some(record) = held else { return Ok(false) };
+        record.form = None;
+        Ok(true)
     }
 }

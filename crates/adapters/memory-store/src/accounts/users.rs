@@ -9,7 +9,8 @@ use domain::{
 use ports::{
     Reencrypted, StoreError,
     account_store::{
-        CodeHash, MembershipChange, NewPassword, SecondFactor, StoredUser, User, UserStore,
+        CodeHash, MembershipChange, NewPassword, ProviderSubjects, SecondFactor, SecondFactors,
+        StoredUser, TeamMembers, User, UserStore,
     },
 };
 
@@ -104,6 +105,29 @@ impl UserStore for MemoryStore {
         Ok(self.state().accounts.kept_of(id))
     }
 
+    async fn set_password(&self, id: UserId, password: &NewPassword) -> Result<(), StoreError> {
+        let accounts = &mut self.state().accounts;
+        accounts.links.retain(|_, record| record.link.user != id);
+        if let Some(record) = accounts.users.get_mut(&id) {
+            record.password = Some(password.hash.clone());
+            record.password_until = password.until;
+        }
+        Ok(())
+    }
+
+    async fn reencrypt_users(
+        &self,
+        after: Option<UserId>,
+        limit: u16,
+    ) -> Result<Reencrypted<UserId>, StoreError> {
+        let accounts = &self.state().accounts;
+        let with_secret = accounts.users.values().filter(|record| record.totp.is_some());
+        Ok(resealed(with_secret.map(|record| record.id), after, limit))
+    }
+}
+
+#[async_trait]
+impl ProviderSubjects for MemoryStore {
     async fn user_by_subject(&self, subject: &str) -> Result<Option<StoredUser>, StoreError> {
         let accounts = &self.state().accounts;
         let mut all = accounts.users.values();
@@ -119,23 +143,16 @@ impl UserStore for MemoryStore {
     ) -> Result<bool, StoreError> {
         Ok(self.state().accounts.bind(id, before, subject))
     }
+}
 
+#[async_trait]
+impl TeamMembers for MemoryStore {
     async fn users(&self, team: TeamId) -> Result<Vec<User>, StoreError> {
         let accounts = &self.state().accounts;
         let theirs = accounts.users.values().filter(|record| record.team == team);
         let mut users: Vec<_> = theirs.map(|record| accounts.user(record)).collect();
         users.sort_by(|a, b| (a.email.as_str(), a.id).cmp(&(b.email.as_str(), b.id)));
         Ok(users)
-    }
-
-    async fn set_password(&self, id: UserId, password: &NewPassword) -> Result<(), StoreError> {
-        let accounts = &mut self.state().accounts;
-        accounts.links.retain(|_, record| record.link.user != id);
-        if let Some(record) = accounts.users.get_mut(&id) {
-            record.password = Some(password.hash.clone());
-            record.password_until = password.until;
-        }
-        Ok(())
     }
 
     async fn set_role(
@@ -171,7 +188,10 @@ impl UserStore for MemoryStore {
     async fn requires_second_factor(&self, team: TeamId) -> Result<bool, StoreError> {
         Ok(self.state().teams.team(team).is_some_and(|team| team.needs_second_factor))
     }
+}
 
+#[async_trait]
+impl SecondFactors for MemoryStore {
     async fn set_second_factor(
         &self,
         id: UserId,
@@ -186,15 +206,5 @@ impl UserStore for MemoryStore {
 
     async fn use_recovery(&self, id: UserId, code: &CodeHash) -> Result<bool, StoreError> {
         Ok(self.state().accounts.use_recovery(id, code))
-    }
-
-    async fn reencrypt_users(
-        &self,
-        after: Option<UserId>,
-        limit: u16,
-    ) -> Result<Reencrypted<UserId>, StoreError> {
-        let accounts = &self.state().accounts;
-        let with_secret = accounts.users.values().filter(|record| record.totp.is_some());
-        Ok(resealed(with_secret.map(|record| record.id), after, limit))
     }
 }

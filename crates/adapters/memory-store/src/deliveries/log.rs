@@ -13,7 +13,7 @@ use ports::{
 };
 
 use super::{Deliveries, DeliveryRecord, PendingDelivery, WebhookBody};
-use crate::{MemoryStore, State, jobs::earliest};
+use crate::{MemoryStore, State, schedule::earliest};
 
 impl Deliveries {
     /// Returns up to `limit` of the deliveries that match, the newest first.

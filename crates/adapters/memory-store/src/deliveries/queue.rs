@@ -24,7 +24,7 @@ use ports::{
 };
 
 use super::{Deliveries, DeliveryRecord};
-use crate::{MemoryStore, jobs::earliest};
+use crate::{MemoryStore, schedule::earliest};
 
 impl Deliveries {
     fn claim(&mut self, ask: &ClaimRequest) -> ClaimedDeliveries {

@@ -9,7 +9,7 @@ use domain::{
     notification::{Mailbox, NotificationFailure},
 };
 
-use crate::{ids::IdSequence, jobs::Job};
+use crate::{ids::IdSequence, schedule::Schedule};
 
 /// The notifications of all sessions, and the suppressed mailboxes.
 #[derive(Default)]
@@ -26,7 +26,7 @@ struct QueuedNotification {
     team: TeamId,
     /// Counts a session's notifications from 1.
     number: i32,
-    job: Job,
+    schedule: Schedule,
     created_at: DateTime<Utc>,
     /// When it was sent, or given up on and why; none while it is queued.
     ended: Option<(DateTime<Utc>, Option<NotificationFailure>)>,
@@ -45,9 +45,9 @@ impl Notifications {
         at: DateTime<Utc>,
     ) {
         let id = NotificationId::from_uuid(ids.next_at(at));
-        let job = Job::due_at(at);
+        let schedule = Schedule::due_at(at);
         let fresh =
-            QueuedNotification { id, session, team, number, job, created_at: at, ended: None };
+            QueuedNotification { id, session, team, number, schedule, created_at: at, ended: None };
         self.records.push(fresh);
     }
 

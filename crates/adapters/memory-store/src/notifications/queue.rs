@@ -14,12 +14,12 @@ use ports::{
 };
 
 use super::{Notifications, QueuedNotification};
-use crate::{MemoryStore, State, jobs::earliest};
+use crate::{MemoryStore, State, schedule::earliest};
 
 impl Notifications {
     fn queued(&self, now: DateTime<Utc>) -> impl Iterator<Item = (usize, &QueuedNotification)> {
         let all = self.records.iter().enumerate();
-        all.filter(move |(_, one)| one.ended.is_none() && one.job.is_due(now))
+        all.filter(move |(_, one)| one.ended.is_none() && one.schedule.is_due(now))
     }
 
     /// Returns up to `limit` teams that have a due notification, beginning after `after` and
@@ -44,11 +44,11 @@ impl Notifications {
             // A share that one team does not need goes to those after it.
             let share = remaining.div_ceil(teams.len().saturating_sub(at).max(1));
             let theirs = self.queued(now).filter(|(_, one)| one.team == *team);
-            let due = theirs.map(|(place, one)| (one.job.due, place));
+            let due = theirs.map(|(place, one)| (one.schedule.due, place));
             let due = earliest(due, u16::try_from(share).unwrap_or(u16::MAX));
             claimed.extend(due.into_iter().filter_map(|place| {
                 let one = self.records.get_mut(place)?;
-                let attempt = one.job.claim(now, lease);
+                let attempt = one.schedule.claim(now, lease);
                 let (id, session, team) = (one.id, one.session, one.team);
                 Some(NotificationClaim { id, session, team, attempt })
             }));
@@ -58,11 +58,11 @@ impl Notifications {
 
     fn settle(&mut self, claim: &NotificationClaim, verdict: NotificationOutcome) -> bool {
         let mut open = self.records.iter_mut().filter(|one| one.ended.is_none());
-        let held = open.find(|one| one.id == claim.id && one.job.attempt == claim.attempt);
+        let held = open.find(|one| one.id == claim.id && one.schedule.attempt == claim.attempt);
         let Some(one) = held else { return false };
         match verdict {
             NotificationOutcome::Sent { at } => one.ended = Some((at, None)),
-            NotificationOutcome::RetryAt(due) => one.job.due = due,
+            NotificationOutcome::RetryAt(due) => one.schedule.due = due,
             NotificationOutcome::Failed { at, why } => one.ended = Some((at, Some(why))),
         }
         true

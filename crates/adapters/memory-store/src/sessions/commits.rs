@@ -1,9 +1,9 @@
 //! Saving a new or changed session together with its timeline entry and its effects, in one step.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::{
     id::{SessionId, TeamId},
-    session::{Change, Effect, Outcome, Session, State as SessionState},
+    session::{Change, Outcome, Record, Session, State as SessionState},
     webhook,
 };
 use ports::{
@@ -13,9 +13,6 @@ use ports::{
 
 use super::{SessionRecord, Sessions};
 use crate::{State, deliveries::WebhookBody};
-
-/// Time within which the last recorded frames of a session are written after it ends.
-const LAST_FRAMES_DELAY: TimeDelta = TimeDelta::seconds(3);
 
 /// An idempotency key under which a session was created.
 pub(super) struct UsedKey {
@@ -108,21 +105,18 @@ impl State {
         if let Some(record) = self.sessions.records.get_mut(&session.id) {
             record.timeline.push(entry(change));
         }
-        for effect in &change.effects {
-            match effect {
-                Effect::NotifyPartner => self.notify_partner(session, team, change.at),
-                Effect::SendLink => {
-                    self.notifications.enqueue(&mut self.ids, (session.id, team), 1, change.at);
+        for job in &change.effects.jobs {
+            self.sessions.enqueue_job(session.id, job, change.at);
+        }
+        for record in &change.effects.records {
+            let due = record.due(change.at);
+            match record {
+                Record::NotifyPartner => self.notify_partner(session, team, due),
+                Record::SendLink => {
+                    self.notifications.enqueue(&mut self.ids, (session.id, team), 1, due);
                 }
-                Effect::EraseCopies => self.erase_copies(session),
-                Effect::KeepRecording => {
-                    self.sessions.enqueue_recording(session.id, change.at + LAST_FRAMES_DELAY);
-                }
-                Effect::StartBrowser { .. }
-                | Effect::ReleaseBrowser { .. }
-                | Effect::ForgetRecording => {
-                    self.sessions.enqueue_effect(session.id, effect, change.at);
-                }
+                Record::EraseCopies => self.erase_copies(session),
+                Record::KeepRecording => self.sessions.enqueue_recording(session.id, due),
             }
         }
     }

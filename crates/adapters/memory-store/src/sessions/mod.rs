@@ -20,13 +20,14 @@ use domain::{
 use ports::{
     StoreError,
     session_store::{
-        CommitError, DueReason, IdempotencyKey, InsertOutcome, PolledRecord, SessionActivity,
-        SessionStore, SessionSummary, TimelineEntry,
+        BrowserLeases, CommitError, DueReason, IdempotencyKey, InsertOutcome, PolledRecord,
+        SessionActivity, SessionQueries, SessionRetention, SessionStore, SessionSummary,
+        TeamSessionQueries, TimelineEntry,
     },
 };
 
 use self::{commits::UsedKey, devices::Devices, outbox::OutboxEntry, recordings::RecordingRecord};
-use crate::{MemoryStore, State, jobs::earliest};
+use crate::{MemoryStore, State, schedule::earliest};
 
 /// The records of all sessions.
 #[derive(Default)]
@@ -128,14 +129,6 @@ impl SessionStore for MemoryStore {
         self.state().insert(opening, once)
     }
 
-    async fn poll(&self, key: &KeyHash, id: SessionId) -> Result<Option<PolledRecord>, StoreError> {
-        Ok(self.state().poll(key, id))
-    }
-
-    async fn find(&self, owner: ApiKeyId, id: SessionId) -> Result<Option<Session>, StoreError> {
-        Ok(self.state().sessions.owned(owner, id).map(|record| record.session.clone()))
-    }
-
     async fn find_unscoped(&self, id: SessionId) -> Result<Option<Session>, StoreError> {
         Ok(self.state().sessions.session(id).cloned())
     }
@@ -146,6 +139,21 @@ impl SessionStore for MemoryStore {
         Ok(team.map(|team| state.teams.ancestors(team)).unwrap_or_default())
     }
 
+    async fn commit(&self, change: &Change, alive_until: DateTime<Utc>) -> Result<(), CommitError> {
+        self.state().commit(change, alive_until)
+    }
+}
+
+#[async_trait]
+impl SessionQueries for MemoryStore {
+    async fn poll(&self, key: &KeyHash, id: SessionId) -> Result<Option<PolledRecord>, StoreError> {
+        Ok(self.state().poll(key, id))
+    }
+
+    async fn find(&self, owner: ApiKeyId, id: SessionId) -> Result<Option<Session>, StoreError> {
+        Ok(self.state().sessions.owned(owner, id).map(|record| record.session.clone()))
+    }
+
     async fn list(
         &self,
         owner: ApiKeyId,
@@ -154,6 +162,17 @@ impl SessionStore for MemoryStore {
         Ok(self.state().sessions.list(owner, query))
     }
 
+    async fn timeline(
+        &self,
+        owner: ApiKeyId,
+        id: SessionId,
+    ) -> Result<Option<Vec<TimelineEntry>>, StoreError> {
+        Ok(self.state().timeline(owner, id))
+    }
+}
+
+#[async_trait]
+impl TeamSessionQueries for MemoryStore {
     async fn team_sessions(
         &self,
         team: TeamId,
@@ -171,31 +190,10 @@ impl SessionStore for MemoryStore {
     ) -> Result<Vec<SessionActivity>, StoreError> {
         Ok(self.state().team_activity(team, since, limit))
     }
+}
 
-    async fn timeline(
-        &self,
-        owner: ApiKeyId,
-        id: SessionId,
-    ) -> Result<Option<Vec<TimelineEntry>>, StoreError> {
-        Ok(self.state().timeline(owner, id))
-    }
-
-    async fn find_unerased(
-        &self,
-        before: DateTime<Utc>,
-        limit: u16,
-    ) -> Result<Vec<SessionId>, StoreError> {
-        Ok(self.state().sessions.find_unerased(before, limit))
-    }
-
-    async fn delete_idempotency_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError> {
-        Ok(self.state().sessions.forget_used_keys(before))
-    }
-
-    async fn commit(&self, change: &Change, alive_until: DateTime<Utc>) -> Result<(), CommitError> {
-        self.state().commit(change, alive_until)
-    }
-
+#[async_trait]
+impl BrowserLeases for MemoryStore {
     async fn renew(
         &self,
         id: SessionId,
@@ -211,5 +209,20 @@ impl SessionStore for MemoryStore {
         limit: u16,
     ) -> Result<Vec<(Session, DueReason)>, StoreError> {
         Ok(self.state().sessions.due(now, limit))
+    }
+}
+
+#[async_trait]
+impl SessionRetention for MemoryStore {
+    async fn find_unerased(
+        &self,
+        before: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<Vec<SessionId>, StoreError> {
+        Ok(self.state().sessions.find_unerased(before, limit))
+    }
+
+    async fn delete_idempotency_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError> {
+        Ok(self.state().sessions.forget_used_keys(before))
     }
 }

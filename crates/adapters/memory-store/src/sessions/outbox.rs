@@ -1,10 +1,10 @@
-//! The queue of effects.
+//! The outbox: the queue of jobs.
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     id::{InstanceId, SessionId},
-    session::Effect,
+    session::Job,
 };
 use ports::{
     StoreError,
@@ -12,61 +12,56 @@ use ports::{
 };
 
 use super::Sessions;
-use crate::{MemoryStore, jobs::Job};
+use crate::{MemoryStore, schedule::Schedule};
 
-/// An effect that waits to be carried out.
+/// A job that waits to be carried out.
 pub(super) struct OutboxEntry {
     session: SessionId,
-    effect: Effect,
     job: Job,
+    schedule: Schedule,
     /// Given up on.
     buried: bool,
 }
 
 impl OutboxEntry {
     fn is_for(&self, node: InstanceId) -> bool {
-        self.effect.node().is_none_or(|only| only == node)
+        self.job.node().is_none_or(|only| only == node)
     }
 }
 
 impl Sessions {
-    pub(super) fn enqueue_effect(
-        &mut self,
-        session: SessionId,
-        effect: &Effect,
-        at: DateTime<Utc>,
-    ) {
+    pub(super) fn enqueue_job(&mut self, session: SessionId, job: &Job, at: DateTime<Utc>) {
         self.last_entry = self.last_entry.saturating_add(1);
-        let (effect, job) = (effect.clone(), Job::due_at(at));
-        self.outbox.insert(self.last_entry, OutboxEntry { session, effect, job, buried: false });
+        let (job, schedule) = (job.clone(), Schedule::due_at(at));
+        self.outbox.insert(self.last_entry, OutboxEntry { session, job, schedule, buried: false });
     }
 
-    fn claim_effects(
+    fn claim_jobs(
         &mut self,
         node: InstanceId,
         (now, lease): (DateTime<Utc>, TimeDelta),
         limit: u16,
     ) -> Vec<OutboxClaim> {
         let due = self.outbox.iter_mut().filter(|(_, waiting)| {
-            !waiting.buried && waiting.job.is_due(now) && waiting.is_for(node)
+            !waiting.buried && waiting.schedule.is_due(now) && waiting.is_for(node)
         });
         let claims = due.take(limit.into()).map(|(entry, waiting)| OutboxClaim {
             entry: *entry,
             session: waiting.session,
-            effect: waiting.effect.clone(),
-            attempt: waiting.job.claim(now, lease),
+            job: waiting.job.clone(),
+            attempt: waiting.schedule.claim(now, lease),
         });
         claims.collect()
     }
 
-    fn settle_effect(&mut self, claim: &OutboxClaim, verdict: ClaimOutcome) -> bool {
+    fn complete_job(&mut self, claim: &OutboxClaim, outcome: ClaimOutcome) -> bool {
         let open = self.outbox.get_mut(&claim.entry).filter(|waiting| !waiting.buried);
-        let Some(waiting) = open.filter(|waiting| waiting.job.attempt == claim.attempt) else {
+        let Some(waiting) = open.filter(|waiting| waiting.schedule.attempt == claim.attempt) else {
             return false;
         };
-        match verdict {
+        match outcome {
             ClaimOutcome::Done => drop(self.outbox.remove(&claim.entry)),
-            ClaimOutcome::RetryAt(due) => waiting.job.due = due,
+            ClaimOutcome::RetryAt(due) => waiting.schedule.due = due,
             ClaimOutcome::Buried => waiting.buried = true,
         }
         true
@@ -74,7 +69,7 @@ impl Sessions {
 
     fn delete_orphans(&mut self, node: InstanceId, before: DateTime<Utc>) -> usize {
         let known = self.outbox.len();
-        self.outbox.retain(|_, waiting| waiting.is_for(node) || waiting.job.due >= before);
+        self.outbox.retain(|_, waiting| waiting.is_for(node) || waiting.schedule.due >= before);
         known.saturating_sub(self.outbox.len())
     }
 }
@@ -88,15 +83,15 @@ impl Outbox for MemoryStore {
         lease: TimeDelta,
         limit: u16,
     ) -> Result<Vec<OutboxClaim>, StoreError> {
-        Ok(self.state().sessions.claim_effects(node, (now, lease), limit))
+        Ok(self.state().sessions.claim_jobs(node, (now, lease), limit))
     }
 
     async fn complete(
         &self,
         claim: &OutboxClaim,
-        verdict: ClaimOutcome,
+        outcome: ClaimOutcome,
     ) -> Result<bool, StoreError> {
-        Ok(self.state().sessions.settle_effect(claim, verdict))
+        Ok(self.state().sessions.complete_job(claim, outcome))
     }
 
     async fn delete_orphans(

@@ -11,18 +11,19 @@ use ports::{
 use super::Sessions;
 use crate::{
     MemoryStore,
-    jobs::{Job, earliest},
+    schedule::{Schedule, earliest},
 };
 
 /// How far the recording of a session has come.
 pub(super) struct RecordingRecord {
     state: RecordingState,
-    job: Job,
+    schedule: Schedule,
 }
 
 impl Sessions {
     pub(super) fn enqueue_recording(&mut self, session: SessionId, due: DateTime<Utc>) {
-        let record = RecordingRecord { state: RecordingState::Pending, job: Job::due_at(due) };
+        let record =
+            RecordingRecord { state: RecordingState::Pending, schedule: Schedule::due_at(due) };
         self.recordings.insert(session, record);
     }
 
@@ -39,13 +40,13 @@ impl Sessions {
     ) -> Vec<RecordingClaim> {
         let due = self.recordings.iter().filter(|(_, record)| {
             let open = matches!(record.state, RecordingState::Pending | RecordingState::InProgress);
-            open && record.job.is_due(now)
+            open && record.schedule.is_due(now)
         });
-        let due = earliest(due.map(|(session, record)| (record.job.due, *session)), limit);
+        let due = earliest(due.map(|(session, record)| (record.schedule.due, *session)), limit);
         let claims = due.into_iter().filter_map(|session| {
             let record = self.recordings.get_mut(&session)?;
             record.state = RecordingState::InProgress;
-            Some(RecordingClaim { session, attempt: record.job.claim(now, lease) })
+            Some(RecordingClaim { session, attempt: record.schedule.claim(now, lease) })
         });
         claims.collect()
     }
@@ -54,7 +55,7 @@ impl Sessions {
     fn held(&mut self, claim: &RecordingClaim) -> Option<&mut RecordingRecord> {
         let record = self.recordings.get_mut(&claim.session)?;
         let open = record.state == RecordingState::InProgress;
-        (open && record.job.attempt == claim.attempt).then_some(record)
+        (open && record.schedule.attempt == claim.attempt).then_some(record)
     }
 
     fn complete_recording(&mut self, claim: &RecordingClaim, verdict: RecordingOutcome) -> bool {
@@ -64,7 +65,7 @@ impl Sessions {
             RecordingOutcome::Failed(why) => record.state = RecordingState::Failed(why),
             RecordingOutcome::RetryAt(due) => {
                 record.state = RecordingState::Pending;
-                record.job.due = due;
+                record.schedule.due = due;
             }
         }
         true
@@ -93,7 +94,7 @@ impl RecordingQueue for MemoryStore {
     ) -> Result<bool, StoreError> {
         let sessions = &mut self.state().sessions;
         let Some(record) = sessions.held(claim) else { return Ok(false) };
-        record.job.due = until;
+        record.schedule.due = until;
         Ok(true)
     }
 

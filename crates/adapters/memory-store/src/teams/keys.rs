@@ -12,7 +12,7 @@ use domain::{
 use ports::{
     StoreError,
     catalogue::CatalogueRevision,
-    key_store::{KeyStore, StoredKey},
+    key_store::{KeyStore, KeyVerification, StoredKey, TeamStore},
 };
 
 use super::{KeyRecord, Team, Teams};
@@ -26,7 +26,7 @@ impl Teams {
 }
 
 #[async_trait]
-impl KeyStore for MemoryStore {
+impl TeamStore for MemoryStore {
     async fn add_team(&self, id: TeamId, name: &str, _: DateTime<Utc>) -> Result<(), StoreError> {
         let teams = &mut self.state().teams;
         if teams.has(id) {
@@ -54,7 +54,10 @@ impl KeyStore for MemoryStore {
     async fn frame_ancestors(&self, id: TeamId) -> Result<Vec<FrameAncestor>, StoreError> {
         Ok(self.state().teams.ancestors(id))
     }
+}
 
+#[async_trait]
+impl KeyStore for MemoryStore {
     async fn add_key(
         &self,
         key: &ApiKey,
@@ -82,25 +85,6 @@ impl KeyStore for MemoryStore {
         Ok(keys)
     }
 
-    async fn record_key_uses(&self, uses: &[(ApiKeyId, DateTime<Utc>)]) -> Result<(), StoreError> {
-        let teams = &mut self.state().teams;
-        for (id, at) in uses {
-            if let Some(record) = teams.keys.get_mut(id) {
-                record.kept.used_at = record.kept.used_at.max(Some(*at));
-            }
-        }
-        Ok(())
-    }
-
-    async fn key_by_hash(
-        &self,
-        hash: &KeyHash,
-    ) -> Result<Option<(ApiKey, CatalogueRevision)>, StoreError> {
-        let state = self.state();
-        let key = state.teams.key_by_hash(hash).cloned();
-        Ok(key.map(|key| (key, state.catalogue.revision())))
-    }
-
     async fn key(&self, id: ApiKeyId) -> Result<Option<ApiKey>, StoreError> {
         Ok(self.state().teams.keys.get(&id).map(|record| record.kept.key.clone()))
     }
@@ -121,6 +105,28 @@ impl KeyStore for MemoryStore {
         let Some(record) = teams.live_key(id) else { return Ok(false) };
         record.kept.key.revoked_at = Some(now);
         Ok(true)
+    }
+}
+
+#[async_trait]
+impl KeyVerification for MemoryStore {
+    async fn key_by_hash(
+        &self,
+        hash: &KeyHash,
+    ) -> Result<Option<(ApiKey, CatalogueRevision)>, StoreError> {
+        let state = self.state();
+        let key = state.teams.key_by_hash(hash).cloned();
+        Ok(key.map(|key| (key, state.catalogue.revision())))
+    }
+
+    async fn record_key_uses(&self, uses: &[(ApiKeyId, DateTime<Utc>)]) -> Result<(), StoreError> {
+        let teams = &mut self.state().teams;
+        for (id, at) in uses {
+            if let Some(record) = teams.keys.get_mut(id) {
+                record.kept.used_at = record.kept.used_at.max(Some(*at));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -13,7 +13,7 @@ use ports::{
 };
 
 use super::Teams;
-use crate::{MemoryStore, jobs::earliest};
+use crate::{MemoryStore, schedule::earliest};
 
 impl Teams {
     /// Returns a template of this team; another team's is as good as absent.

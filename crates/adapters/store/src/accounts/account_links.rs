@@ -4,7 +4,7 @@ use ::diesel::prelude::*;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel_async::RunQueryDsl;
-use domain::id::{AccountLinkId, TeamId, UserId};
+use domain::id::{AccountLinkId, TeamId};
 use ports::{
     StoreError,
     account_links::{AccountLink, AccountLinkStore, MailClaim, Mailed},
@@ -12,7 +12,7 @@ use ports::{
     notifier::NotificationOutcome,
 };
 
-use crate::accounts::user_row::UserRow;
+use crate::accounts::users::UserRow;
 use crate::engine::column::{Id, Timestamp};
 use crate::engine::database::{Store, failed, with_conn, with_due, with_transaction};
 use crate::engine::schema::{account_links, known_browsers, sign_ins, teams, users};
@@ -39,8 +39,8 @@ struct AccountLinkRow {
 impl AccountLinkRow {
     fn link(&self) -> Result<AccountLink, StoreError> {
         Ok(AccountLink {
-            id: AccountLinkId::from_uuid(self.id.0),
-            user: UserId::from_uuid(self.person.0),
+            id: self.id.to(),
+            user: self.person.to(),
             purpose: self.purpose.parse().map_err(failed("read a purpose back"))?,
             created_at: self.created_at.0,
             expires_at: self.expires_at.0,
@@ -60,8 +60,8 @@ impl AccountLinkRow {
 impl AccountLinkStore for Store {
     async fn enqueue_link(&self, link: &AccountLink) -> Result<(), StoreError> {
         let row = AccountLinkRow {
-            id: Id(*link.id.as_uuid()),
-            person: Id(*link.user.as_uuid()),
+            id: Id::from(link.id),
+            person: Id::from(link.user),
             purpose: link.purpose.as_str().to_owned(),
             state: QUEUED.to_owned(),
             reason: None,
@@ -87,7 +87,7 @@ impl AccountLinkStore for Store {
         let found: QueryResult<Option<(AccountLinkRow, UserRow)>> = with_conn!(self, |conn| {
             let live = account_links::table
                 .inner_join(users::table)
-                .filter(account_links::id.eq(Id(*id.as_uuid())))
+                .filter(account_links::id.eq(Id::from(id)))
                 .filter(account_links::expires_at.gt(Timestamp(now)));
             let columns = (AccountLinkRow::as_select(), UserRow::as_select());
             live.select(columns).first(conn).await.optional()
@@ -104,7 +104,7 @@ impl AccountLinkStore for Store {
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
         let this = account_links::table
-            .filter(account_links::id.eq(Id(*id.as_uuid())))
+            .filter(account_links::id.eq(Id::from(id)))
             .filter(account_links::expires_at.gt(Timestamp(now)));
         let used: QueryResult<bool> = with_transaction!(self, |conn| {
             let whose: Option<Id> = ::diesel::delete(this)
@@ -133,7 +133,7 @@ impl AccountLinkStore for Store {
         let rows: QueryResult<Vec<AccountLinkRow>> = with_conn!(self, |conn| {
             account_links::table
                 .inner_join(users::table)
-                .filter(users::team.eq(Id(*team.as_uuid())))
+                .filter(users::team.eq(Id::from(team)))
                 .select(AccountLinkRow::as_select())
                 .load(conn)
                 .await
@@ -196,7 +196,7 @@ impl AccountLinkStore for Store {
             NotificationOutcome::Failed { at, why } => (FAILED, at, Some(why.as_str())),
         };
         let held = account_links::table
-            .filter(account_links::id.eq(Id(*claim.link.id.as_uuid())))
+            .filter(account_links::id.eq(Id::from(claim.link.id)))
             .filter(account_links::state.eq(QUEUED))
             .filter(account_links::attempt.eq(claim.attempt));
         let change = (

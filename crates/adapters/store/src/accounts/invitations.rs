@@ -10,7 +10,7 @@ use diesel_async::RunQueryDsl;
 use domain::id::UserId;
 use ports::{StoreError, account_store::User, invitations::InvitationStore};
 
-use crate::accounts::user_row::UserRow;
+use crate::accounts::users::UserRow;
 use crate::engine::column::{Id, Timestamp};
 use crate::engine::database::{Store, failed, with_conn};
 use crate::engine::schema::users;
@@ -19,8 +19,8 @@ use crate::engine::schema::users;
 impl InvitationStore for Store {
     async fn add_invited(&self, user: &User, now: DateTime<Utc>) -> Result<bool, StoreError> {
         let row = UserRow {
-            id: Id(*user.id.as_uuid()),
-            team: Id(*user.team.as_uuid()),
+            id: Id::from(user.id),
+            team: Id::from(user.team),
             // Nobody has it: no mail goes to this domain (RFC 2606, section 2).
             email: format!("{}@invited.invalid", user.id),
             role: user.role.as_str().to_owned(),
@@ -40,9 +40,8 @@ impl InvitationStore for Store {
     }
 
     async fn claim_address(&self, id: UserId) -> Result<bool, StoreError> {
-        let this = users::table
-            .filter(users::id.eq(Id(*id.as_uuid())))
-            .filter(users::invited_as.is_not_null());
+        let this =
+            users::table.filter(users::id.eq(Id::from(id))).filter(users::invited_as.is_not_null());
         let change = (
             users::email.eq(users::invited_as.assume_not_null()),
             users::invited_as.eq(None::<String>),

@@ -26,7 +26,7 @@ impl KnownBrowserStore for Store {
         let tokens: Vec<_> = tokens.iter().map(|token| token.0.to_vec()).collect();
         let found: QueryResult<Option<Vec<u8>>> = with_conn!(self, |conn| {
             known_browsers::table
-                .filter(known_browsers::person.eq(Id(*user.as_uuid())))
+                .filter(known_browsers::person.eq(Id::from(user)))
                 .filter(known_browsers::token.eq_any(&tokens))
                 .filter(known_browsers::expires_at.gt(Timestamp(now)))
                 .select(known_browsers::token)
@@ -43,7 +43,7 @@ impl KnownBrowserStore for Store {
         browser: &KnownBrowser,
         before: Option<&CodeHash>,
     ) -> Result<usize, StoreError> {
-        let person = Id(*browser.user.as_uuid());
+        let person = Id::from(browser.user);
         let row = (
             known_browsers::person.eq(person),
             known_browsers::token.eq(browser.token.0.to_vec()),

@@ -6,5 +6,4 @@ pub(crate) mod known_browsers;
 pub(crate) mod notices;
 pub(crate) mod passkeys;
 pub(crate) mod sign_ins;
-pub(crate) mod user_row;
 pub(crate) mod users;

@@ -4,7 +4,6 @@ use ::diesel::prelude::*;
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel_async::RunQueryDsl;
-use domain::id::{NoticeId, UserId};
 use ports::{
     StoreError,
     account_store::RequestOrigin,
@@ -33,8 +32,8 @@ impl NoticeRow {
     fn notice(self) -> Result<Notice, StoreError> {
         let address = self.address.parse().map_err(failed("read an address back"))?;
         Ok(Notice {
-            id: NoticeId::from_uuid(self.id.0),
-            user: UserId::from_uuid(self.person.0),
+            id: self.id.to(),
+            user: self.person.to(),
             event: self.event.parse().map_err(failed("read an event back"))?,
             at: self.at.0,
             from: RequestOrigin { address, agent: self.agent },
@@ -46,8 +45,8 @@ impl NoticeRow {
 impl NoticeStore for Store {
     async fn enqueue_notice(&self, notice: &Notice) -> Result<(), StoreError> {
         let row = NoticeRow {
-            id: Id(*notice.id.as_uuid()),
-            person: Id(*notice.user.as_uuid()),
+            id: Id::from(notice.id),
+            person: Id::from(notice.user),
             event: notice.event.as_str().to_owned(),
             at: Timestamp(notice.at),
             address: notice.from.address.to_string(),
@@ -101,7 +100,7 @@ impl NoticeStore for Store {
         again: Option<DateTime<Utc>>,
     ) -> Result<bool, StoreError> {
         let held = account_notices::table
-            .filter(account_notices::id.eq(Id(*claim.notice.id.as_uuid())))
+            .filter(account_notices::id.eq(Id::from(claim.notice.id)))
             .filter(account_notices::attempt.eq(claim.attempt));
         let settled = with_conn!(self, |conn| if let Some(due) = again {
             let change = account_notices::due.eq(Timestamp(due));

@@ -34,8 +34,8 @@ impl PasskeyRow {
     fn of(passkey: &StoredPasskey) -> Self {
         let Credential { id, key, state, transports } = passkey.credential.clone();
         Self {
-            id: Id(*passkey.id.as_uuid()),
-            person: Id(*passkey.user.as_uuid()),
+            id: Id::from(passkey.id),
+            person: Id::from(passkey.user),
             name: passkey.name.clone(),
             credential: id,
             public_key: key,
@@ -49,8 +49,8 @@ impl PasskeyRow {
     fn read(self) -> Result<StoredPasskey, StoreError> {
         let transports = self.transports.try_into().map_err(failed("read a passkey back"))?;
         Ok(StoredPasskey {
-            id: PasskeyId::from_uuid(self.id.0),
-            user: UserId::from_uuid(self.person.0),
+            id: self.id.to(),
+            user: self.person.to(),
             name: self.name,
             credential: Credential {
                 id: self.credential,
@@ -71,7 +71,7 @@ impl PasskeyStore for Store {
         passkey: &StoredPasskey,
         recovery: Option<&[CodeHash]>,
     ) -> Result<bool, StoreError> {
-        let (row, person) = (PasskeyRow::of(passkey), Id(*passkey.user.as_uuid()));
+        let (row, person) = (PasskeyRow::of(passkey), Id::from(passkey.user));
         let codes = recovery.unwrap_or_default().iter();
         let codes: Vec<_> = codes
             .map(|code| {
@@ -110,7 +110,7 @@ impl PasskeyStore for Store {
     async fn passkeys(&self, user: UserId) -> Result<Vec<StoredPasskey>, StoreError> {
         let rows: QueryResult<Vec<PasskeyRow>> = with_conn!(self, |conn| {
             passkeys::table
-                .filter(passkeys::person.eq(Id(*user.as_uuid())))
+                .filter(passkeys::person.eq(Id::from(user)))
                 .order((passkeys::created_at, passkeys::id))
                 .select(PasskeyRow::as_select())
                 .load(conn)
@@ -126,14 +126,14 @@ impl PasskeyStore for Store {
         (old, new): (&[u8], &[u8]),
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
-        let this = passkeys::table.find(Id(*id.as_uuid())).filter(passkeys::state.eq(old));
+        let this = passkeys::table.find(Id::from(id)).filter(passkeys::state.eq(old));
         let change = (passkeys::state.eq(new), passkeys::used_at.eq(Some(Timestamp(now))));
         let used = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
         used.map(|rows| rows == 1).map_err(failed("use a passkey"))
     }
 
     async fn remove_passkey(&self, user: UserId, id: PasskeyId) -> Result<bool, StoreError> {
-        let (person, id) = (Id(*user.as_uuid()), Id(*id.as_uuid()));
+        let (person, id) = (Id::from(user), Id::from(id));
         let gone: QueryResult<bool> = with_transaction!(self, |conn| {
             let this = passkeys::table.find(id).filter(passkeys::person.eq(person));
             if ::diesel::delete(this).execute(conn).await? == 0 {

@@ -10,10 +10,12 @@ use domain::{
 };
 use ports::{
     StoreError,
-    account_store::{CodeHash, RequestOrigin, SignIn, SignInStore, StoredUser, TeamMembership},
+    account_store::{
+        CodeHash, HeldForms, RequestOrigin, SignIn, SignInStore, StoredUser, TeamMembership,
+    },
 };
 
-use crate::accounts::user_row::UserRow;
+use crate::accounts::users::UserRow;
 use crate::engine::column::{Id, Timestamp};
 use crate::engine::database::{Store, failed, with_conn};
 use crate::engine::schema::{sign_ins, teams, users};
@@ -41,8 +43,8 @@ struct SignInRow {
 impl SignInRow {
     fn of(sign_in: &SignIn) -> Self {
         Self {
-            id: Id(*sign_in.id.as_uuid()),
-            person: Id(*sign_in.user.as_uuid()),
+            id: Id::from(sign_in.id),
+            person: Id::from(sign_in.user),
             passed: sign_in.passed,
             form_token: sign_in.form_token.expose().to_owned(),
             created_at: Timestamp(sign_in.created_at),
@@ -58,8 +60,8 @@ impl SignInRow {
     fn read(self) -> Result<SignIn, StoreError> {
         let address = self.address.parse().map_err(failed("read an address back"))?;
         Ok(SignIn {
-            id: SignInId::from_uuid(self.id.0),
-            user: UserId::from_uuid(self.person.0),
+            id: self.id.to(),
+            user: self.person.to(),
             passed: self.passed,
             by_provider: self.by_provider,
             confirmed_at: self.confirmed_at.map(|at| at.0),
@@ -104,7 +106,7 @@ impl SignInStore for Store {
         let home = TeamMembership { name, needs_second_factor };
         let sign_in = row.read()?;
         if now - sign_in.seen_at >= SEEN_PRECISION {
-            let this = sign_ins::table.filter(sign_ins::id.eq(Id(*sign_in.id.as_uuid())));
+            let this = sign_ins::table.filter(sign_ins::id.eq(Id::from(sign_in.id)));
             let change = sign_ins::seen_at.eq(Timestamp(now));
             let seen =
                 with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
@@ -146,30 +148,6 @@ impl SignInStore for Store {
         changed.map(|rows| rows == 1).map_err(failed("confirm a sign-in"))
     }
 
-    async fn hold_form(&self, id: SignInId, sealed: &[u8]) -> Result<(), StoreError> {
-        let this = sign_ins::table.filter(sign_ins::id.eq(Id(*id.as_uuid())));
-        let change = sign_ins::held_form.eq(Some(sealed));
-        let held = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
-        held.map(drop).map_err(failed("keep a form"))
-    }
-
-    async fn held_form(&self, id: SignInId) -> Result<Option<Vec<u8>>, StoreError> {
-        let this = sign_ins::table.filter(sign_ins::id.eq(Id(*id.as_uuid())));
-        let held: QueryResult<Option<Option<Vec<u8>>>> = with_conn!(self, |conn| {
-            this.select(sign_ins::held_form).first(conn).await.optional()
-        });
-        held.map(Option::flatten).map_err(failed("find a form"))
-    }
-
-    async fn drop_form(&self, id: SignInId, sealed: &[u8]) -> Result<bool, StoreError> {
-        let this = sign_ins::table
-            .filter(sign_ins::id.eq(Id(*id.as_uuid())))
-            .filter(sign_ins::held_form.eq(sealed));
-        let change = sign_ins::held_form.eq(None::<Vec<u8>>);
-        let gone = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
-        gone.map(|rows| rows == 1).map_err(failed("forget a form"))
-    }
-
     async fn sign_ins(
         &self,
         user: UserId,
@@ -178,7 +156,7 @@ impl SignInStore for Store {
     ) -> Result<Vec<SignIn>, StoreError> {
         let rows: QueryResult<Vec<SignInRow>> = with_conn!(self, |conn| {
             sign_ins::table
-                .filter(sign_ins::person.eq(Id(*user.as_uuid())))
+                .filter(sign_ins::person.eq(Id::from(user)))
                 .filter(sign_ins::expires_at.gt(Timestamp(now)))
                 .filter(sign_ins::seen_at.gt(Timestamp(now - idle)))
                 .order((sign_ins::created_at.desc(), sign_ins::id.desc()))
@@ -192,8 +170,8 @@ impl SignInStore for Store {
 
     async fn end_sign_in(&self, user: UserId, id: SignInId) -> Result<bool, StoreError> {
         let this = sign_ins::table
-            .filter(sign_ins::person.eq(Id(*user.as_uuid())))
-            .filter(sign_ins::id.eq(Id(*id.as_uuid())));
+            .filter(sign_ins::person.eq(Id::from(user)))
+            .filter(sign_ins::id.eq(Id::from(id)));
         let gone = with_conn!(self, |conn| ::diesel::delete(this).execute(conn).await);
         gone.map(|rows| rows == 1).map_err(failed("sign somebody out"))
     }
@@ -205,7 +183,7 @@ impl SignInStore for Store {
     ) -> Result<usize, StoreError> {
         let but = Id(but.map_or_else(uuid::Uuid::nil, |id| *id.as_uuid()));
         let these = sign_ins::table
-            .filter(sign_ins::person.eq(Id(*user.as_uuid())))
+            .filter(sign_ins::person.eq(Id::from(user)))
             .filter(sign_ins::id.ne(but));
         let gone = with_conn!(self, |conn| ::diesel::delete(these).execute(conn).await);
         gone.map_err(failed("sign somebody out"))
@@ -215,5 +193,32 @@ impl SignInStore for Store {
         let these = sign_ins::table.filter(sign_ins::expires_at.le(Timestamp(now)));
         let gone = with_conn!(self, |conn| ::diesel::delete(these).execute(conn).await);
         gone.map_err(failed("forget sign-ins"))
+    }
+}
+
+#[async_trait]
+impl HeldForms for Store {
+    async fn hold_form(&self, id: SignInId, sealed: &[u8]) -> Result<(), StoreError> {
+        let this = sign_ins::table.filter(sign_ins::id.eq(Id::from(id)));
+        let change = sign_ins::held_form.eq(Some(sealed));
+        let held = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
+        held.map(drop).map_err(failed("keep a form"))
+    }
+
+    async fn held_form(&self, id: SignInId) -> Result<Option<Vec<u8>>, StoreError> {
+        let this = sign_ins::table.filter(sign_ins::id.eq(Id::from(id)));
+        let held: QueryResult<Option<Option<Vec<u8>>>> = with_conn!(self, |conn| {
+            this.select(sign_ins::held_form).first(conn).await.optional()
+        });
+        held.map(Option::flatten).map_err(failed("find a form"))
+    }
+
+    async fn drop_form(&self, id: SignInId, sealed: &[u8]) -> Result<bool, StoreError> {
+        let this = sign_ins::table
+            .filter(sign_ins::id.eq(Id::from(id)))
+            .filter(sign_ins::held_form.eq(sealed));
+        let change = sign_ins::held_form.eq(None::<Vec<u8>>);
+        let gone = with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
+        gone.map(|rows| rows == 1).map_err(failed("forget a form"))
     }
 }

@@ -15,10 +15,7 @@ use ::diesel::{
     sqlite::Sqlite,
 };
 use chrono::TimeDelta;
-use domain::{
-    id::{DeliveryId, SessionId, WebhookId},
-    webhook::Webhook,
-};
+use domain::{id::WebhookId, webhook::Webhook};
 use ports::delivery::{CLAIM_MARGIN, ClaimRequest, Delivery};
 
 use crate::deliveries::webhooks::WebhookRow;
@@ -132,7 +129,7 @@ pub(crate) fn next(
     } else {
         (lines.len() >= MAX_WEBHOOKS_VISITED).then(|| lines.len().saturating_sub(1))
     };
-    last.and_then(|last| lines.get(last)).map(|(row, _)| WebhookId::from_uuid(row.id.0))
+    last.and_then(|last| lines.get(last)).map(|(row, _)| row.id.to())
 }
 
 /// A delivery that was claimed.
@@ -158,8 +155,8 @@ impl ClaimedRow {
 
     pub(crate) fn read(self, webhook: Arc<Webhook>, ailing: bool, body: String) -> Delivery {
         Delivery {
-            id: DeliveryId::from_uuid(self.id.0),
-            session: SessionId::from_uuid(self.session.0),
+            id: self.id.to(),
+            session: self.session.to(),
             webhook,
             endpoint_failing: ailing,
             body,

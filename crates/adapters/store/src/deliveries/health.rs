@@ -21,7 +21,7 @@ impl Store {
         tallies: &[HealthUpdate],
         now: DateTime<Utc>,
     ) -> Result<(), StoreError> {
-        let ids: Vec<_> = tallies.iter().map(|tally| Id(*tally.webhook.as_uuid())).collect();
+        let ids: Vec<_> = tallies.iter().map(|tally| Id::from(tally.webhook)).collect();
         let before = webhooks::table.filter(webhooks::id.eq_any(&ids)).order(webhooks::id).select(
             (webhooks::id, webhooks::failures, webhooks::failing_since, webhooks::paused_until),
         );

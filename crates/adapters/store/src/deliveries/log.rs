@@ -102,12 +102,8 @@ impl DeliveryLog for Store {
         let rows: QueryResult<Vec<DeliveryRow>> = with_conn!(self, |conn| {
             let mut rows = rows!().limit(find.limit.into());
             rows = match find.of {
-                DeliveryScope::Webhook(id) => {
-                    rows.filter(deliveries::webhook.eq(Id(*id.as_uuid())))
-                }
-                DeliveryScope::Session(id) => {
-                    rows.filter(deliveries::session.eq(Id(*id.as_uuid())))
-                }
+                DeliveryScope::Webhook(id) => rows.filter(deliveries::webhook.eq(Id::from(id))),
+                DeliveryScope::Session(id) => rows.filter(deliveries::session.eq(Id::from(id))),
             };
             rows = match find.state {
                 None => rows,
@@ -127,7 +123,7 @@ impl DeliveryLog for Store {
     }
 
     async fn delivery(&self, id: DeliveryId) -> Result<Option<DeliveryWithAttempts>, StoreError> {
-        let id = Id(*id.as_uuid());
+        let id = Id::from(id);
         let found: QueryResult<(Option<DeliveryRow>, Vec<DeliveryAttemptRow>)> =
             with_conn!(self, |conn| {
                 let row = rows!().filter(deliveries::id.eq(id)).first(conn).await.optional();
@@ -159,7 +155,7 @@ impl DeliveryLog for Store {
     }
 
     async fn send_again(&self, id: DeliveryId, now: DateTime<Utc>) -> Result<bool, StoreError> {
-        let (id, now) = (Id(*id.as_uuid()), Timestamp(now));
+        let (id, now) = (Id::from(id), Timestamp(now));
         let owed: QueryResult<usize> = with_transaction!(self, |conn| {
             let this: Vec<(Id, Id, Id, Id)> = deliveries::table
                 .filter(deliveries::id.eq(id))
@@ -181,7 +177,7 @@ impl DeliveryLog for Store {
         let now = Timestamp(now);
         let owed: QueryResult<usize> = with_transaction!(self, |conn| {
             let these: Vec<(Id, Id, Id, Id)> = deliveries::table
-                .filter(deliveries::webhook.eq(Id(*webhook.as_uuid())))
+                .filter(deliveries::webhook.eq(Id::from(webhook)))
                 .filter(deliveries::created_at.ge(Timestamp(span.from)))
                 .filter(deliveries::created_at.lt(Timestamp(span.to)))
                 .filter(deliveries::exhausted_at.is_not_null())
@@ -202,12 +198,12 @@ impl DeliveryLog for Store {
         body: &str,
         now: DateTime<Utc>,
     ) -> Result<DeliveryId, StoreError> {
-        let team = self.team_of_webhook(Id(*webhook.as_uuid())).await?;
+        let team = self.team_of_webhook(Id::from(webhook)).await?;
         let id = id_at(Timestamp(now));
         let body = self.writer(team).await?.close(BODY, id, body)?;
-        let notice = WebhookBody::of(id, Id(*session.as_uuid()), &body, true, Timestamp(now));
-        let (delivery, task) = notice.owed_to(Id(*webhook.as_uuid()));
-        let id = DeliveryId::from_uuid(delivery.id.0);
+        let notice = WebhookBody::of(id, Id::from(session), &body, true, Timestamp(now));
+        let (delivery, task) = notice.owed_to(Id::from(webhook));
+        let id = delivery.id.to();
         let written: QueryResult<()> = with_transaction!(self, |conn| {
             ::diesel::insert_into(notices::table).values(&notice.row).execute(conn).await?;
             ::diesel::insert_into(deliveries::table).values(delivery).execute(conn).await?;
@@ -256,9 +252,9 @@ fn kept(
         (None, None) => DeliveryState::Delivered,
     };
     StoredDelivery {
-        id: DeliveryId::from_uuid(id.0),
-        webhook: WebhookId::from_uuid(webhook.0),
-        session: SessionId::from_uuid(session.0),
+        id: id.to(),
+        webhook: webhook.to(),
+        session: session.to(),
         test,
         state,
         created_at: created_at.0,

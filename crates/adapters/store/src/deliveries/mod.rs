@@ -7,5 +7,4 @@ pub(crate) mod notifications;
 pub(crate) mod settle_batch;
 pub(crate) mod store;
 pub(crate) mod suppressions;
-pub(crate) mod webhook_changes;
 pub(crate) mod webhooks;

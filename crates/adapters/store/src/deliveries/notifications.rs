@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
-    id::{NotificationId, SessionId, TeamId},
+    id::{SessionId, TeamId},
     notification::{MAX_NOTIFICATIONS, MIN_NOTIFICATION_INTERVAL},
 };
 use ports::{
@@ -169,7 +169,7 @@ impl NotificationQueue for Store {
         limit: u16,
         after: Option<TeamId>,
     ) -> Result<Vec<NotificationClaim>, StoreError> {
-        let ask = (now, lease, limit, after.map(|team| Id(*team.as_uuid())));
+        let ask = (now, lease, limit, after.map(|team| Id::from(team)));
         let claimed: QueryResult<Vec<NotificationClaimRow>> = with_transaction!(
             self,
             postgres | conn | {
@@ -180,9 +180,9 @@ impl NotificationQueue for Store {
         let claims = claimed.map_err(failed("claim notifications"))?.into_iter();
         Ok(claims
             .map(|row| NotificationClaim {
-                id: NotificationId::from_uuid(row.id.0),
-                session: SessionId::from_uuid(row.session.0),
-                team: TeamId::from_uuid(row.team.0),
+                id: row.id.to(),
+                session: row.session.to(),
+                team: row.team.to(),
                 attempt: row.attempt,
             })
             .collect())
@@ -201,7 +201,7 @@ impl NotificationQueue for Store {
             }
         };
         let settled = with_conn!(self, |conn| {
-            let held = ::diesel::update(notifications::table.find(Id(*claim.id.as_uuid())))
+            let held = ::diesel::update(notifications::table.find(Id::from(claim.id)))
                 .filter(notifications::state.eq(QUEUED))
                 .filter(notifications::attempt.eq(claim.attempt));
             let ended = (
@@ -222,7 +222,7 @@ impl NotificationQueue for Store {
         session: SessionId,
         now: DateTime<Utc>,
     ) -> Result<ResendOutcome, StoreError> {
-        let id = Id(*session.as_uuid());
+        let id = Id::from(session);
         let open = sessions::table
             .select(sessions::owner)
             .filter(sessions::id.eq(id))

@@ -34,7 +34,7 @@ impl<'a> NewAttemptRow<'a> {
             WebhookResponse::Failed(class) => (None, Some(class.as_str())),
         };
         Self {
-            delivery: Id(*settled.delivery.as_uuid()),
+            delivery: Id::from(settled.delivery),
             attempt: 0,
             started_at: Timestamp(settled.attempt.at),
             took_ms: i32::try_from(settled.attempt.took.as_millis()).unwrap_or(i32::MAX),

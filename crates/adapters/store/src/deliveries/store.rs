@@ -72,7 +72,7 @@ impl DeliveryQueue for Store {
             }
         );
         let held = held.map_err(failed("settle deliveries"))?;
-        let is_held = |one: &AttemptResult| held.contains(&Id(*one.delivery.as_uuid()));
+        let is_held = |one: &AttemptResult| held.contains(&Id::from(one.delivery));
         Ok(settled.iter().map(is_held).collect())
     }
 
@@ -112,7 +112,7 @@ async fn settle_one(
     one: &AttemptResult,
     answer: Option<&str>,
 ) -> QueryResult<Option<Id>> {
-    let id = Id(*one.delivery.as_uuid());
+    let id = Id::from(one.delivery);
     let held = || {
         delivery_queue::table
             .filter(delivery_queue::delivery.eq(id))
@@ -191,7 +191,7 @@ impl Store {
         for mut row in taken {
             let Some((webhook, ailing)) = webhooks.get(&row.webhook).cloned() else { continue };
             let (notice, body) = row.body();
-            match self.opened(Id(*webhook.team.as_uuid()), BODY, notice, body).await {
+            match self.opened(Id::from(webhook.team), BODY, notice, body).await {
                 Ok(body) => whole.push(row.read(webhook, ailing, body)),
                 Err(error) => {
                     let (delivery, error): (_, &dyn std::error::Error) = (row.id.0, &error);
@@ -211,8 +211,8 @@ impl Store {
         for one in settled {
             answers.push(match answer(one) {
                 Some(text) => {
-                    let team = self.team_of_webhook(Id(*one.webhook.as_uuid())).await?;
-                    let delivery = Id(*one.delivery.as_uuid());
+                    let team = self.team_of_webhook(Id::from(one.webhook)).await?;
+                    let delivery = Id::from(one.delivery);
                     Some(self.writer(team).await?.close(ANSWER, delivery, text)?)
                 }
                 None => None,

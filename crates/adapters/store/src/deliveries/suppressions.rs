@@ -14,7 +14,7 @@ use crate::engine::schema::{suppressions, teams};
 #[async_trait]
 impl SuppressionStore for Store {
     async fn is_suppressed(&self, mailbox: &Mailbox) -> Result<bool, StoreError> {
-        let (team, mark) = (Id(*mailbox.team.as_uuid()), mailbox.mark.as_slice());
+        let (team, mark) = (Id::from(mailbox.team), mailbox.mark.as_slice());
         let found: QueryResult<bool> = with_conn!(self, |conn| {
             select(exists(suppressions::table.find((team, mark)))).get_result(conn).await
         });
@@ -22,7 +22,7 @@ impl SuppressionStore for Store {
     }
 
     async fn suppress(&self, mailbox: &Mailbox, at: DateTime<Utc>) -> Result<(), StoreError> {
-        let (team, mark) = (Id(*mailbox.team.as_uuid()), mailbox.mark.as_slice());
+        let (team, mark) = (Id::from(mailbox.team), mailbox.mark.as_slice());
         let made = with_conn!(self, |conn| {
             teams::table
                 .find(team)
@@ -41,7 +41,7 @@ impl SuppressionStore for Store {
     }
 
     async fn unsuppress(&self, mailbox: &Mailbox) -> Result<(), StoreError> {
-        let (team, mark) = (Id(*mailbox.team.as_uuid()), mailbox.mark.as_slice());
+        let (team, mark) = (Id::from(mailbox.team), mailbox.mark.as_slice());
         let gone = with_conn!(self, |conn| {
             ::diesel::delete(suppressions::table.find((team, mark))).execute(conn).await
         });

@@ -13,7 +13,7 @@ use domain::{
 };
 use ports::{
     Reencrypted, StoreError,
-    webhook_store::{StoredWebhook, WebhookChange, WebhookStore},
+    webhook_store::{HeaderChange, StoredWebhook, WebhookChange, WebhookStore},
 };
 
 use crate::engine::column::{Id, Timestamp};
@@ -53,7 +53,7 @@ pub(crate) struct WebhookKeyRow {
 
 impl WebhookKeyRow {
     pub(crate) fn all(webhook: Id, keys: &[ApiKeyId]) -> Vec<Self> {
-        keys.iter().map(|key| Self { webhook, key: Id(*key.as_uuid()) }).collect()
+        keys.iter().map(|key| Self { webhook, key: Id::from(*key) }).collect()
     }
 }
 
@@ -78,7 +78,7 @@ impl WebhookStore for Store {
     }
 
     async fn webhook(&self, id: WebhookId) -> Result<Option<StoredWebhook>, StoreError> {
-        let this = webhooks::table.filter(webhooks::id.eq(Id(*id.as_uuid())));
+        let this = webhooks::table.filter(webhooks::id.eq(Id::from(id)));
         let rows: QueryResult<Vec<WebhookRow>> =
             with_conn!(self, |conn| this.select(WebhookRow::as_select()).load(conn).await);
         Ok(self.kept(rows.map_err(failed("read a webhook"))?).await?.pop())
@@ -87,7 +87,7 @@ impl WebhookStore for Store {
     async fn webhooks(&self, team: TeamId) -> Result<Vec<StoredWebhook>, StoreError> {
         let rows: QueryResult<Vec<WebhookRow>> = with_conn!(self, |conn| {
             webhooks::table
-                .filter(webhooks::team.eq(Id(*team.as_uuid())))
+                .filter(webhooks::team.eq(Id::from(team)))
                 .order((webhooks::created_at, webhooks::id))
                 .select(WebhookRow::as_select())
                 .load(conn)
@@ -105,7 +105,7 @@ impl WebhookStore for Store {
     }
 
     async fn set_active(&self, id: WebhookId, active: bool) -> Result<bool, StoreError> {
-        let this = webhooks::table.filter(webhooks::id.eq(Id(*id.as_uuid())));
+        let this = webhooks::table.filter(webhooks::id.eq(Id::from(id)));
         let changed: QueryResult<usize> = with_conn!(self, |conn| {
             ::diesel::update(this).set(webhooks::active.eq(active)).execute(conn).await
         });
@@ -119,7 +119,7 @@ impl WebhookStore for Store {
         retiring: &RetiringSecret,
     ) -> Result<bool, StoreError> {
         let unfit = failed("seal a webhook's secret");
-        let this = webhooks::table.filter(webhooks::id.eq(Id(*id.as_uuid())));
+        let this = webhooks::table.filter(webhooks::id.eq(Id::from(id)));
         let change = (
             webhooks::secret
                 .eq(self.cipher.encrypt_text(SECRET, fresh.expose()).map_err(&unfit)?),
@@ -148,14 +148,14 @@ impl WebhookStore for Store {
         let mut done = Reencrypted { changed: 0, unreadable: vec![], next: None };
         for row in rows.iter().filter(|row| !self.is_current(row)) {
             let Ok(webhook) = self.read_webhook(row) else {
-                done.unreadable.push(WebhookId::from_uuid(row.id.0));
+                done.unreadable.push(row.id.to());
                 continue;
             };
             let anew = self.webhook_row(&webhook, row.created_at.0)?;
             done.changed += self.write_anew(row, &anew).await?;
         }
         let last = rows.last().filter(|_| rows.len() >= usize::from(limit));
-        done.next = last.map(|row| WebhookId::from_uuid(row.id.0));
+        done.next = last.map(|row| row.id.to());
         Ok(done)
     }
 }
@@ -185,8 +185,8 @@ impl Store {
         let retiring = webhook.retiring.as_ref();
         let old = retiring.map(|old| self.cipher.encrypt_text(SECRET, old.secret.expose()));
         Ok(WebhookRow {
-            id: Id(*webhook.id.as_uuid()),
-            team: Id(*webhook.team.as_uuid()),
+            id: Id::from(webhook.id),
+            team: Id::from(webhook.team),
             url: webhook.url.clone(),
             header_name: header.map(|header| header.name.clone()),
             header_value: value.transpose().map_err(&unfit)?,
@@ -233,7 +233,7 @@ impl Store {
         });
         let mut keys: HashMap<Id, Vec<ApiKeyId>> = HashMap::new();
         for (webhook, key) in chosen.map_err(failed("read a webhook's keys"))? {
-            keys.entry(webhook).or_default().push(ApiKeyId::from_uuid(key.0));
+            keys.entry(webhook).or_default().push(key.to());
         }
         rows.iter()
             .map(|row| {
@@ -256,8 +256,8 @@ impl Store {
             row.retiring_secret.as_ref().map(|secret| self.cipher.decrypt_text(SECRET, secret));
         let old = old.transpose().map_err(&unfit)?.map(Secret::new);
         Ok(Webhook {
-            id: WebhookId::from_uuid(row.id.0),
-            team: TeamId::from_uuid(row.team.0),
+            id: row.id.to(),
+            team: row.team.to(),
             url: row.url.clone(),
             header: header.map(|(name, value)| WebhookHeader { name, value }),
             secret: Secret::new(self.cipher.decrypt_text(SECRET, &row.secret).map_err(&unfit)?),
@@ -268,5 +268,55 @@ impl Store {
             retries: u8::try_from(row.retries).unwrap_or(0),
             active: row.active,
         })
+    }
+}
+
+impl Store {
+    pub(crate) async fn write_change(
+        &self,
+        id: WebhookId,
+        change: &WebhookChange,
+    ) -> Result<bool, StoreError> {
+        let id = Id::from(id);
+        let choices = WebhookKeyRow::all(id, &change.keys);
+        let header = match &change.header {
+            HeaderChange::Keep => None,
+            HeaderChange::Drop => Some((None, None)),
+            HeaderChange::Set(header) => {
+                let sealed = self.cipher.encrypt_text(HEADER, header.value.expose());
+                let sealed = sealed.map_err(failed("seal a webhook's header"))?;
+                Some((Some(&header.name), Some(sealed)))
+            }
+        };
+        let this = webhooks::table.filter(webhooks::id.eq(id));
+        let elsewhere = this.filter(webhooks::url.ne(&change.url));
+        let old_keys = webhook_keys::table.filter(webhook_keys::webhook.eq(id));
+        let plain = (
+            webhooks::url.eq(&change.url),
+            webhooks::timeout_ms.eq(i32::try_from(change.timeout.as_millis()).unwrap_or(i32::MAX)),
+            webhooks::retries.eq(i32::from(change.retries)),
+        );
+        // Another receiver has not failed yet.
+        let healthy = (
+            webhooks::failures.eq(0),
+            webhooks::failing_since.eq(None::<Timestamp>),
+            webhooks::paused_until.eq(None::<Timestamp>),
+        );
+        let changed: QueryResult<bool> = with_transaction!(self, |conn| {
+            ::diesel::update(elsewhere).set(healthy).execute(conn).await?;
+            if ::diesel::update(this).set(plain).execute(conn).await? == 0 {
+                return Ok(false);
+            }
+            if let Some((name, value)) = &header {
+                let header = (webhooks::header_name.eq(name), webhooks::header_value.eq(value));
+                ::diesel::update(this).set(header).execute(conn).await?;
+            }
+            ::diesel::delete(old_keys).execute(conn).await?;
+            for choice in &choices {
+                ::diesel::insert_into(webhook_keys::table).values(choice).execute(conn).await?;
+            }
+            Ok(true)
+        });
+        changed.map_err(failed("change a webhook"))
     }
 }

@@ -30,6 +30,19 @@ pub struct SqlTimestamp;
 #[diesel(sql_type = SqlId)]
 pub struct Id(pub(crate) Uuid);
 
+impl<T: Into<Uuid>> From<T> for Id {
+    fn from(id: T) -> Self {
+        Self(id.into())
+    }
+}
+
+impl Id {
+    /// Returns the identifier as one of the domain's types.
+    pub(crate) fn to<T: From<Uuid>>(self) -> T {
+        self.0.into()
+    }
+}
+
 impl ToSql<SqlId, Pg> for Id {
     fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
         ToSql::<sql_types::Uuid, Pg>::to_sql(&self.0, out)

@@ -74,7 +74,7 @@ impl AttestationStore for Store {
         let unfit = failed("seal an attestation");
         let plain = serde_json::to_vec(&StoredPackage::of(package))
             .map_err(failed("write an attestation"))?;
-        let session = Id(*session.as_uuid());
+        let session = Id::from(session);
         let package = self.cipher.encrypt(&self.place(session), &plain).map_err(unfit)?;
         let row = AttestationRow { session, proof: proof.as_str(), package };
         let open = sessions::table
@@ -102,7 +102,7 @@ impl AttestationStore for Store {
     ) -> Result<Option<(ProofHash, AttestationPackage)>, StoreError> {
         let row: QueryResult<Option<(String, Vec<u8>)>> = with_conn!(self, |conn| {
             attestations::table
-                .find(Id(*session.as_uuid()))
+                .find(Id::from(session))
                 .select((attestations::proof, attestations::package))
                 .first(conn)
                 .await
@@ -112,7 +112,7 @@ impl AttestationStore for Store {
         row.map(|(proof, package)| {
             let proof = ProofHash::new(&proof);
             let proof = proof.ok_or_else(|| StoreError::new("read an attestation", "its hash"))?;
-            Ok((proof, self.read_package(Id(*session.as_uuid()), &package)?))
+            Ok((proof, self.read_package(Id::from(session), &package)?))
         })
         .transpose()
     }
@@ -141,7 +141,7 @@ impl AttestationStore for Store {
                 continue;
             }
             let Ok(plain) = self.open_package(*session, sealed) else {
-                done.unreadable.push(SessionId::from_uuid(session.0));
+                done.unreadable.push(session.to());
                 continue;
             };
             let anew = self.cipher.encrypt(&place, &plain);
@@ -153,7 +153,7 @@ impl AttestationStore for Store {
             done.changed += changed.map_err(failed("seal an attestation anew"))?;
         }
         let last = rows.last().filter(|_| rows.len() >= usize::from(limit));
-        done.next = last.map(|(session, _)| SessionId::from_uuid(session.0));
+        done.next = last.map(|(session, _)| session.to());
         Ok(done)
     }
 
@@ -166,17 +166,15 @@ impl AttestationStore for Store {
             attestations::table
                 .inner_join(sessions::table)
                 .filter(attestations::proof.eq(proof.as_str()))
-                .filter(sessions::owner.eq(Id(*owner.as_uuid())))
+                .filter(sessions::owner.eq(Id::from(owner)))
                 .select((attestations::session, attestations::package))
                 .first(conn)
                 .await
                 .optional()
         });
         let row = row.map_err(failed("find an attestation"))?;
-        row.map(|(session, package)| {
-            Ok((SessionId::from_uuid(session.0), self.read_package(session, &package)?))
-        })
-        .transpose()
+        row.map(|(session, package)| Ok((session.to(), self.read_package(session, &package)?)))
+            .transpose()
     }
 }
 

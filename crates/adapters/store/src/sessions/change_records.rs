@@ -1,10 +1,9 @@
 //! What a change of a session owes besides the session itself, written in its transaction.
 
 use ::diesel::prelude::*;
-use chrono::TimeDelta;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::{
-    session::{Change, Effect},
+    session::{Change, Record},
     webhook,
 };
 use ports::StoreError;
@@ -17,9 +16,6 @@ use crate::engine::keyring::WriteKey;
 use crate::engine::schema::{deliveries, delivery_queue, notices};
 use crate::sessions::outbox::NewEntry;
 use crate::sessions::reads::TimelineRow;
-
-/// What is recorded is written this soon.
-const RECORDING_FLUSH_DELAY: TimeDelta = TimeDelta::seconds(3);
 
 /// Rows that one statement inserts; each has up to eight values, of which PostgreSQL takes 65,535.
 pub(crate) const MAX_ROWS_PER_STATEMENT: usize = 1000;
@@ -153,26 +149,22 @@ impl ChangeRecords {
         let event = TimelineRow::of(change);
         let mut debts =
             Self { entries: vec![], notice: None, erased: None, link: None, film: None, event };
-        for effect in &change.effects {
-            match effect {
-                Effect::NotifyPartner => {
+        for job in &change.effects.jobs {
+            debts.entries.push(NewEntry::of(session.id, job, change.at)?);
+        }
+        for record in &change.effects.records {
+            let due = Timestamp(record.due(change.at));
+            match record {
+                Record::NotifyPartner => {
                     if let Some(body) = body() {
-                        let id = id_at(Timestamp(change.at));
+                        let id = id_at(due);
                         let body = writer.close(BODY, id, &body)?;
-                        debts.notice = Some((id, body, Timestamp(change.at)));
+                        debts.notice = Some((id, body, due));
                     }
                 }
-                Effect::SendLink => debts.link = Some(Timestamp(change.at)),
-                Effect::EraseCopies => debts.erased = body().map(|body| (body, writer.clone())),
-                // The last of what was recorded may be on its way still.
-                Effect::KeepRecording => {
-                    debts.film = Some(Timestamp(change.at + RECORDING_FLUSH_DELAY));
-                }
-                Effect::StartBrowser { .. }
-                | Effect::ReleaseBrowser { .. }
-                | Effect::ForgetRecording => {
-                    debts.entries.push(NewEntry::of(session.id, effect, change.at)?);
-                }
+                Record::SendLink => debts.link = Some(due),
+                Record::EraseCopies => debts.erased = body().map(|body| (body, writer.clone())),
+                Record::KeepRecording => debts.film = Some(due),
             }
         }
         Ok(debts)

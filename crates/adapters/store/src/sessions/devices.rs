@@ -102,7 +102,7 @@ macro_rules! add_device {
 impl DeviceStore for Store {
     async fn device(&self, session: SessionId, secret: &SecretHash) -> Result<Binding, StoreError> {
         let its = session_devices::table
-            .filter(session_devices::session.eq(Id(*session.as_uuid())))
+            .filter(session_devices::session.eq(Id::from(session)))
             .select((session_devices::number, session_devices::secret));
         let read: QueryResult<Vec<(i32, Vec<u8>)>> = with_conn!(self, |conn| its.load(conn).await);
         let devices = read.map_err(failed("look for a device"))?;
@@ -121,7 +121,7 @@ impl DeviceStore for Store {
         at: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
         let row = NewDevice {
-            session: Id(*session.as_uuid()),
+            session: Id::from(session),
             number: 1,
             secret: secret.0.to_vec(),
             joined_by: JoinedBy::Start.as_str(),
@@ -147,7 +147,7 @@ impl DeviceStore for Store {
         secret: &SecretHash,
         at: DateTime<Utc>,
     ) -> Result<Option<DeviceNumber>, StoreError> {
-        let (session, secret, at) = (Id(*session.as_uuid()), secret.0.to_vec(), Timestamp(at));
+        let (session, secret, at) = (Id::from(session), secret.0.to_vec(), Timestamp(at));
         let added: QueryResult<Option<DeviceNumber>> = with_transaction!(self, |conn| {
             Ok(add_device!(conn, session, secret, JoinedBy::Approval, at))
         });
@@ -156,7 +156,7 @@ impl DeviceStore for Store {
 
     async fn offer_code(&self, code: &JoinCode) -> Result<(), StoreError> {
         let row = JoinCodeRow {
-            session: Id(*code.session.as_uuid()),
+            session: Id::from(code.session),
             kind: code.by.as_str(),
             long: code.long.0.to_vec(),
             short: code.short.as_ref().map(|short| short.0.to_vec()),
@@ -182,7 +182,7 @@ impl DeviceStore for Store {
         secret: &SecretHash,
         at: DateTime<Utc>,
     ) -> Result<RedeemOutcome, StoreError> {
-        let (session, at) = (Id(*session.as_uuid()), Timestamp(at));
+        let (session, at) = (Id::from(session), Timestamp(at));
         let (code, secret) = (code.0.to_vec(), secret.0.to_vec());
         let redeemed: QueryResult<RedeemOutcome> = with_transaction!(self, |conn| {
             let live = join_codes::table
@@ -236,7 +236,7 @@ impl DeviceStore for Store {
         agreed: bool,
         at: DateTime<Utc>,
     ) -> Result<(), StoreError> {
-        let this = session_devices::table.find((Id(*session.as_uuid()), device.0));
+        let this = session_devices::table.find((Id::from(session), device.0));
         let answer = (
             session_devices::consented.eq(Some(agreed)),
             session_devices::consented_at.eq(Some(Timestamp(at))),

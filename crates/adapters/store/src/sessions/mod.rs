@@ -10,5 +10,4 @@ pub(crate) mod reads;
 pub(crate) mod recordings;
 pub(crate) mod row;
 pub(crate) mod store;
-pub(crate) mod team_reads;
 pub(crate) mod write;

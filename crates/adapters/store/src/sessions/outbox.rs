@@ -1,4 +1,4 @@
-//! The queue of effects.
+//! The outbox: the queue of jobs.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;
@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
     id::{InstanceId, SessionId},
-    session::Effect,
+    session::Job,
 };
 use ports::{
     StoreError,
@@ -29,13 +29,13 @@ pub(crate) struct NewEntry {
 impl NewEntry {
     pub(crate) fn of(
         session: SessionId,
-        effect: &Effect,
+        job: &Job,
         due: DateTime<Utc>,
     ) -> Result<Self, StoreError> {
         Ok(Self {
-            session: Id(*session.as_uuid()),
-            effect: serde_json::to_string(effect).map_err(failed("write an effect down"))?,
-            node: effect.node().map(|node| Id(*node.as_uuid())),
+            session: Id::from(session),
+            effect: serde_json::to_string(job).map_err(failed("serialize a job"))?,
+            node: job.node().map(|node| Id::from(node)),
             due: Timestamp(due),
         })
     }
@@ -55,8 +55,8 @@ impl EntryRow {
     fn read(self) -> Result<OutboxClaim, StoreError> {
         Ok(OutboxClaim {
             entry: self.id,
-            session: SessionId::from_uuid(self.session.0),
-            effect: serde_json::from_str(&self.effect).map_err(failed("read an effect back"))?,
+            session: self.session.to(),
+            job: serde_json::from_str(&self.effect).map_err(failed("deserialize a job"))?,
             attempt: self.attempt,
         })
     }
@@ -71,7 +71,7 @@ impl Outbox for Store {
         lease: TimeDelta,
         limit: u16,
     ) -> Result<Vec<OutboxClaim>, StoreError> {
-        let (node, until) = (Id(*node.as_uuid()), Timestamp(now + lease));
+        let (node, until) = (Id::from(node), Timestamp(now + lease));
         let due = outbox::table
             .select(outbox::id)
             .filter(outbox::buried.eq(false))
@@ -87,19 +87,19 @@ impl Outbox for Store {
                 .get_results(conn)
                 .await
         });
-        claimed.map_err(failed("claim effects"))?.into_iter().map(EntryRow::read).collect()
+        claimed.map_err(failed("claim jobs"))?.into_iter().map(EntryRow::read).collect()
     }
 
     async fn complete(
         &self,
         claim: &OutboxClaim,
-        verdict: ClaimOutcome,
+        outcome: ClaimOutcome,
     ) -> Result<bool, StoreError> {
         let held = outbox::table
             .filter(outbox::id.eq(claim.entry))
             .filter(outbox::attempt.eq(claim.attempt))
             .filter(outbox::buried.eq(false));
-        let settled = with_conn!(self, |conn| match verdict {
+        let settled = with_conn!(self, |conn| match outcome {
             ClaimOutcome::Done => ::diesel::delete(held).execute(conn).await,
             ClaimOutcome::RetryAt(due) => {
                 ::diesel::update(held).set(outbox::due.eq(Timestamp(due))).execute(conn).await
@@ -108,7 +108,7 @@ impl Outbox for Store {
                 ::diesel::update(held).set(outbox::buried.eq(true)).execute(conn).await
             }
         });
-        settled.map(|rows| rows == 1).map_err(failed("settle an effect"))
+        settled.map(|rows| rows == 1).map_err(failed("complete a job"))
     }
 
     async fn delete_orphans(
@@ -118,10 +118,10 @@ impl Outbox for Store {
     ) -> Result<usize, StoreError> {
         let dropped = with_conn!(self, |conn| {
             let orphans = outbox::table
-                .filter(outbox::node.ne(Id(*node.as_uuid())))
+                .filter(outbox::node.ne(Id::from(node)))
                 .filter(outbox::due.lt(Timestamp(before)));
             ::diesel::delete(orphans).execute(conn).await
         });
-        dropped.map_err(failed("drop orphaned effects"))
+        dropped.map_err(failed("delete jobs of instances that are gone"))
     }
 }

@@ -96,7 +96,7 @@ impl PollBatch {
                 Option::<PolledPlatformRow>::as_select(),
             ),
             hashes: asks.iter().map(|ask| ask.key.0.to_vec()).collect(),
-            ids: asks.iter().map(|ask| Id(*ask.session.as_uuid())).collect(),
+            ids: asks.iter().map(|ask| Id::from(ask.session)).collect(),
         }
     }
 }
@@ -192,7 +192,7 @@ impl Store {
             let found = lane.ask(PollRequest { key: key.clone(), session: id }).await?;
             return self.read_polled(found).await;
         }
-        let id = Id(*id.as_uuid());
+        let id = Id::from(id);
         let found: QueryResult<Option<PollRow>> = with_conn!(self, |conn| {
             let its = sessions::owner.eq(api_keys::id).and(sessions::id.eq(id));
             api_keys::table

@@ -1,4 +1,4 @@
-//! What partners read: a list with its total, a timeline.
+//! What partners and their teams read: lists, a timeline, the activity of a team.
 
 use ::diesel::{
     backend::Backend,
@@ -7,22 +7,24 @@ use ::diesel::{
     serialize::ToSql,
     sql_types::{BigInt, HasSqlType, Integer, Nullable, Text},
 };
+use chrono::{DateTime, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
-    id::{ApiKeyId, PlatformId, SessionId},
+    id::{ApiKeyId, PlatformId, SessionId, TeamId},
     request::ListQuery,
     session::{Change, Outcome, Status},
 };
 use ports::{
     StoreError,
-    session_store::{SessionSummary, TimelineEntry},
+    session_store::{SessionActivity, SessionSummary, TimelineEntry},
 };
 
 use crate::deliveries::notifications::{ResendState, ResendStateRow};
 use crate::engine::column::{Id, SqlId, SqlTimestamp, Timestamp};
 use crate::engine::database::{Store, failed, with_conn, with_read};
-use crate::engine::schema::{notifications, session_devices, session_events, sessions};
+use crate::engine::schema::{api_keys, notifications, session_devices, session_events, sessions};
 use crate::sessions::devices::DeviceRow;
+use crate::sessions::row::REFERENCE;
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = sessions)]
@@ -38,7 +40,7 @@ pub(crate) struct SummaryRow {
 impl SummaryRow {
     pub(crate) fn read(self) -> Result<SessionSummary, StoreError> {
         Ok(SessionSummary {
-            id: SessionId::from_uuid(self.id.0),
+            id: self.id.to(),
             status: self.status.parse().map_err(failed("read a status back"))?,
             platform: PlatformId(self.platform),
             created_at: self.created_at.0,
@@ -114,7 +116,7 @@ impl TimelineRow {
         let session = &change.session;
         let code = session.state.outcome().and_then(Outcome::error_code);
         Self {
-            session: Id(*session.id.as_uuid()),
+            session: Id::from(session.id),
             version: session.version.0,
             at: Timestamp(change.at),
             event: change.event.to_owned(),
@@ -154,7 +156,7 @@ impl Store {
         owner: ApiKeyId,
         query: ListQuery,
     ) -> Result<(Vec<SessionSummary>, i64), StoreError> {
-        let owner = Id(*owner.as_uuid());
+        let owner = Id::from(owner);
         let read: QueryResult<Vec<TotalRow>> = match query.status {
             None => {
                 with_read!(self, |conn| SessionListQuery::<false>(owner, query).load(conn).await)
@@ -174,7 +176,7 @@ impl Store {
         owner: ApiKeyId,
         id: SessionId,
     ) -> Result<Option<Vec<TimelineEntry>>, StoreError> {
-        let (owner, id) = (Id(*owner.as_uuid()), Id(*id.as_uuid()));
+        let (owner, id) = (Id::from(owner), Id::from(id));
         let read: QueryResult<(Vec<TimelineRow>, Vec<ResendStateRow>, Vec<DeviceRow>)> =
             with_read!(self, |conn| {
                 let its = sessions::table.filter(sessions::owner.eq(owner)).select(sessions::id);
@@ -206,5 +208,85 @@ impl Store {
         let told = told.chain(devices.into_iter().flat_map(DeviceRow::lines));
         let moves = rows.into_iter().map(TimelineRow::read).collect::<Result<_, _>>()?;
         Ok(Some(with_lines(moves, told)))
+    }
+}
+
+/// What came of a session, as rows have it.
+type ActivityRow = (Timestamp, Option<Timestamp>, String, i32, Option<String>, Option<String>);
+
+impl Store {
+    pub(crate) async fn list_team_sessions(
+        &self,
+        team: TeamId,
+        query: ListQuery,
+        reference: Option<&str>,
+    ) -> Result<Vec<(ApiKeyId, SessionSummary)>, StoreError> {
+        let team = Id::from(team);
+        let marks = match reference {
+            Some(reference) => Some(self.indexed(team, REFERENCE, reference).await?),
+            None => None,
+        };
+        let statuses = query.status.map_or_else(|| Status::ALL.to_vec(), |status| vec![status]);
+        let statuses: Vec<_> = statuses.into_iter().map(Status::as_str).collect();
+        let rows: QueryResult<Vec<(Id, SummaryRow)>> = with_conn!(self, |conn| {
+            let keys = api_keys::table.filter(api_keys::team.eq(team)).select(api_keys::id);
+            let mut found = sessions::table
+                .filter(sessions::owner.eq_any(keys))
+                .filter(sessions::status.eq_any(&statuses))
+                .order((sessions::created_at.desc(), sessions::id.desc()))
+                .limit(query.page.limit)
+                .offset(query.page.offset)
+                .select((sessions::owner, SummaryRow::as_select()))
+                .into_boxed();
+            if let Some(marks) = &marks {
+                found = found.filter(sessions::reference.eq_any(marks));
+            }
+            found.load(conn).await
+        });
+        let rows = rows.map_err(failed("list a team's sessions"))?.into_iter();
+        rows.map(|(owner, row)| Ok((owner.to(), row.read()?))).collect()
+    }
+
+    pub(crate) async fn read_activity(
+        &self,
+        team: TeamId,
+        since: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<Vec<SessionActivity>, StoreError> {
+        let team = Id::from(team);
+        let rows: QueryResult<Vec<ActivityRow>> = with_conn!(self, |conn| {
+            let keys = api_keys::table.filter(api_keys::team.eq(team)).select(api_keys::id);
+            let last = session_events::session
+                .eq(sessions::id)
+                .and(session_events::version.eq(sessions::version));
+            sessions::table
+                .left_join(session_events::table.on(last))
+                .filter(sessions::owner.eq_any(keys))
+                .filter(sessions::created_at.ge(Timestamp(since)))
+                .order((sessions::created_at.desc(), sessions::id.desc()))
+                .limit(limit.into())
+                .select((
+                    sessions::created_at,
+                    sessions::closed_at,
+                    sessions::status,
+                    sessions::platform,
+                    session_events::error_code.nullable(),
+                    session_events::node.nullable(),
+                ))
+                .load(conn)
+                .await
+        });
+        let rows = rows.map_err(failed("read what came of a team's sessions"))?.into_iter();
+        rows.map(|(created, closed, status, platform, error_code, node)| {
+            Ok(SessionActivity {
+                created_at: created.0,
+                closed_at: closed.map(|moment| moment.0),
+                status: status.parse().map_err(failed("read a status back"))?,
+                platform: PlatformId(platform),
+                error_code,
+                node,
+            })
+        })
+        .collect()
     }
 }

@@ -42,7 +42,7 @@ impl RecordingQueue for Store {
     async fn recording(&self, session: SessionId) -> Result<Option<RecordingState>, StoreError> {
         let row: QueryResult<Option<(String, Option<String>)>> = with_conn!(self, |conn| {
             recordings::table
-                .find(Id(*session.as_uuid()))
+                .find(Id::from(session))
                 .select((recordings::state, recordings::error))
                 .first(conn)
                 .await
@@ -76,9 +76,10 @@ impl RecordingQueue for Store {
                 .get_results(conn)
                 .await
         });
-        let claims = claimed.map_err(failed("claim recordings"))?.into_iter().map(|row| {
-            RecordingClaim { session: SessionId::from_uuid(row.session.0), attempt: row.attempt }
-        });
+        let claims = claimed
+            .map_err(failed("claim recordings"))?
+            .into_iter()
+            .map(|row| RecordingClaim { session: row.session.to(), attempt: row.attempt });
         Ok(claims.collect())
     }
 
@@ -88,7 +89,7 @@ impl RecordingQueue for Store {
         until: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
         let renewed = with_conn!(self, |conn| {
-            ::diesel::update(recordings::table.find(Id(*claim.session.as_uuid())))
+            ::diesel::update(recordings::table.find(Id::from(claim.session)))
                 .filter(recordings::state.eq(IN_PROGRESS))
                 .filter(recordings::attempt.eq(claim.attempt))
                 .set(recordings::due.eq(Timestamp(until)))
@@ -109,7 +110,7 @@ impl RecordingQueue for Store {
             RecordingOutcome::RetryAt(due) => (PENDING, None, Some(Timestamp(due))),
         };
         let settled = with_conn!(self, |conn| {
-            let held = ::diesel::update(recordings::table.find(Id(*claim.session.as_uuid())))
+            let held = ::diesel::update(recordings::table.find(Id::from(claim.session)))
                 .filter(recordings::state.eq(IN_PROGRESS))
                 .filter(recordings::attempt.eq(claim.attempt));
             let outcome = (recordings::state.eq(state), recordings::error.eq(error));

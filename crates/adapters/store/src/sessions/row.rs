@@ -1,10 +1,7 @@
 //! A session as a row of its table, in which what is known of the applicant is encrypted.
 
 use ::diesel::prelude::*;
-use domain::{
-    id::{ApiKeyId, SessionId},
-    session::{Progress, Session, Version},
-};
+use domain::session::{Progress, Session, Version};
 use ports::StoreError;
 
 use crate::engine::column::{Id, Timestamp};
@@ -40,14 +37,14 @@ pub(crate) struct SessionRow {
 impl SessionRow {
     pub(crate) fn of(session: &Session, writer: &WriteKey) -> Result<Self, StoreError> {
         let unfit = failed("write a session down");
-        let id = Id(*session.id.as_uuid());
+        let id = Id::from(session.id);
         let terms = serde_json::to_string(&session.terms).map_err(&unfit)?;
         let state = serde_json::to_string(&session.state).map_err(&unfit)?;
         let reference = session.terms.external_reference.as_deref();
         let workflow = session.workflow.as_ref().map(serde_json::to_string).transpose();
         Ok(Self {
             id,
-            owner: Id(*session.owner.as_uuid()),
+            owner: Id::from(session.owner),
             terms: writer.close(TERMS, id, &terms)?,
             state: writer.close(STATE, id, &state)?,
             status: session.status().to_string(),
@@ -68,8 +65,8 @@ impl SessionRow {
         let workflow = self.workflow.map(|text| serde_json::from_str(&text)).transpose();
         let progress = u8::try_from(self.progress).ok().and_then(Progress::new);
         Ok(Session {
-            id: SessionId::from_uuid(self.id.0),
-            owner: ApiKeyId::from_uuid(self.owner.0),
+            id: self.id.to(),
+            owner: self.owner.to(),
             terms: serde_json::from_str(&self.terms).map_err(&unfit)?,
             state: serde_json::from_str(&self.state).map_err(&unfit)?,
             progress: progress

@@ -14,8 +14,9 @@ use domain::{
 use ports::{
     StoreError,
     session_store::{
-        CommitError, DueReason, IdempotencyKey, InsertOutcome, PolledRecord, SessionActivity,
-        SessionStore, SessionSummary, TimelineEntry,
+        BrowserLeases, CommitError, DueReason, IdempotencyKey, InsertOutcome, PolledRecord,
+        SessionActivity, SessionQueries, SessionRetention, SessionStore, SessionSummary,
+        TeamSessionQueries, TimelineEntry,
     },
 };
 
@@ -35,27 +36,10 @@ impl SessionStore for Store {
         self.insert_session(opening, once).await
     }
 
-    async fn poll(&self, key: &KeyHash, id: SessionId) -> Result<Option<PolledRecord>, StoreError> {
-        self.poll_session(key, id).await
-    }
-
-    async fn find(&self, owner: ApiKeyId, id: SessionId) -> Result<Option<Session>, StoreError> {
-        let found = with_conn!(self, |conn| {
-            sessions::table
-                .filter(sessions::id.eq(Id(*id.as_uuid())))
-                .filter(sessions::owner.eq(Id(*owner.as_uuid())))
-                .select(SessionRow::as_select())
-                .first(conn)
-                .await
-                .optional()
-        });
-        self.read_found(found.map_err(failed("find a session"))?).await
-    }
-
     async fn find_unscoped(&self, id: SessionId) -> Result<Option<Session>, StoreError> {
         let found = with_conn!(self, |conn| {
             sessions::table
-                .filter(sessions::id.eq(Id(*id.as_uuid())))
+                .filter(sessions::id.eq(Id::from(id)))
                 .select(SessionRow::as_select())
                 .first(conn)
                 .await
@@ -65,7 +49,7 @@ impl SessionStore for Store {
     }
 
     async fn frame_ancestors_of(&self, id: SessionId) -> Result<Vec<FrameAncestor>, StoreError> {
-        let owner = sessions::table.find(Id(*id.as_uuid())).select(sessions::owner);
+        let owner = sessions::table.find(Id::from(id)).select(sessions::owner);
         let team = api_keys::table.filter(api_keys::id.eq_any(owner)).select(api_keys::team);
         let list: QueryResult<Option<String>> = with_conn!(self, |conn| {
             teams::table
@@ -79,6 +63,30 @@ impl SessionStore for Store {
         read_ancestors(&list.unwrap_or_default())
     }
 
+    async fn commit(&self, change: &Change, alive_until: DateTime<Utc>) -> Result<(), CommitError> {
+        self.commit_move(change, alive_until).await
+    }
+}
+
+#[async_trait]
+impl SessionQueries for Store {
+    async fn poll(&self, key: &KeyHash, id: SessionId) -> Result<Option<PolledRecord>, StoreError> {
+        self.poll_session(key, id).await
+    }
+
+    async fn find(&self, owner: ApiKeyId, id: SessionId) -> Result<Option<Session>, StoreError> {
+        let found = with_conn!(self, |conn| {
+            sessions::table
+                .filter(sessions::id.eq(Id::from(id)))
+                .filter(sessions::owner.eq(Id::from(owner)))
+                .select(SessionRow::as_select())
+                .first(conn)
+                .await
+                .optional()
+        });
+        self.read_found(found.map_err(failed("find a session"))?).await
+    }
+
     async fn list(
         &self,
         owner: ApiKeyId,
@@ -87,6 +95,17 @@ impl SessionStore for Store {
         self.list_sessions(owner, query).await
     }
 
+    async fn timeline(
+        &self,
+        owner: ApiKeyId,
+        id: SessionId,
+    ) -> Result<Option<Vec<TimelineEntry>>, StoreError> {
+        self.session_timeline(owner, id).await
+    }
+}
+
+#[async_trait]
+impl TeamSessionQueries for Store {
     async fn team_sessions(
         &self,
         team: TeamId,
@@ -104,49 +123,10 @@ impl SessionStore for Store {
     ) -> Result<Vec<SessionActivity>, StoreError> {
         self.read_activity(team, since, limit).await
     }
+}
 
-    async fn timeline(
-        &self,
-        owner: ApiKeyId,
-        id: SessionId,
-    ) -> Result<Option<Vec<TimelineEntry>>, StoreError> {
-        self.session_timeline(owner, id).await
-    }
-
-    async fn find_unerased(
-        &self,
-        before: DateTime<Utc>,
-        limit: u16,
-    ) -> Result<Vec<SessionId>, StoreError> {
-        let found: QueryResult<Vec<Id>> = with_conn!(self, |conn| {
-            sessions::table
-                .filter(sessions::closed_at.lt(Timestamp(before)))
-                .filter(sessions::erased_at.is_null())
-                .order(sessions::closed_at)
-                .limit(limit.into())
-                .select(sessions::id)
-                .load(conn)
-                .await
-        });
-        let found = found.map_err(failed("find sessions to erase"))?;
-        Ok(found.into_iter().map(|id| SessionId::from_uuid(id.0)).collect())
-    }
-
-    async fn truncate_log(&self) -> Result<bool, StoreError> {
-        self.truncate_log().await
-    }
-
-    async fn delete_idempotency_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError> {
-        let old =
-            idempotency_keys::table.filter(idempotency_keys::created_at.lt(Timestamp(before)));
-        let forgotten = with_conn!(self, |conn| ::diesel::delete(old).execute(conn).await);
-        forgotten.map_err(failed("forget idempotency keys"))
-    }
-
-    async fn commit(&self, change: &Change, alive_until: DateTime<Utc>) -> Result<(), CommitError> {
-        self.commit_move(change, alive_until).await
-    }
-
+#[async_trait]
+impl BrowserLeases for Store {
     async fn renew(
         &self,
         id: SessionId,
@@ -154,8 +134,8 @@ impl SessionStore for Store {
         alive_until: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
         let held = sessions::table
-            .filter(sessions::id.eq(Id(*id.as_uuid())))
-            .filter(sessions::browser.eq(Id(*browser.as_uuid())));
+            .filter(sessions::id.eq(Id::from(id)))
+            .filter(sessions::browser.eq(Id::from(browser)));
         let renewed = with_conn!(self, |conn| {
             let until = sessions::alive_until.eq(Timestamp(alive_until));
             ::diesel::update(held).set(until).execute(conn).await
@@ -200,6 +180,39 @@ impl SessionStore for Store {
             }
         }
         Ok(due)
+    }
+}
+
+#[async_trait]
+impl SessionRetention for Store {
+    async fn find_unerased(
+        &self,
+        before: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<Vec<SessionId>, StoreError> {
+        let found: QueryResult<Vec<Id>> = with_conn!(self, |conn| {
+            sessions::table
+                .filter(sessions::closed_at.lt(Timestamp(before)))
+                .filter(sessions::erased_at.is_null())
+                .order(sessions::closed_at)
+                .limit(limit.into())
+                .select(sessions::id)
+                .load(conn)
+                .await
+        });
+        let found = found.map_err(failed("find sessions to erase"))?;
+        Ok(found.into_iter().map(|id| id.to()).collect())
+    }
+
+    async fn truncate_log(&self) -> Result<bool, StoreError> {
+        self.truncate_log().await
+    }
+
+    async fn delete_idempotency_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError> {
+        let old =
+            idempotency_keys::table.filter(idempotency_keys::created_at.lt(Timestamp(before)));
+        let forgotten = with_conn!(self, |conn| ::diesel::delete(old).execute(conn).await);
+        forgotten.map_err(failed("forget idempotency keys"))
     }
 }
 

@@ -129,7 +129,7 @@ impl Store {
 
     /// What a change writes, encrypted with a key of the session's team.
     async fn written(&self, change: &Change) -> Result<(SessionRow, ChangeRecords), StoreError> {
-        let team = self.team_of_key(Id(*change.session.owner.as_uuid())).await?;
+        let team = self.team_of_key(Id::from(change.session.owner)).await?;
         let writer = self.writer(team).await?;
         Ok((SessionRow::of(&change.session, &writer)?, ChangeRecords::of(change, &writer)?))
     }
@@ -176,7 +176,7 @@ impl Store {
     ) -> Result<(), CommitError> {
         let (row, debts) = self.written(change).await?;
         let lease = change.session.state.lease();
-        let browser = lease.map(|lease| Id(*lease.browser.as_uuid()));
+        let browser = lease.map(|lease| Id::from(lease.browser));
         let starts = matches!(change.session.state, State::Initializing { .. });
         let alive_until = Timestamp(alive_until);
         let written: Result<bool, DieselError> = with_transaction!(self, |conn| {

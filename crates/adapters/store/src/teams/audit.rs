@@ -31,7 +31,7 @@ impl AuditRow {
     fn of(team: TeamId, entry: &AuditEntry) -> Self {
         let deed = &entry.event;
         Self {
-            team: Id(*team.as_uuid()),
+            team: Id::from(team),
             number: entry.number,
             at: Timestamp(deed.at),
             actor: deed.actor.clone(),
@@ -84,7 +84,7 @@ macro_rules! follow {
 #[async_trait]
 impl AuditLog for Store {
     async fn note(&self, team: TeamId, deed: &AuditEvent) -> Result<(), StoreError> {
-        let row = teams::table.filter(teams::id.eq(Id(*team.as_uuid()))).select(teams::id);
+        let row = teams::table.filter(teams::id.eq(Id::from(team))).select(teams::id);
         let noted: QueryResult<()> = with_transaction!(
             self,
             postgres | conn | {
@@ -105,7 +105,7 @@ impl AuditLog for Store {
     ) -> Result<Vec<AuditEntry>, StoreError> {
         let rows: QueryResult<Vec<AuditRow>> = with_conn!(self, |conn| {
             audit_entries::table
-                .filter(audit_entries::team.eq(Id(*team.as_uuid())))
+                .filter(audit_entries::team.eq(Id::from(team)))
                 .filter(audit_entries::number.lt(before.unwrap_or(i64::MAX)))
                 .order(audit_entries::number.desc())
                 .limit(limit.into())

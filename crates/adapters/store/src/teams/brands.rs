@@ -35,14 +35,14 @@ fn read(row: QueryResult<Option<BrandRow>>) -> Result<Brand, StoreError> {
 #[async_trait]
 impl BrandStore for Store {
     async fn brand(&self, team: TeamId) -> Result<Brand, StoreError> {
-        let this = brands::table.filter(brands::team.eq(Id(*team.as_uuid())));
+        let this = brands::table.filter(brands::team.eq(Id::from(team)));
         read(with_conn!(self, |conn| {
             this.select(BrandRow::as_select()).first(conn).await.optional()
         }))
     }
 
     async fn brand_of(&self, session: SessionId) -> Result<Brand, StoreError> {
-        let owner = sessions::table.find(Id(*session.as_uuid())).select(sessions::owner);
+        let owner = sessions::table.find(Id::from(session)).select(sessions::owner);
         let team = api_keys::table.filter(api_keys::id.eq_any(owner)).select(api_keys::team);
         let this = brands::table.filter(brands::team.eq_any(team));
         read(with_conn!(self, |conn| {
@@ -56,7 +56,7 @@ impl BrandStore for Store {
         name: Option<&BrandName>,
         colour: Option<Colour>,
     ) -> Result<(), StoreError> {
-        let team = brands::team.eq(Id(*team.as_uuid()));
+        let team = brands::team.eq(Id::from(team));
         let look = (
             brands::name.eq(name.map(BrandName::as_str)),
             brands::colour.eq(colour.map(|colour| colour.to_string())),
@@ -74,7 +74,7 @@ impl BrandStore for Store {
     }
 
     async fn set_logo(&self, team: TeamId, logo: Option<&Logo>) -> Result<(), StoreError> {
-        let team = brands::team.eq(Id(*team.as_uuid()));
+        let team = brands::team.eq(Id::from(team));
         let look = brands::logo.eq(logo.map(Logo::bytes));
         let set = with_conn!(self, |conn| {
             ::diesel::insert_into(brands::table)

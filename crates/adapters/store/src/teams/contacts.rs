@@ -55,8 +55,8 @@ impl Store {
         let email = self.opened_some(team, EMAIL, id, email).await?;
         let phone = self.opened_some(team, PHONE, id, phone).await?;
         Ok(StoredContact {
-            id: ContactId::from_uuid(id.0),
-            team: TeamId::from_uuid(team.0),
+            id: id.to(),
+            team: team.to(),
             contact: Contact { name, email, phone, locale, ..Contact::default() },
             created_at: created_at.0,
         })
@@ -66,7 +66,7 @@ impl Store {
 #[async_trait]
 impl ContactStore for Store {
     async fn add_contact(&self, receiver: &StoredContact) -> Result<(), StoreError> {
-        let (id, team) = (Id(*receiver.id.as_uuid()), Id(*receiver.team.as_uuid()));
+        let (id, team) = (Id::from(receiver.id), Id::from(receiver.team));
         let EncryptedContact { name, email, phone } =
             EncryptedContact::of(&self.writer(team).await?, id, &receiver.contact)?;
         let row = ContactRow {
@@ -86,7 +86,7 @@ impl ContactStore for Store {
 
     async fn contacts(&self, team: TeamId) -> Result<Vec<StoredContact>, StoreError> {
         let theirs = receivers::table
-            .filter(receivers::team.eq(Id(*team.as_uuid())))
+            .filter(receivers::team.eq(Id::from(team)))
             .order((receivers::created_at.desc(), receivers::id));
         let rows: QueryResult<Vec<ContactRow>> =
             with_conn!(self, |conn| theirs.select(ContactRow::as_select()).load(conn).await);
@@ -104,8 +104,8 @@ impl ContactStore for Store {
         id: ContactId,
     ) -> Result<Option<StoredContact>, StoreError> {
         let this = receivers::table
-            .filter(receivers::id.eq(Id(*id.as_uuid())))
-            .filter(receivers::team.eq(Id(*team.as_uuid())));
+            .filter(receivers::id.eq(Id::from(id)))
+            .filter(receivers::team.eq(Id::from(team)));
         let row: QueryResult<Option<ContactRow>> = with_conn!(self, |conn| {
             this.select(ContactRow::as_select()).first(conn).await.optional()
         });
@@ -121,7 +121,7 @@ impl ContactStore for Store {
         id: ContactId,
         contact: &Contact,
     ) -> Result<bool, StoreError> {
-        let (id, team) = (Id(*id.as_uuid()), Id(*team.as_uuid()));
+        let (id, team) = (Id::from(id), Id::from(team));
         let closed = EncryptedContact::of(&self.writer(team).await?, id, contact)?;
         let this = receivers::table.filter(receivers::id.eq(id)).filter(receivers::team.eq(team));
         let change = (
@@ -137,8 +137,8 @@ impl ContactStore for Store {
 
     async fn remove_contact(&self, team: TeamId, id: ContactId) -> Result<bool, StoreError> {
         let this = receivers::table
-            .filter(receivers::id.eq(Id(*id.as_uuid())))
-            .filter(receivers::team.eq(Id(*team.as_uuid())));
+            .filter(receivers::id.eq(Id::from(id)))
+            .filter(receivers::team.eq(Id::from(team)));
         let removed = with_conn!(self, |conn| ::diesel::delete(this).execute(conn).await);
         removed.map(|rows| rows == 1).map_err(failed("remove a receiver"))
     }

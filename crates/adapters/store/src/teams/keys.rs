@@ -12,7 +12,7 @@ use domain::{
 use ports::{
     StoreError,
     catalogue::CatalogueRevision,
-    key_store::{KeyStore, StoredKey},
+    key_store::{KeyStore, KeyVerification, StoredKey, TeamStore},
 };
 
 use crate::engine::column::{Id, Timestamp};
@@ -35,8 +35,8 @@ pub(crate) struct KeyRow {
 impl KeyRow {
     pub(crate) fn read(self) -> Result<ApiKey, StoreError> {
         Ok(ApiKey {
-            id: ApiKeyId::from_uuid(self.id.0),
-            team: TeamId::from_uuid(self.team.0),
+            id: self.id.to(),
+            team: self.team.to(),
             environment: self.environment.parse().map_err(failed("read a key back"))?,
             expires_at: self.expires_at.map(|moment| moment.0),
             revoked_at: self.revoked_at.map(|moment| moment.0),
@@ -51,10 +51,10 @@ pub(crate) fn read_ancestors(list: &str) -> Result<Vec<FrameAncestor>, StoreErro
 }
 
 #[async_trait]
-impl KeyStore for Store {
+impl TeamStore for Store {
     async fn add_team(&self, id: TeamId, name: &str, now: DateTime<Utc>) -> Result<(), StoreError> {
         let row = (
-            teams::id.eq(Id(*id.as_uuid())),
+            teams::id.eq(Id::from(id)),
             teams::name.eq(name),
             teams::created_at.eq(Timestamp(now)),
         );
@@ -65,7 +65,7 @@ impl KeyStore for Store {
     }
 
     async fn has_team(&self, id: TeamId) -> Result<bool, StoreError> {
-        let team = teams::table.filter(teams::id.eq(Id(*id.as_uuid())));
+        let team = teams::table.filter(teams::id.eq(Id::from(id)));
         let count: QueryResult<i64> = with_conn!(self, |conn| team.count().get_result(conn).await);
         count.map(|count| count == 1).map_err(failed("look for a team"))
     }
@@ -77,7 +77,7 @@ impl KeyStore for Store {
     ) -> Result<bool, StoreError> {
         let list: Vec<_> = ancestors.iter().map(ToString::to_string).collect();
         let written = with_conn!(self, |conn| {
-            ::diesel::update(teams::table.filter(teams::id.eq(Id(*id.as_uuid()))))
+            ::diesel::update(teams::table.filter(teams::id.eq(Id::from(id))))
                 .set(teams::frame_ancestors.eq(list.join(" ")))
                 .execute(conn)
                 .await
@@ -86,13 +86,16 @@ impl KeyStore for Store {
     }
 
     async fn frame_ancestors(&self, id: TeamId) -> Result<Vec<FrameAncestor>, StoreError> {
-        let team = teams::table.filter(teams::id.eq(Id(*id.as_uuid())));
+        let team = teams::table.filter(teams::id.eq(Id::from(id)));
         let list: QueryResult<Option<String>> = with_conn!(self, |conn| {
             team.select(teams::frame_ancestors).first(conn).await.optional()
         });
         read_ancestors(&list.map_err(failed("find a team's pages"))?.unwrap_or_default())
     }
+}
 
+#[async_trait]
+impl KeyStore for Store {
     async fn add_key(
         &self,
         key: &ApiKey,
@@ -101,8 +104,8 @@ impl KeyStore for Store {
         now: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         let row = KeyRow {
-            id: Id(*key.id.as_uuid()),
-            team: Id(*key.team.as_uuid()),
+            id: Id::from(key.id),
+            team: Id::from(key.team),
             environment: key.environment.as_str().to_owned(),
             hash: hash.0.to_vec(),
             created_at: Timestamp(now),
@@ -120,7 +123,7 @@ impl KeyStore for Store {
         let rows: QueryResult<Vec<(KeyRow, String, Option<Timestamp>)>> =
             with_conn!(self, |conn| {
                 api_keys::table
-                    .filter(api_keys::team.eq(Id(*team.as_uuid())))
+                    .filter(api_keys::team.eq(Id::from(team)))
                     .order((api_keys::created_at.desc(), api_keys::id.desc()))
                     .select((KeyRow::as_select(), api_keys::label, api_keys::used_at))
                     .load(conn)
@@ -134,31 +137,10 @@ impl KeyStore for Store {
         read.collect()
     }
 
-    async fn record_key_uses(&self, uses: &[(ApiKeyId, DateTime<Utc>)]) -> Result<(), StoreError> {
-        for (id, at) in uses {
-            let at = Timestamp(*at);
-            let this = api_keys::table
-                .filter(api_keys::id.eq(Id(*id.as_uuid())))
-                .filter(api_keys::used_at.is_null().or(api_keys::used_at.lt(Some(at))));
-            let written = with_conn!(self, |conn| {
-                ::diesel::update(this).set(api_keys::used_at.eq(Some(at))).execute(conn).await
-            });
-            written.map_err(failed("note that a key was used"))?;
-        }
-        Ok(())
-    }
-
-    async fn key_by_hash(
-        &self,
-        hash: &KeyHash,
-    ) -> Result<Option<(ApiKey, CatalogueRevision)>, StoreError> {
-        self.find_key(hash).await
-    }
-
     async fn key(&self, id: ApiKeyId) -> Result<Option<ApiKey>, StoreError> {
         let found = with_conn!(self, |conn| {
             api_keys::table
-                .filter(api_keys::id.eq(Id(*id.as_uuid())))
+                .filter(api_keys::id.eq(Id::from(id)))
                 .select(KeyRow::as_select())
                 .first(conn)
                 .await
@@ -170,7 +152,7 @@ impl KeyStore for Store {
     async fn rotate_key(&self, id: ApiKeyId, hash: &KeyHash) -> Result<bool, StoreError> {
         let written = with_conn!(self, |conn| {
             let live = api_keys::table
-                .filter(api_keys::id.eq(Id(*id.as_uuid())))
+                .filter(api_keys::id.eq(Id::from(id)))
                 .filter(api_keys::revoked_at.is_null());
             ::diesel::update(live).set(api_keys::hash.eq(hash.0.as_slice())).execute(conn).await
         });
@@ -180,7 +162,7 @@ impl KeyStore for Store {
     async fn revoke_key(&self, id: ApiKeyId, now: DateTime<Utc>) -> Result<bool, StoreError> {
         let written = with_conn!(self, |conn| {
             let live = api_keys::table
-                .filter(api_keys::id.eq(Id(*id.as_uuid())))
+                .filter(api_keys::id.eq(Id::from(id)))
                 .filter(api_keys::revoked_at.is_null());
             ::diesel::update(live)
                 .set(api_keys::revoked_at.eq(Some(Timestamp(now))))
@@ -188,5 +170,29 @@ impl KeyStore for Store {
                 .await
         });
         written.map(|rows| rows == 1).map_err(failed("revoke a key"))
+    }
+}
+
+#[async_trait]
+impl KeyVerification for Store {
+    async fn key_by_hash(
+        &self,
+        hash: &KeyHash,
+    ) -> Result<Option<(ApiKey, CatalogueRevision)>, StoreError> {
+        self.find_key(hash).await
+    }
+
+    async fn record_key_uses(&self, uses: &[(ApiKeyId, DateTime<Utc>)]) -> Result<(), StoreError> {
+        for (id, at) in uses {
+            let at = Timestamp(*at);
+            let this = api_keys::table
+                .filter(api_keys::id.eq(Id::from(*id)))
+                .filter(api_keys::used_at.is_null().or(api_keys::used_at.lt(Some(at))));
+            let written = with_conn!(self, |conn| {
+                ::diesel::update(this).set(api_keys::used_at.eq(Some(at))).execute(conn).await
+            });
+            written.map_err(failed("note that a key was used"))?;
+        }
+        Ok(())
     }
 }

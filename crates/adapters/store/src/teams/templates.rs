@@ -42,7 +42,7 @@ impl TemplateRow {
         let wording = TemplateText { language, subject: self.subject, body: self.body };
         Ok(StoredTemplate {
             id: TemplateId(self.id),
-            team: TeamId::from_uuid(self.team.0),
+            team: self.team.to(),
             draft: Draft { name: self.name, wording },
             status: self.status.parse().map_err(failed(ACTION))?,
             reason: self.reason,
@@ -83,7 +83,7 @@ impl<'a> TemplateContent<'a> {
 /// One template of a team.
 #[::diesel::dsl::auto_type]
 fn one(team: TeamId, id: TemplateId) -> _ {
-    let of: Id = Id(*team.as_uuid());
+    let of: Id = Id::from(team);
     let number: i32 = id.0;
     email_templates::table
         .filter(email_templates::id.eq(number))
@@ -115,7 +115,7 @@ impl TemplateStore for Store {
         now: DateTime<Utc>,
     ) -> Result<TemplateId, StoreError> {
         let row = (
-            email_templates::team.eq(Id(*team.as_uuid())),
+            email_templates::team.eq(Id::from(team)),
             email_templates::is_default.eq(false),
             email_templates::revision.eq(1),
             TemplateContent::of(draft, now),
@@ -132,7 +132,7 @@ impl TemplateStore for Store {
 
     async fn templates(&self, team: TeamId) -> Result<Vec<StoredTemplate>, StoreError> {
         let theirs = email_templates::table
-            .filter(email_templates::team.eq(Id(*team.as_uuid())))
+            .filter(email_templates::team.eq(Id::from(team)))
             .order(email_templates::id.desc());
         let rows: QueryResult<Vec<TemplateRow>> =
             with_conn!(self, |conn| theirs.select(TemplateRow::as_select()).load(conn).await);
@@ -210,9 +210,9 @@ impl TemplateStore for Store {
     ) -> Result<bool, StoreError> {
         let this =
             one(team, id).filter(email_templates::status.eq(TemplateStatus::Approved.as_str()));
-        let theirs = email_templates::table.filter(email_templates::team.eq(Id(*team.as_uuid())));
+        let theirs = email_templates::table.filter(email_templates::team.eq(Id::from(team)));
         // Two who choose at once would wait for each other's rows: the team's row is one for both.
-        let first = teams::table.filter(teams::id.eq(Id(*team.as_uuid())));
+        let first = teams::table.filter(teams::id.eq(Id::from(team)));
         let set: QueryResult<bool> = with_transaction!(self, |conn| {
             ::diesel::update(first).set(teams::name.eq(teams::name)).execute(conn).await?;
             let language: Option<String> =
@@ -234,7 +234,7 @@ impl TemplateStore for Store {
         language: Language,
     ) -> Result<Option<StoredTemplate>, StoreError> {
         let this = email_templates::table
-            .filter(email_templates::team.eq(Id(*team.as_uuid())))
+            .filter(email_templates::team.eq(Id::from(team)))
             .filter(email_templates::language.eq(language.tag()))
             .filter(email_templates::is_default.eq(true));
         let row: QueryResult<Option<TemplateRow>> = with_conn!(self, |conn| {

@@ -11,7 +11,7 @@ use domain::{
     api_key::KeyHash,
     id::{ApiKeyId, ContactId, PlatformId, SessionId, TeamId},
     request::{Contact, ListQuery, PageRequest},
-    session::{Change, Outcome, State},
+    session::{Change, Effects, Outcome, Record, State},
     webhook::DeliveryDecision,
 };
 use ports::{
@@ -20,8 +20,8 @@ use ports::{
     delivery::{AttemptResult, ClaimRequest, DeliveryAttempt, DeliveryQueue as _},
     delivery_log::DeliveryLog as _,
     encryption::Cipher,
-    key_store::KeyStore as _,
-    session_store::SessionStore as _,
+    key_store::{KeyStore as _, TeamStore as _},
+    session_store::{SessionStore as _, TeamSessionQueries as _},
     webhook_sender::{WebhookRequest, WebhookResponse},
     webhook_store::WebhookStore as _,
 };
@@ -84,7 +84,7 @@ impl Home {
         ended.state = State::Closed { outcome, ran: None };
         ended.version = ended.version.next();
         ended.closed_at = Some(noon());
-        let effects = vec![domain::session::Effect::NotifyPartner];
+        let effects = Effects { jobs: vec![], records: vec![Record::NotifyPartner] };
         let change = Change { session: ended, effects, event: "Completed", node: None, at: noon() };
         store.commit(&change, noon()).await.unwrap();
         change.session.id

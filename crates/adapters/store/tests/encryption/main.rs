@@ -17,7 +17,7 @@ use ports::{
     contact_store::ContactStore as _,
     encryption::Cipher,
     encryption_maintenance::{EncryptedTable, EncryptionMaintenance as _},
-    session_store::SessionStore as _,
+    session_store::{SessionQueries as _, SessionRetention as _, SessionStore as _},
 };
 use store::{Encryption, Store};
 use system::clock::SystemClock;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use domain::id::TeamId;
 use memory_store::MemoryStore;
-use ports::{StoreError, audit_log::AuditLog, audit_log::MockAuditLog, key_store::KeyStore as _};
+use ports::{StoreError, audit_log::AuditLog, audit_log::MockAuditLog, key_store::TeamStore as _};
 use testkit::{clock::FakeClock, sample::noon};
 use uuid::Uuid;
 

@@ -13,6 +13,7 @@ use ports::{
         AdministrationError, ApiKeyAdminService as _, ContactAdminService as _, NewApiKey,
         TeamAdminService as _,
     },
+    key_store::{KeyStore as _, KeyVerification as _},
 };
 
 use super::*;
@@ -125,7 +126,7 @@ fn store_failed(result: Result<(), AdministrationError>) {
 impl Fixture {
     fn teams(&self) -> TeamAdministration {
         TeamAdministration {
-            keys: self.store.clone(),
+            teams: self.store.clone(),
             clock: self.clock.clone(),
             random: self.random.clone(),
         }
@@ -133,6 +134,7 @@ impl Fixture {
 
     fn api_keys(&self) -> ApiKeyAdministration {
         ApiKeyAdministration {
+            teams: self.store.clone(),
             keys: self.store.clone(),
             clock: self.clock.clone(),
             random: self.random.clone(),
@@ -141,7 +143,7 @@ impl Fixture {
 
     fn contacts(&self) -> ContactAdministration {
         ContactAdministration {
-            keys: self.store.clone(),
+            teams: self.store.clone(),
             contacts: self.store.clone(),
             audit: self.audit.clone(),
             clock: self.clock.clone(),

@@ -7,6 +7,7 @@ use domain::{
     session::{Outcome, Session, State, Status},
 };
 use ports::driving::{CreatedSession, MockSessionService, SessionError, SessionView};
+use ports::key_store::KeyStore as _;
 use testkit::sample;
 
 use super::*;
@@ -17,8 +18,12 @@ async fn a_caller_of_its_own_is_created() {
     let fixture = Fixture::new().await;
     let environment = domain::api_key::Environment::Production;
     let sources = (&*fixture.clock, &*fixture.random);
-    let caller =
-        TrialSession::create_caller(&*fixture.store, (sources.0, sources.1), environment).await;
+    let caller = TrialSession::create_caller(
+        (&*fixture.store, &*fixture.store),
+        (sources.0, sources.1),
+        environment,
+    )
+    .await;
     let caller = caller.unwrap();
     assert_eq!(fixture.store.key(caller.id).await.unwrap().as_ref(), Some(&caller));
     assert_eq!((caller.environment, caller.expires_at), (environment, None));

@@ -8,7 +8,8 @@ use domain::{
 };
 use ports::{
     account_store::{
-        CodeHash, RequestOrigin, SecondFactor, SignIn, SignInStore as _, StoredUser, UserStore as _,
+        CodeHash, RequestOrigin, SecondFactor, SecondFactors as _, SignIn, SignInStore as _,
+        StoredUser, UserStore as _,
     },
     driving::{AdministrationError, UserAdminService as _},
     passkeys::{Credential, PasskeyStore as _, StoredPasskey},
@@ -122,8 +123,9 @@ fn email() -> Email {
 impl Fixture {
     fn users(&self) -> UserAdministration {
         UserAdministration {
-            keys: self.store.clone(),
+            teams: self.store.clone(),
             users: self.store.clone(),
+            second_factors: self.store.clone(),
             sign_ins: self.store.clone(),
             passkeys: self.store.clone(),
             hasher: Arc::new(PlainHasher::default()),

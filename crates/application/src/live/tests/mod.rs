@@ -94,7 +94,7 @@ impl Setup {
 
     /// The events of a session's timeline, each with its detail.
     async fn timeline(&self, id: SessionId) -> Vec<String> {
-        use ports::session_store::SessionStore as _;
+        use ports::session_store::SessionQueries as _;
         let timeline = self.world.store.timeline(self.world.key.id, id).await.unwrap().unwrap();
         let line = |entry: ports::session_store::TimelineEntry| {
             format!("{} {}", entry.event, entry.detail.unwrap_or_default()).trim().to_owned()

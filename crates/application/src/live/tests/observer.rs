@@ -124,6 +124,7 @@ async fn an_observer_sees_the_end_that_another_process_brought_about() {
     setup.live_session(id).state.send_modify(|state| state.browser = None);
     let other = crate::advance::SessionEngine {
         sessions: setup.world.store.clone(),
+        leases: setup.world.store.clone(),
         clock: setup.world.clock.clone(),
         hub: Arc::default(),
         wakeups: crate::advance::Wakeups::default(),

@@ -10,7 +10,6 @@ use domain::{
 };
 use ports::browser::PageState;
 use tokio::{sync::mpsc, task::JoinHandle};
-use uuid::Uuid;
 
 use super::pass;
 use crate::{
@@ -132,7 +131,7 @@ impl Recording {
             frames: Arc::new(NamingRedactor),
             vault: vault.clone(),
             session: id,
-            browser: BrowserId::from_uuid(Uuid::from_u128(1)),
+            browser: BrowserId::from_u128(1),
         };
         let task = tokio::spawn(recorder.record(live, browser.clone(), entered));
         Self { world, id, browser, vault, nodes, task }

@@ -5,7 +5,10 @@ use domain::{
     session::{Event, State, Status},
     workflow::PromptKind,
 };
-use ports::{browser::BrowserError, session_store::SessionStore as _};
+use ports::{
+    browser::BrowserError,
+    session_store::{BrowserLeases as _, SessionQueries as _},
+};
 use serde_json::{Value, json};
 
 use super::{

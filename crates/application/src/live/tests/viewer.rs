@@ -124,6 +124,7 @@ async fn transitions_of_other_processes_are_shown() {
     // Another process has a hub of its own.
     let other = crate::advance::SessionEngine {
         sessions: setup.world.store.clone(),
+        leases: setup.world.store.clone(),
         clock: setup.world.clock.clone(),
         hub: std::sync::Arc::default(),
         wakeups: crate::advance::Wakeups::default(),

@@ -11,7 +11,6 @@ use ports::{
     driving::{PortalError, SignedIn},
     random::RandomSource,
 };
-use uuid::Uuid;
 
 use super::{
     AttemptGuard, KnownBrowsers, attempt_guard::CountedAttempt, hash_of,
@@ -67,7 +66,7 @@ impl SignInIssuer {
         let token = random_token(&*self.random);
         let now = self.clock.now();
         let sign_in = SignIn {
-            id: SignInId::from_uuid(Uuid::from_u128(self.random.new_id())),
+            id: SignInId::from_u128(self.random.new_id()),
             user: account.user.id,
             passed: !needs_code,
             by_provider: by == FirstFactorKind::Provider,

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use domain::secret::Secret;
 use ports::{
     StoreError,
-    account_store::{CodeHash, SecondFactor, StoredUser, UserStore},
+    account_store::{CodeHash, SecondFactor, SecondFactors, StoredUser},
     clock::Clock,
     credentials::TotpVerifier,
     driving::{PortalError, SignedInUser, TotpSetup},
@@ -27,7 +27,7 @@ const RECOVERY_CODE_CHARS: usize = 24;
 /// Issues and checks TOTP codes and recovery codes.
 #[derive(Clone)]
 pub struct SecondFactorCodes {
-    pub users: Arc<dyn UserStore>,
+    pub second_factors: Arc<dyn SecondFactors>,
     pub totp: Arc<dyn TotpVerifier>,
     pub cipher: Arc<dyn Cipher>,
     pub clock: Arc<dyn Clock>,
@@ -45,9 +45,9 @@ impl SecondFactorCodes {
         let now = self.clock.now();
         let step = account.totp.as_ref().and_then(|secret| self.totp.step(secret, code, now));
         if let Some(step) = step {
-            return self.users.use_step(account.user.id, step).await;
+            return self.second_factors.use_step(account.user.id, step).await;
         }
-        self.users.use_recovery(account.user.id, &hash_of(&normalized(code))).await
+        self.second_factors.use_recovery(account.user.id, &hash_of(&normalized(code))).await
     }
 
     /// Returns a secret to enable TOTP codes with: that of `earlier`, where it is still valid, or a

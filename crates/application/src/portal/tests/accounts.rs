@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use domain::{account::Role, id::SignInId, notice::AccountEvent, required_action::RequiredAction};
 use ports::{
-    account_store::UserStore as _,
+    account_store::TeamMembers as _,
     driving::{AccountService as _, PortalError, SignedInUser},
 };
 use uuid::Uuid;

@@ -16,14 +16,13 @@ use ports::{
     clock::Clock as _,
     driving::{AccountService as _, PortalError, SignInAttempt, SignedIn, SignedInUser},
     encryption::Cipher,
-    key_store::KeyStore as _,
+    key_store::TeamStore as _,
     notice_store::NoticeStore as _,
     passkeys::PasskeyVerifier,
     random::RandomSource as _,
 };
 use testkit::{clock::FakeClock, sample::noon};
 use tokio::sync::Notify;
-use uuid::Uuid;
 
 use super::{
     fakes::{
@@ -34,8 +33,8 @@ use super::{
 };
 use crate::{browser_turns::BrowserTurns, settings::SignInPolicy};
 
-pub(super) const TEAM: TeamId = TeamId::from_uuid(Uuid::from_u128(0xA));
-pub(super) const OTHER_TEAM: TeamId = TeamId::from_uuid(Uuid::from_u128(0xB));
+pub(super) const TEAM: TeamId = TeamId::from_u128(0xA);
+pub(super) const OTHER_TEAM: TeamId = TeamId::from_u128(0xB);
 pub(super) const PASSWORD: &str = "correct horse battery staple";
 
 /// All stores and fakes; the services are made of them by the methods in `services`.
@@ -84,7 +83,7 @@ impl Fixture {
     /// Adds a member with [`PASSWORD`].
     pub(super) async fn add_member(&self, team: TeamId, email: &str, role: Role) -> UserId {
         let user = User {
-            id: UserId::from_uuid(Uuid::from_u128(self.random.new_id())),
+            id: UserId::from_u128(self.random.new_id()),
             team,
             email: email.parse().unwrap(),
             role,
@@ -112,8 +111,13 @@ impl Fixture {
 
     /// Adds a member of the first team, and signs them in and re-authenticates them.
     pub(super) async fn user(&self, role: Role) -> SignedInUser {
+        self.user_in(TEAM, role).await
+    }
+
+    /// Adds a member of a team, and signs them in and re-authenticates them.
+    pub(super) async fn user_in(&self, team: TeamId, role: Role) -> SignedInUser {
         let email = format!("{}-{}@lender.example", role.as_str(), self.random.new_id());
-        self.add_member(TEAM, &email, role).await;
+        self.add_member(team, &email, role).await;
         self.user_of(&self.token(&email).await).await
     }
 

@@ -65,7 +65,7 @@ impl Fixture {
 
     fn codes(&self) -> SecondFactorCodes {
         SecondFactorCodes {
-            users: self.store.clone(),
+            second_factors: self.store.clone(),
             totp: Arc::new(PlainTotp),
             cipher: self.cipher(),
             clock: self.clock.clone(),
@@ -122,6 +122,7 @@ impl Fixture {
     pub(super) fn accounts(&self) -> Accounts {
         Accounts {
             users: self.store.clone(),
+            second_factors: self.store.clone(),
             sign_ins: self.store.clone(),
             policy: self.policy,
             passwords: self.passwords(),
@@ -155,6 +156,7 @@ impl Fixture {
         Reauthentication {
             users: self.store.clone(),
             sign_ins: self.store.clone(),
+            forms: self.store.clone(),
             passwords: self.passwords(),
             proofs: self.proofs(),
             codes: self.codes(),
@@ -202,6 +204,7 @@ impl Fixture {
                 store: self.store.clone(),
                 log: self.store.clone(),
                 keys: self.store.clone(),
+                teams: self.store.clone(),
                 clock: self.clock.clone(),
                 random: self.random.clone(),
                 egress: Egress::default(),
@@ -217,6 +220,7 @@ impl Fixture {
     pub(super) fn members(&self) -> Members {
         Members {
             users: self.store.clone(),
+            members: self.store.clone(),
             sign_ins: self.store.clone(),
             invitations: self.store.clone(),
             links: self.store.clone(),
@@ -252,7 +256,7 @@ impl Fixture {
     }
 
     pub(super) fn embedding(&self) -> Embedding {
-        Embedding { keys: self.store.clone(), audit: self.audit_trail() }
+        Embedding { teams: self.store.clone(), audit: self.audit_trail() }
     }
 
     pub(super) fn audit_logs(&self) -> AuditLogs {

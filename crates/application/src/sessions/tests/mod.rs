@@ -25,6 +25,7 @@ fn use_cases(world: &World) -> SessionUseCases {
         urls: world.urls(),
         attestations: world.attestations(),
         catalogue: world.store.clone(),
+        sessions: world.store.clone(),
         random: world.random.clone(),
         recordings: world.store.clone(),
         vault: Arc::new(FakeVault::default()),

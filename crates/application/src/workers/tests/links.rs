@@ -10,7 +10,7 @@ use domain::{
 };
 use ports::{
     notifier::{NotificationQueue as _, SendError},
-    session_store::SessionStore as _,
+    session_store::SessionQueries as _,
     suppression_store::SuppressionStore as _,
     tokens::TokenIssuer as _,
 };

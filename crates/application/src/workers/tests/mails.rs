@@ -101,7 +101,7 @@ impl Setup {
     async fn new() -> Self {
         let world = World::new().await;
         let user = User {
-            id: UserId::from_uuid(Uuid::from_u128(1)),
+            id: UserId::from_u128(1),
             team: world.team,
             email: Email::from_str("grace@lender.example").unwrap(),
             role: Role::Owner,

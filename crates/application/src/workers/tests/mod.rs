@@ -1,6 +1,6 @@
 //! Each worker on an in-memory store, in paused time.
 
-mod effects;
+mod jobs;
 mod links;
 mod mails;
 mod recordings;

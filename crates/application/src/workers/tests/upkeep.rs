@@ -54,7 +54,7 @@ async fn a_session_loses_a_browser_whose_lease_has_expired() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn effects_for_a_process_that_is_gone_are_dropped() {
+async fn jobs_for_a_process_that_is_gone_are_dropped() {
     let world = World::new().await;
     let id = world.session().await;
     let lease = Lease { node: OTHER_INSTANCE, ..lease() };
@@ -63,8 +63,8 @@ async fn effects_for_a_process_that_is_gone_are_dropped() {
     sweep(&world, 1).await;
     let (now, ttl) = (world.engine.clock.now(), TimeDelta::minutes(1));
     let claims = world.store.claim(OTHER_INSTANCE, now, ttl, 8).await.unwrap();
-    let effects: Vec<_> = claims.iter().map(|claim| claim.effect.name()).collect();
-    assert_eq!(effects, ["release_browser"], "the start is dropped; the loss asks for a release");
+    let jobs: Vec<_> = claims.iter().map(|claim| claim.job.name()).collect();
+    assert_eq!(jobs, ["release_browser"], "the start is dropped; the loss asks for a release");
 }
 
 #[tokio::test(start_paused = true)]
@@ -134,6 +134,7 @@ fn retention(world: &World) -> Retention {
     Retention {
         engine: world.engine.clone(),
         devices: world.store.clone(),
+        sessions: world.store.clone(),
         sign_ins: world.store.clone(),
         account_links: world.store.clone(),
         known_browsers: world.store.clone(),

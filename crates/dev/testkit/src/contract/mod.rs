@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use ports::{
     account_links::AccountLinkStore,
-    account_store::{SignInStore, UserStore},
+    account_store::{
+        HeldForms, ProviderSubjects, SecondFactors, SignInStore, TeamMembers, UserStore,
+    },
     attestor::AttestationStore,
     audit_log::AuditLog,
     brand_store::BrandStore,
@@ -20,14 +22,16 @@ use ports::{
     delivery_log::DeliveryLog,
     device_store::DeviceStore,
     invitations::InvitationStore,
-    key_store::KeyStore,
+    key_store::{KeyStore, KeyVerification, TeamStore},
     known_browsers::KnownBrowserStore,
     notice_store::NoticeStore,
     notifier::NotificationQueue,
     outbox::Outbox,
     passkeys::PasskeyStore,
     recording::RecordingQueue,
-    session_store::SessionStore,
+    session_store::{
+        BrowserLeases, SessionQueries, SessionRetention, SessionStore, TeamSessionQueries,
+    },
     suppression_store::SuppressionStore,
     template_store::TemplateStore,
     webhook_store::WebhookStore,
@@ -36,6 +40,10 @@ use ports::{
 /// A new, empty backend, and a guard that must outlive the test (a folder, a database).
 pub struct Backend {
     pub sessions: Arc<dyn SessionStore>,
+    pub partner_sessions: Arc<dyn SessionQueries>,
+    pub team_sessions: Arc<dyn TeamSessionQueries>,
+    pub leases: Arc<dyn BrowserLeases>,
+    pub session_retention: Arc<dyn SessionRetention>,
     pub devices: Arc<dyn DeviceStore>,
     pub outbox: Arc<dyn Outbox>,
     pub deliveries: Arc<dyn DeliveryQueue>,
@@ -45,9 +53,15 @@ pub struct Backend {
     pub attestations: Arc<dyn AttestationStore>,
     pub recordings: Arc<dyn RecordingQueue>,
     pub notifications: Arc<dyn NotificationQueue>,
+    pub teams: Arc<dyn TeamStore>,
     pub keys: Arc<dyn KeyStore>,
+    pub key_verification: Arc<dyn KeyVerification>,
     pub users: Arc<dyn UserStore>,
+    pub subjects: Arc<dyn ProviderSubjects>,
+    pub members: Arc<dyn TeamMembers>,
+    pub second_factors: Arc<dyn SecondFactors>,
     pub sign_ins: Arc<dyn SignInStore>,
+    pub held_forms: Arc<dyn HeldForms>,
     pub passkeys: Arc<dyn PasskeyStore>,
     pub browsers: Arc<dyn KnownBrowserStore>,
     pub account_links: Arc<dyn AccountLinkStore>,
@@ -91,13 +105,13 @@ macro_rules! stores_contract {
             partners::creates_once_for_concurrent_requests
             partners::deletes_old_idempotency_keys
             partners::erases_a_session_and_its_deliveries
-            outbox::leases_an_effect_to_one_claimer
-            outbox::leases_an_effect_only_to_its_instance
-            outbox::leases_an_effect_again_after_the_lease_expires
+            outbox::leases_a_job_to_one_claimer
+            outbox::leases_a_job_only_to_its_instance
+            outbox::leases_a_job_again_after_the_lease_expires
             outbox::ignores_the_outcome_of_a_lost_claim
-            outbox::keeps_a_retried_effect_until_it_is_due
-            outbox::does_not_lease_a_buried_effect
-            outbox::deletes_the_effects_of_an_instance_that_is_gone
+            outbox::keeps_a_retried_job_until_it_is_due
+            outbox::does_not_lease_a_buried_job
+            outbox::deletes_the_jobs_of_an_instance_that_is_gone
             deliveries::creates_one_delivery_for_each_active_webhook
             deliveries::creates_deliveries_only_for_the_keys_of_a_webhook
             deliveries::leases_a_delivery_to_one_claimer

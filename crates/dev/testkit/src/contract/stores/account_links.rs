@@ -127,5 +127,5 @@ pub async fn leases_a_mail_to_one_claimer(backend: &Backend) {
     let late = link(user.id, LinkPurpose::Reset);
     links.enqueue_link(&late).await.unwrap();
     assert!(claimed(backend, 31).await.is_empty(), "a mail with an expired link is not sent");
-    backend.users.remove_user(home.team, user.id).await.unwrap();
+    backend.members.remove_user(home.team, user.id).await.unwrap();
 }

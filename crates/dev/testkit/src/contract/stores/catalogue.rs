@@ -46,7 +46,7 @@ pub async fn changes_the_revision_with_each_change(backend: &Backend) {
     let home = team_fixture(backend).await;
     let mine = hash();
     backend.keys.add_key(&sample::key(home.team), &mine, "Backend", noon()).await.unwrap();
-    let revision = async || backend.keys.key_by_hash(&mine).await.unwrap().unwrap().1;
+    let revision = async || backend.key_verification.key_by_hash(&mine).await.unwrap().unwrap().1;
     let first = revision().await;
     assert_eq!(revision().await, first, "nothing changed");
     backend.catalogue.publish(&definition("sample", "1.1.0"), noon()).await.unwrap();

@@ -185,7 +185,7 @@ pub async fn shows_joins_and_consents_of_devices_in_the_timeline(backend: &Backe
     devices.redeem_code(session, &secret(50), &secret(2), later).await.unwrap();
     let last = later + TimeDelta::minutes(1);
     devices.record_consent(session, DeviceNumber(2), true, last).await.unwrap();
-    let timeline = backend.sessions.timeline(home.owner, session).await.unwrap().unwrap();
+    let timeline = backend.partner_sessions.timeline(home.owner, session).await.unwrap().unwrap();
     let lines: Vec<_> = timeline
         .iter()
         .filter_map(|entry| Some((entry.at, entry.event.as_str(), entry.detail.as_deref()?)))

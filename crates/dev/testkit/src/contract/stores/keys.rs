@@ -19,11 +19,11 @@ pub async fn finds_a_key_by_its_hash(backend: &Backend) {
     let home = team_fixture(backend).await;
     let (key, mine) = (key(home.team), hash());
     backend.keys.add_key(&key, &mine, "Backend", noon()).await.unwrap();
-    assert_eq!(backend.keys.key_by_hash(&mine).await.unwrap().unwrap().0, key);
+    assert_eq!(backend.key_verification.key_by_hash(&mine).await.unwrap().unwrap().0, key);
     assert_eq!(backend.keys.key(key.id).await.unwrap(), Some(key));
-    assert_eq!(backend.keys.key_by_hash(&hash()).await.unwrap(), None);
-    assert!(backend.keys.has_team(home.team).await.unwrap());
-    assert!(!backend.keys.has_team(TeamId::from_uuid(Uuid::new_v4())).await.unwrap());
+    assert_eq!(backend.key_verification.key_by_hash(&hash()).await.unwrap(), None);
+    assert!(backend.teams.has_team(home.team).await.unwrap());
+    assert!(!backend.teams.has_team(TeamId::from_uuid(Uuid::new_v4())).await.unwrap());
 }
 
 pub async fn rejects_a_rotated_key(backend: &Backend) {
@@ -31,8 +31,8 @@ pub async fn rejects_a_rotated_key(backend: &Backend) {
     let (key, old, new) = (key(home.team), hash(), hash());
     backend.keys.add_key(&key, &old, "Backend", noon()).await.unwrap();
     assert!(backend.keys.rotate_key(key.id, &new).await.unwrap());
-    assert_eq!(backend.keys.key_by_hash(&old).await.unwrap(), None);
-    assert_eq!(backend.keys.key_by_hash(&new).await.unwrap().unwrap().0, key);
+    assert_eq!(backend.key_verification.key_by_hash(&old).await.unwrap(), None);
+    assert_eq!(backend.key_verification.key_by_hash(&new).await.unwrap().unwrap().0, key);
 }
 
 pub async fn revokes_a_key_once(backend: &Backend) {
@@ -42,7 +42,7 @@ pub async fn revokes_a_key_once(backend: &Backend) {
     assert!(backend.keys.revoke_key(key.id, noon()).await.unwrap());
     assert!(!backend.keys.revoke_key(key.id, noon()).await.unwrap());
     assert!(!backend.keys.rotate_key(key.id, &hash()).await.unwrap());
-    let (found, _) = backend.keys.key_by_hash(&mine).await.unwrap().unwrap();
+    let (found, _) = backend.key_verification.key_by_hash(&mine).await.unwrap().unwrap();
     assert_eq!(found.revoked_at, Some(noon()));
 }
 
@@ -52,8 +52,8 @@ pub async fn lists_a_teams_keys_with_their_last_use(backend: &Backend) {
     let later = noon() + TimeDelta::minutes(1);
     backend.keys.add_key(&mine, &hash(), "Loan desk", later).await.unwrap();
     let uses = [(mine.id, later), (other.owner, noon())];
-    backend.keys.record_key_uses(&uses).await.unwrap();
-    backend.keys.record_key_uses(&[(mine.id, noon())]).await.unwrap();
+    backend.key_verification.record_key_uses(&uses).await.unwrap();
+    backend.key_verification.record_key_uses(&[(mine.id, noon())]).await.unwrap();
     let kept = backend.keys.keys(home.team).await.unwrap();
     assert_eq!(kept.len(), 2);
     assert_eq!((&kept[0].key, kept[0].label.as_str()), (&mine, "Loan desk"), "the newest first");
@@ -130,7 +130,7 @@ pub async fn returns_the_frame_ancestors_of_a_session(backend: &Backend) {
     assert_eq!(backend.sessions.frame_ancestors_of(session.id).await.unwrap(), [], "any origin");
     let pages = ["https://pages.example", "https://*.example.com:8443"];
     let pages = pages.map(|page| page.parse::<FrameAncestor>().unwrap());
-    assert!(backend.keys.set_frame_ancestors(home.team, &pages).await.unwrap());
+    assert!(backend.teams.set_frame_ancestors(home.team, &pages).await.unwrap());
     assert_eq!(backend.sessions.frame_ancestors_of(session.id).await.unwrap(), pages);
     assert_eq!(
         backend.sessions.frame_ancestors_of(theirs.id).await.unwrap(),
@@ -139,8 +139,8 @@ pub async fn returns_the_frame_ancestors_of_a_session(backend: &Backend) {
     );
     let unknown = SessionId::from_uuid(Uuid::new_v4());
     assert_eq!(backend.sessions.frame_ancestors_of(unknown).await.unwrap(), []);
-    assert!(backend.keys.set_frame_ancestors(home.team, &[]).await.unwrap());
+    assert!(backend.teams.set_frame_ancestors(home.team, &[]).await.unwrap());
     assert_eq!(backend.sessions.frame_ancestors_of(session.id).await.unwrap(), []);
     let team = TeamId::from_uuid(Uuid::new_v4());
-    assert!(!backend.keys.set_frame_ancestors(team, &pages).await.unwrap());
+    assert!(!backend.teams.set_frame_ancestors(team, &pages).await.unwrap());
 }

@@ -61,7 +61,7 @@ pub async fn finds_a_member_by_address(backend: &Backend) {
     let nobody = "nobody@people.example".parse().unwrap();
     assert!(backend.users.user_by_email(&nobody).await.unwrap().is_none());
     assert!(backend.users.user(again.id).await.unwrap().is_none());
-    assert_eq!(backend.users.users(home.team).await.unwrap(), [user]);
+    assert_eq!(backend.members.users(home.team).await.unwrap(), [user]);
 }
 
 pub async fn keeps_the_expiry_of_a_generated_password(backend: &Backend) {
@@ -97,18 +97,18 @@ pub async fn invites_an_address_that_another_member_has(backend: &Backend) {
     let found = async || backend.users.user_by_email(&there.email).await.unwrap().unwrap().user.id;
     assert!(!backend.invitations.claim_address(id).await.unwrap());
     assert_eq!(found().await, there.id);
-    assert_eq!(backend.users.users(home.team).await.unwrap(), std::slice::from_ref(&user));
+    assert_eq!(backend.members.users(home.team).await.unwrap(), std::slice::from_ref(&user));
     let made_up = format!("{id}@invited.invalid").parse().unwrap();
     assert!(backend.users.user_by_email(&made_up).await.unwrap().is_none());
 
     assert_eq!(
-        backend.users.remove_user(other.team, there.id).await.unwrap(),
+        backend.members.remove_user(other.team, there.id).await.unwrap(),
         MembershipChange::Done
     );
     assert!(backend.invitations.claim_address(id).await.unwrap());
     assert_eq!(found().await, id);
     assert!(backend.invitations.claim_address(id).await.unwrap(), "already theirs");
-    assert_eq!(backend.users.users(home.team).await.unwrap(), [user]);
+    assert_eq!(backend.members.users(home.team).await.unwrap(), [user]);
 }
 
 pub async fn binds_a_member_to_one_subject(backend: &Backend) {
@@ -117,9 +117,9 @@ pub async fn binds_a_member_to_one_subject(backend: &Backend) {
         let (one, two) = (Uuid::new_v4().to_string(), Uuid::new_v4().to_string());
         let user = added(backend, home.team, Role::Owner).await;
         let other = added(backend, home.team, Role::Viewer).await;
-        assert!(backend.users.user_by_subject(&one).await.unwrap().is_none());
+        assert!(backend.subjects.user_by_subject(&one).await.unwrap().is_none());
         let tries = [(user.id, &one), (user.id, &two), (other.id, &one)].map(|(id, subject)| {
-            let (users, subject) = (backend.users.clone(), subject.clone());
+            let (users, subject) = (backend.subjects.clone(), subject.clone());
             tokio::spawn(async move { users.bind_subject(id, None, &subject).await.unwrap() })
         });
         let mut bound = vec![];
@@ -128,11 +128,11 @@ pub async fn binds_a_member_to_one_subject(backend: &Backend) {
         }
         // The first two calls are for one member; the first and the last have the same subject.
         assert!(bound == [true, false, false] || bound == [false, true, true], "{bound:?}");
-        let found = backend.users.user_by_subject(&one).await.unwrap();
+        let found = backend.subjects.user_by_subject(&one).await.unwrap();
         let known = found.map(|kept| kept.user.id);
         assert_eq!(known, Some(if bound[0] { user.id } else { other.id }));
         let bind = async |before, subject: &str| {
-            backend.users.bind_subject(user.id, before, subject).await.unwrap()
+            backend.subjects.bind_subject(user.id, before, subject).await.unwrap()
         };
         assert!(!bind(None, "a second name").await);
         let (before, after) = if bound[0] { (&one, &two) } else { (&two, &one) };
@@ -151,13 +151,16 @@ pub async fn accepts_each_one_time_code_once(backend: &Backend) {
         let (one, two) = (code(), code());
         let recovery = vec![one.clone(), two.clone()];
         let factor = SecondFactor { totp: Secret::new("GEZDGNBV".into()), step: 7, recovery };
-        backend.users.set_second_factor(user.id, Some(&factor)).await.unwrap();
+        backend.second_factors.set_second_factor(user.id, Some(&factor)).await.unwrap();
         let kept = backend.users.user(user.id).await.unwrap().unwrap();
         assert_eq!(kept.totp.map(|totp| totp.expose().to_owned()).as_deref(), Some("GEZDGNBV"));
         assert_eq!((kept.user.has_second_factor, kept.recovery_codes_left), (true, 2));
-        assert!(!backend.users.use_step(user.id, 7).await.unwrap(), "the step of the setup code");
+        assert!(
+            !backend.second_factors.use_step(user.id, 7).await.unwrap(),
+            "the step of the setup code"
+        );
         let tries = [0; 4].map(|_| {
-            let (users, one) = (backend.users.clone(), one.clone());
+            let (users, one) = (backend.second_factors.clone(), one.clone());
             tokio::spawn(async move {
                 let stepped = users.use_step(user.id, 8).await.unwrap();
                 (stepped, users.use_recovery(user.id, &one).await.unwrap())
@@ -169,11 +172,11 @@ pub async fn accepts_each_one_time_code_once(backend: &Backend) {
             taken = (taken.0 + u8::from(step), taken.1 + u8::from(recovery));
         }
         assert_eq!(taken, (1, 1));
-        assert!(!backend.users.use_step(user.id, 6).await.unwrap(), "an earlier step");
+        assert!(!backend.second_factors.use_step(user.id, 6).await.unwrap(), "an earlier step");
         let kept = backend.users.user(user.id).await.unwrap().unwrap();
         assert_eq!(kept.recovery_codes_left, 1);
-        backend.users.set_second_factor(user.id, None).await.unwrap();
-        assert!(!backend.users.use_recovery(user.id, &two).await.unwrap());
+        backend.second_factors.set_second_factor(user.id, None).await.unwrap();
+        assert!(!backend.second_factors.use_recovery(user.id, &two).await.unwrap());
         assert!(backend.users.user(user.id).await.unwrap().unwrap().totp.is_none());
     }
 }
@@ -183,15 +186,15 @@ pub async fn removes_a_member_with_their_sign_ins(backend: &Backend) {
     added(backend, home.team, Role::Owner).await;
     let user = added(backend, home.team, Role::Member).await;
     let (_, token) = signed_in(backend, &user).await;
-    let removed = backend.users.remove_user(other.team, user.id).await.unwrap();
+    let removed = backend.members.remove_user(other.team, user.id).await.unwrap();
     assert_eq!(removed, MembershipChange::Nobody, "of another team");
     assert_eq!(
-        backend.users.remove_user(home.team, user.id).await.unwrap(),
+        backend.members.remove_user(home.team, user.id).await.unwrap(),
         MembershipChange::Done
     );
     assert!(backend.sign_ins.sign_in(&token, IDLE, noon()).await.unwrap().is_none());
     assert!(backend.users.user(user.id).await.unwrap().is_none());
-    let gone = backend.users.set_role(home.team, user.id, Role::Owner).await.unwrap();
+    let gone = backend.members.set_role(home.team, user.id, Role::Owner).await.unwrap();
     assert_eq!(gone, MembershipChange::Nobody);
 }
 
@@ -201,9 +204,9 @@ pub async fn leaves_no_team_without_an_owner(backend: &Backend) {
         let home = team_fixture(backend).await;
         let one = added(backend, home.team, Role::Owner).await;
         let two = added(backend, home.team, Role::Operator).await;
-        let (users, team) = (backend.users.clone(), home.team);
+        let (users, team) = (backend.members.clone(), home.team);
         let goes = tokio::spawn(async move { users.remove_user(team, one.id).await.unwrap() });
-        let users = backend.users.clone();
+        let users = backend.members.clone();
         let steps_down =
             tokio::spawn(async move { users.set_role(team, two.id, Role::Viewer).await.unwrap() });
         let both = [goes.await.unwrap(), steps_down.await.unwrap()];
@@ -216,7 +219,7 @@ pub async fn leaves_no_team_without_an_owner(backend: &Backend) {
     let one = added(backend, home.team, Role::Owner).await;
     let invited = user(home.team, Role::Owner);
     assert!(backend.users.add_user(&invited, None, noon()).await.unwrap());
-    let left = backend.users.remove_user(home.team, one.id).await.unwrap();
+    let left = backend.members.remove_user(home.team, one.id).await.unwrap();
     assert_eq!(left, MembershipChange::Last, "an invited member cannot sign in yet");
 }
 

@@ -1,4 +1,4 @@
-//! The contract of the stores: sessions, effects, deliveries, keys, definitions and others.
+//! The contract of the stores: sessions, jobs, deliveries, keys, definitions and others.
 
 pub mod account_links;
 pub mod attestations;
@@ -49,7 +49,7 @@ pub(crate) struct TeamFixture {
 
 pub(crate) async fn team_fixture(backend: &Backend) -> TeamFixture {
     let team = TeamId::from_uuid(Uuid::new_v4());
-    backend.keys.add_team(team, "Lender", sample::noon()).await.unwrap();
+    backend.teams.add_team(team, "Lender", sample::noon()).await.unwrap();
     let key = sample::key(team);
     backend.keys.add_key(&key, &hash(), "Backend", sample::noon()).await.unwrap();
     let definition = sample::definition("sample", "1.0.0");

@@ -40,6 +40,6 @@ pub async fn leases_a_notice_to_one_claimer(backend: &Backend) {
     let other = Notice { id: NoticeId::from_uuid(Uuid::new_v4()), ..notice };
     backend.notices.enqueue_notice(&other).await.unwrap();
     added(backend, home.team, Role::Owner).await;
-    backend.users.remove_user(home.team, user.id).await.unwrap();
+    backend.members.remove_user(home.team, user.id).await.unwrap();
     assert_eq!(claim(noon()).await, [], "deleted with the member");
 }

@@ -126,7 +126,7 @@ pub async fn shows_notifications_in_the_timeline(backend: &Backend) {
     );
     let second = claim(backend, later).await.remove(0);
     assert!(settle(backend, &second, NotificationOutcome::Sent { at: later }).await);
-    let lines = backend.sessions.timeline(home.owner, session).await.unwrap().unwrap();
+    let lines = backend.partner_sessions.timeline(home.owner, session).await.unwrap().unwrap();
     let entries = lines.iter().map(|line| (line.event.as_str(), line.at, line.detail.as_deref()));
     let expected = [
         ("SessionCreated", noon(), None),

@@ -26,19 +26,19 @@ pub async fn polls_a_session_with_the_key_that_owns_it(backend: &Backend) {
     backend.sessions.insert(&first, None).await.unwrap();
     let id = first.session.id;
 
-    let (caller, found) = backend.sessions.poll(&mine, id).await.unwrap().unwrap();
+    let (caller, found) = backend.partner_sessions.poll(&mine, id).await.unwrap().unwrap();
     let (session, platform) = found.unwrap();
     assert_eq!((caller, &session), (key.clone(), &first.session));
     let platform = platform.unwrap();
     assert_eq!((platform.id, platform.display_name.as_str()), (home.platform, "Sample"));
     assert_eq!(platform.login_url, "https://sample.example/login");
 
-    let (other, found) = backend.sessions.poll(&theirs, id).await.unwrap().unwrap();
+    let (other, found) = backend.partner_sessions.poll(&theirs, id).await.unwrap().unwrap();
     assert_eq!((other.id == key.id, found), (false, None), "a session of another key");
     let unknown = SessionId::from_uuid(Uuid::new_v4());
-    let (_, found) = backend.sessions.poll(&mine, unknown).await.unwrap().unwrap();
+    let (_, found) = backend.partner_sessions.poll(&mine, unknown).await.unwrap().unwrap();
     assert_eq!(found, None);
-    assert_eq!(backend.sessions.poll(&hash(), id).await.unwrap(), None, "an unknown key");
+    assert_eq!(backend.partner_sessions.poll(&hash(), id).await.unwrap(), None, "an unknown key");
 }
 
 /// A store may answer concurrent polls in one batch; each caller still gets its own session.
@@ -55,7 +55,7 @@ pub async fn answers_concurrent_polls_each_with_its_own_session(backend: &Backen
     for round in 0..ROUNDS {
         let mut asking = JoinSet::new();
         for (number, (key, mine, _)) in owned.iter().enumerate() {
-            let (key, mine, store) = (*key, mine.clone(), backend.sessions.clone());
+            let (key, mine, store) = (*key, mine.clone(), backend.partner_sessions.clone());
             // In odd rounds each key polls the session of the next one.
             let (_, _, id) = owned[(number + round % 2) % owned.len()];
             asking.spawn(async move {
@@ -63,7 +63,7 @@ pub async fn answers_concurrent_polls_each_with_its_own_session(backend: &Backen
                 assert_eq!(found.id, key);
                 assert_eq!(session.map(|(s, _)| s.id), (round % 2 == 0).then_some(id));
             });
-            let (store, stranger) = (backend.sessions.clone(), hash());
+            let (store, stranger) = (backend.partner_sessions.clone(), hash());
             asking.spawn(async move {
                 assert_eq!(store.poll(&stranger, id).await.unwrap(), None);
             });
@@ -80,7 +80,7 @@ pub async fn rejects_a_rotated_key_during_concurrent_lookups(backend: &Backend) 
     for _ in 0..ROUNDS {
         let mut asking = JoinSet::new();
         for _ in 0..CLAIMERS {
-            let (store, mine) = (backend.keys.clone(), current.clone());
+            let (store, mine) = (backend.key_verification.clone(), current.clone());
             asking.spawn(async move {
                 for _ in 0..ROUNDS {
                     store.key_by_hash(&mine).await.unwrap();
@@ -90,11 +90,11 @@ pub async fn rejects_a_rotated_key_during_concurrent_lookups(backend: &Backend) 
         let next = hash();
         tokio::task::yield_now().await;
         assert!(backend.keys.rotate_key(key.id, &next).await.unwrap());
-        assert_eq!(backend.keys.key_by_hash(&current).await.unwrap(), None);
-        let (found, _) = backend.keys.key_by_hash(&next).await.unwrap().unwrap();
+        assert_eq!(backend.key_verification.key_by_hash(&current).await.unwrap(), None);
+        let (found, _) = backend.key_verification.key_by_hash(&next).await.unwrap().unwrap();
         assert_eq!(found.id, key.id);
         let unknown = SessionId::from_uuid(Uuid::new_v4());
-        assert_eq!(backend.sessions.poll(&current, unknown).await.unwrap(), None);
+        assert_eq!(backend.partner_sessions.poll(&current, unknown).await.unwrap(), None);
         asking.join_all().await;
         current = next;
     }
@@ -113,7 +113,7 @@ pub async fn returns_the_timeline_of_a_session(backend: &Backend) {
     let stale = backend.sessions.commit(&ended(&session), noon()).await;
     stale.unwrap_err();
 
-    let lines = backend.sessions.timeline(home.owner, session.id).await.unwrap().unwrap();
+    let lines = backend.partner_sessions.timeline(home.owner, session.id).await.unwrap().unwrap();
     let seen: Vec<_> = lines
         .iter()
         .map(|line| (line.event.as_str(), line.status, line.error_code.as_deref()))
@@ -128,7 +128,7 @@ pub async fn returns_the_timeline_of_a_session(backend: &Backend) {
     );
     assert_eq!(lines.iter().map(|line| line.node.clone()).collect::<Vec<_>>(), [None, None, node]);
     let stranger = team_fixture(backend).await;
-    assert_eq!(backend.sessions.timeline(stranger.owner, session.id).await.unwrap(), None);
+    assert_eq!(backend.partner_sessions.timeline(stranger.owner, session.id).await.unwrap(), None);
 }
 
 pub async fn creates_once_for_an_idempotency_key(backend: &Backend) {
@@ -187,9 +187,9 @@ pub async fn deletes_old_idempotency_keys(backend: &Backend) {
     let home = team_fixture(backend).await;
     let first = opening(home.owner, home.platform);
     backend.sessions.insert(&first, Some(&key("k", 1, noon()))).await.unwrap();
-    assert_eq!(backend.sessions.delete_idempotency_keys(noon()).await.unwrap(), 0);
+    assert_eq!(backend.session_retention.delete_idempotency_keys(noon()).await.unwrap(), 0);
     let later = noon() + TimeDelta::microseconds(1);
-    assert_eq!(backend.sessions.delete_idempotency_keys(later).await.unwrap(), 1);
+    assert_eq!(backend.session_retention.delete_idempotency_keys(later).await.unwrap(), 1);
 }
 
 pub async fn erases_a_session_and_its_deliveries(backend: &Backend) {
@@ -197,13 +197,13 @@ pub async fn erases_a_session_and_its_deliveries(backend: &Backend) {
     backend.webhooks.add_webhook(&sample::webhook(home.team), &[], noon()).await.unwrap();
     let session = completed(backend, home.owner, inserted(backend, &home).await).await;
     let later = noon() + TimeDelta::days(1);
-    let due = async |before| backend.sessions.find_unerased(before, 10).await.unwrap();
+    let due = async |before| backend.session_retention.find_unerased(before, 10).await.unwrap();
     assert_eq!(due(noon()).await, []);
     assert_eq!(due(later).await, [session.id]);
 
     let erased = session.erase(later).unwrap();
     backend.sessions.commit(&erased, later).await.unwrap();
-    let found = backend.sessions.find(home.owner, session.id).await.unwrap().unwrap();
+    let found = backend.partner_sessions.find(home.owner, session.id).await.unwrap().unwrap();
     assert_eq!(found, erased.session);
     assert_eq!(due(later).await, [], "a session is erased once");
     let request = ClaimRequest { now: later, after: None, limit: 10, each: 10, room: vec![] };
@@ -219,7 +219,7 @@ async fn completed(backend: &Backend, owner: ApiKeyId, session: Session) -> Sess
     let outcome = Outcome::Completed { data, attestation: None };
     change.session.state = State::Closed { outcome, ran: None };
     commit(backend, &change).await;
-    backend.sessions.find(owner, session.id).await.unwrap().unwrap()
+    backend.partner_sessions.find(owner, session.id).await.unwrap().unwrap()
 }
 
 fn key(text: &str, request: u8, since: DateTime<Utc>) -> IdempotencyKey {

@@ -85,14 +85,14 @@ pub async fn deletes_recovery_codes_with_the_last_factor(backend: &Backend) {
     assert_eq!(left().await, (true, 2));
 
     let factor = SecondFactor { totp: Secret::new("GEZDGNBV".into()), step: 7, recovery: codes() };
-    backend.users.set_second_factor(user.id, Some(&factor)).await.unwrap();
-    backend.users.set_second_factor(user.id, None).await.unwrap();
+    backend.second_factors.set_second_factor(user.id, Some(&factor)).await.unwrap();
+    backend.second_factors.set_second_factor(user.id, None).await.unwrap();
     assert_eq!(left().await, (true, 2), "one passkey remains");
-    backend.users.set_second_factor(user.id, Some(&factor)).await.unwrap();
+    backend.second_factors.set_second_factor(user.id, Some(&factor)).await.unwrap();
     assert!(store.remove_passkey(user.id, two.id).await.unwrap());
     assert!(!store.remove_passkey(user.id, two.id).await.unwrap());
     assert_eq!(left().await, (true, 2), "one-time codes remain");
-    backend.users.set_second_factor(user.id, None).await.unwrap();
+    backend.second_factors.set_second_factor(user.id, None).await.unwrap();
     assert_eq!(left().await, (false, 0));
 }
 

@@ -7,7 +7,7 @@ use domain::{
     error_code::ErrorCode,
     id::ApiKeyId,
     request::{ListQuery, PageRequest},
-    session::{Effect, Event, Session, Status},
+    session::{Event, Job, Session, Status},
 };
 use ports::session_store::{CommitError, DueReason, SessionSummary};
 use tokio::task::JoinSet;
@@ -27,8 +27,8 @@ pub async fn finds_an_inserted_session(backend: &Backend) {
 pub async fn hides_a_session_from_other_owners(backend: &Backend) {
     let session = inserted(backend, &team_fixture(backend).await).await;
     let stranger = ApiKeyId::from_uuid(Uuid::new_v4());
-    assert_eq!(backend.sessions.find(stranger, session.id).await.unwrap(), None);
-    let (items, total) = backend.sessions.list(stranger, everything()).await.unwrap();
+    assert_eq!(backend.partner_sessions.find(stranger, session.id).await.unwrap(), None);
+    let (items, total) = backend.partner_sessions.list(stranger, everything()).await.unwrap();
     assert_eq!((items.len(), total), (0, 0));
 }
 
@@ -56,9 +56,9 @@ pub async fn inserts_concurrent_sessions_except_a_duplicate(backend: &Backend) {
         }
         for change in &fresh {
             let id = change.session.id;
-            let found = backend.sessions.find(home.owner, id).await.unwrap();
+            let found = backend.partner_sessions.find(home.owner, id).await.unwrap();
             assert_eq!(found.as_ref(), Some(&change.session));
-            let lines = backend.sessions.timeline(home.owner, id).await.unwrap().unwrap();
+            let lines = backend.partner_sessions.timeline(home.owner, id).await.unwrap().unwrap();
             assert_eq!((lines.len(), lines[0].event.as_str()), (1, "SessionCreated"));
         }
     }
@@ -70,8 +70,8 @@ pub async fn commits_state_and_effects_together(backend: &Backend) {
     commit(backend, &change).await;
     assert_eq!(found(backend, &session).await, change.session);
     let claims = backend.outbox.claim(INSTANCE, noon(), LEASE, 10).await.unwrap();
-    let effects: Vec<_> = claims.into_iter().map(|claim| claim.effect).collect();
-    assert_eq!(effects, [Effect::StartBrowser { lease }]);
+    let jobs: Vec<_> = claims.into_iter().map(|claim| claim.job).collect();
+    assert_eq!(jobs, [Job::StartBrowser { lease }]);
 }
 
 pub async fn refuses_a_stale_commit_entirely(backend: &Backend) {
@@ -83,7 +83,7 @@ pub async fn refuses_a_stale_commit_entirely(backend: &Backend) {
     assert!(matches!(refusal, CommitError::Stale), "{refusal:?}");
     assert_eq!(found(backend, &session).await, first.session);
     let claims = backend.outbox.claim(INSTANCE, noon(), LEASE, 10).await.unwrap();
-    assert_eq!(claims.len(), 1, "the stale change left an effect behind: {claims:?}");
+    assert_eq!(claims.len(), 1, "the stale change left a job behind: {claims:?}");
 }
 
 pub async fn lets_one_of_two_concurrent_commits_succeed(backend: &Backend) {
@@ -133,14 +133,14 @@ pub async fn lists_the_newest_first_and_counts_all_matches(backend: &Backend) {
 
     let page = PageRequest { limit: 2, offset: 1 };
     let query = ListQuery { status: None, page };
-    let (items, total) = backend.sessions.list(home.owner, query).await.unwrap();
+    let (items, total) = backend.partner_sessions.list(home.owner, query).await.unwrap();
     let expected: Vec<_> = sessions[1..3].iter().map(summary).collect();
     assert_eq!((&items, total), (&expected, 4));
     let query = ListQuery { status: Some(Status::Created), page };
-    let (items, total) = backend.sessions.list(home.owner, query).await.unwrap();
+    let (items, total) = backend.partner_sessions.list(home.owner, query).await.unwrap();
     assert_eq!((items, total), (expected, 3));
     let query = ListQuery { status: None, page: PageRequest { limit: 2, offset: i64::MAX } };
-    let (items, total) = backend.sessions.list(home.owner, query).await.unwrap();
+    let (items, total) = backend.partner_sessions.list(home.owner, query).await.unwrap();
     assert_eq!((items.len(), total), (0, 4), "beyond the end there is still a total");
 }
 
@@ -163,7 +163,7 @@ pub async fn lists_the_sessions_of_all_keys_of_a_team(backend: &Backend) {
     commit(backend, &sample::transition(&sessions[2], failed)).await;
     let list = async |status, limit, offset| {
         let query = ListQuery { status, page: PageRequest { limit, offset } };
-        let found = backend.sessions.team_sessions(home.team, query, None).await.unwrap();
+        let found = backend.team_sessions.team_sessions(home.team, query, None).await.unwrap();
         found.into_iter().map(|(owner, summary)| (owner, summary.id)).collect::<Vec<_>>()
     };
     let of = |at: usize| (sessions[at].owner, sessions[at].id);
@@ -173,15 +173,17 @@ pub async fn lists_the_sessions_of_all_keys_of_a_team(backend: &Backend) {
     assert_eq!(list(Some(Status::Terminated), 10, 0).await, [of(1)]);
     let by_reference = async |team, reference| {
         let query = ListQuery { status: None, page: PageRequest { limit: 10, offset: 0 } };
-        let found = backend.sessions.team_sessions(team, query, Some(reference)).await.unwrap();
+        let found =
+            backend.team_sessions.team_sessions(team, query, Some(reference)).await.unwrap();
         found.into_iter().map(|(owner, summary)| (owner, summary.id)).collect::<Vec<_>>()
     };
     assert_eq!(by_reference(home.team, "loan-2").await, [of(1)]);
     assert_eq!(by_reference(home.team, "loan").await, []);
     assert_eq!(by_reference(stranger.team, "loan-2").await, [], "of another team");
 
-    let activity =
-        async |since, limit| backend.sessions.team_activity(home.team, since, limit).await.unwrap();
+    let activity = async |since, limit| {
+        backend.team_sessions.team_activity(home.team, since, limit).await.unwrap()
+    };
     let activities = activity(noon(), 10).await;
     let statuses: Vec<_> = activities.iter().map(|one| one.status).collect();
     assert_eq!(statuses, [Status::Created, Status::Terminated, Status::Error]);
@@ -214,8 +216,8 @@ pub async fn finds_expired_sessions(backend: &Backend) {
     let other = inserted(backend, &home).await;
     commit(backend, &ended(&other)).await;
     let early = session.expires_at - TimeDelta::microseconds(1);
-    assert_eq!(backend.sessions.find_due(early, 10).await.unwrap(), []);
-    let due = backend.sessions.find_due(session.expires_at, 10).await.unwrap();
+    assert_eq!(backend.leases.find_due(early, 10).await.unwrap(), []);
+    let due = backend.leases.find_due(session.expires_at, 10).await.unwrap();
     assert_eq!(due, [(session, DueReason::Expired)], "closed sessions do not expire");
 }
 
@@ -224,17 +226,17 @@ pub async fn finds_sessions_whose_lease_was_not_renewed(backend: &Backend) {
     let (change, lease) = requested(&session);
     commit(backend, &change).await;
     let early = noon() + ALIVE - TimeDelta::microseconds(1);
-    assert_eq!(backend.sessions.find_due(early, 10).await.unwrap(), []);
+    assert_eq!(backend.leases.find_due(early, 10).await.unwrap(), []);
     let lapsed = (change.session.clone(), DueReason::BrowserLapsed(lease.browser));
     assert_eq!(
-        backend.sessions.find_due(noon() + ALIVE, 10).await.unwrap(),
+        backend.leases.find_due(noon() + ALIVE, 10).await.unwrap(),
         std::slice::from_ref(&lapsed)
     );
 
     let later = noon() + ALIVE + ALIVE;
-    assert!(backend.sessions.renew(session.id, lease.browser, later).await.unwrap());
-    assert_eq!(backend.sessions.find_due(noon() + ALIVE, 10).await.unwrap(), []);
-    assert_eq!(backend.sessions.find_due(later, 10).await.unwrap(), [lapsed]);
+    assert!(backend.leases.renew(session.id, lease.browser, later).await.unwrap());
+    assert_eq!(backend.leases.find_due(noon() + ALIVE, 10).await.unwrap(), []);
+    assert_eq!(backend.leases.find_due(later, 10).await.unwrap(), [lapsed]);
 }
 
 pub async fn renews_only_the_lease_of_the_current_browser(backend: &Backend) {
@@ -242,13 +244,13 @@ pub async fn renews_only_the_lease_of_the_current_browser(backend: &Backend) {
     let (change, mine) = requested(&session);
     commit(backend, &change).await;
     let later = noon() + ALIVE + ALIVE;
-    assert!(!backend.sessions.renew(session.id, lease().browser, later).await.unwrap());
+    assert!(!backend.leases.renew(session.id, lease().browser, later).await.unwrap());
     commit(backend, &ended(&change.session)).await;
-    assert!(!backend.sessions.renew(session.id, mine.browser, later).await.unwrap());
+    assert!(!backend.leases.renew(session.id, mine.browser, later).await.unwrap());
 }
 
 async fn found(backend: &Backend, session: &Session) -> Session {
-    backend.sessions.find(session.owner, session.id).await.unwrap().unwrap()
+    backend.partner_sessions.find(session.owner, session.id).await.unwrap().unwrap()
 }
 
 fn everything() -> ListQuery {

@@ -91,10 +91,10 @@ pub async fn returns_whether_a_team_requires_a_second_factor(backend: &Backend) 
     let user = added(backend, home.team, Role::Viewer).await;
     let (_, token) = signed_in(backend, &user).await;
     for required in [true, false] {
-        backend.users.require_second_factor(home.team, required).await.unwrap();
+        backend.members.require_second_factor(home.team, required).await.unwrap();
         let found = backend.sign_ins.sign_in(&token, IDLE, noon()).await.unwrap().unwrap().2;
         assert_eq!(found.needs_second_factor, required);
-        let says = async |team| backend.users.requires_second_factor(team).await.unwrap();
+        let says = async |team| backend.members.requires_second_factor(team).await.unwrap();
         assert_eq!((says(home.team).await, says(other.team).await), (required, false));
     }
 }
@@ -123,22 +123,22 @@ pub async fn keeps_one_form_of_a_sign_in_and_returns_it_once(backend: &Backend) 
     let home = team_fixture(backend).await;
     let user = added(backend, home.team, Role::Member).await;
     let ((one, _), (other, _)) = (signed_in(backend, &user).await, signed_in(backend, &user).await);
-    let held = async |id| backend.sign_ins.held_form(id).await.unwrap();
+    let held = async |id| backend.held_forms.held_form(id).await.unwrap();
     assert_eq!(held(one.id).await, None);
     for form in [b"first", b"later"] {
-        backend.sign_ins.hold_form(one.id, form).await.unwrap();
+        backend.held_forms.hold_form(one.id, form).await.unwrap();
         assert_eq!(held(one.id).await.as_deref(), Some(form.as_slice()));
     }
     assert_eq!(held(other.id).await, None);
     let taken = [(); 4].map(|()| {
-        let sign_ins = backend.sign_ins.clone();
-        tokio::spawn(async move { sign_ins.drop_form(one.id, b"later").await.unwrap() })
+        let forms = backend.held_forms.clone();
+        tokio::spawn(async move { forms.drop_form(one.id, b"later").await.unwrap() })
     });
     let mut times = 0;
     for taken in taken {
         times += u8::from(taken.await.unwrap());
     }
     assert_eq!(times, 1);
-    assert!(!backend.sign_ins.drop_form(one.id, b"first").await.unwrap());
+    assert!(!backend.held_forms.drop_form(one.id, b"first").await.unwrap());
     assert_eq!(held(one.id).await, None);
 }

@@ -1,4 +1,4 @@
-//! Effects: browsers are started in their turn and released, failures are retried and given up.
+//! Jobs: browsers are started in their turn and released, failures are retried and given up.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use domain::{
     error_code::ErrorCode,
     fairness::Quotas,
     id::{InstanceId, PlatformId, SessionId},
-    session::{Effect, Event, Lease, Session, State, Status},
+    session::{Event, Job, Lease, Session, State, Status},
 };
 use ports::{
     StoreError,
@@ -25,7 +25,7 @@ use crate::{
     browser_turns::BrowserTurns,
     fakes::NamingRedactor,
     testing::{FakePlaces, FakePool, FakeVault, Script, World},
-    workers::{BrowserStarter, EffectExecutor, Effects, Worker as _},
+    workers::{BrowserStarter, JobExecutor, OutboxWorker, Worker as _},
 };
 
 #[tokio::test(start_paused = true)]
@@ -154,7 +154,7 @@ async fn a_platform_without_a_definition_fails_the_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn effects_for_another_process_are_left_to_it() {
+async fn jobs_for_another_process_are_left_to_it() {
     let setup = Setup::new(1).await;
     let id = setup.world.session().await;
     let lease = Lease { node: OTHER_INSTANCE, ..testkit::sample::lease() };
@@ -164,7 +164,7 @@ async fn effects_for_another_process_are_left_to_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_effect_that_fails_is_retried_later_and_later() {
+async fn a_job_that_fails_is_retried_later_and_later() {
     let setup = Setup::new(1).await;
     let id = setup.world.session().await;
     setup.world.run(id).await;
@@ -179,16 +179,15 @@ async fn an_effect_that_fails_is_retried_later_and_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_effect_that_always_fails_is_given_up() {
+async fn a_job_that_always_fails_is_given_up() {
     let setup = Setup::new(1).await;
     let (id, lease) = setup.requested().await;
     let outcomes = Arc::new(FakeOutbox::default());
-    let executor = EffectExecutor { outbox: outcomes.clone(), ..setup.executor() };
+    let executor = JobExecutor { outbox: outcomes.clone(), ..setup.executor() };
     let session = setup.read(id).await;
     for attempt in [1, 19, 20] {
         setup.vault.failures.push(());
-        let claim =
-            OutboxClaim { effect: Effect::ForgetRecording, ..claim(&session, lease, attempt) };
+        let claim = OutboxClaim { job: Job::ForgetRecording, ..claim(&session, lease, attempt) };
         executor.execute(&claim).await;
     }
     let now = setup.world.engine.clock.now();
@@ -203,21 +202,16 @@ async fn an_effect_that_always_fails_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn effects_that_the_store_carried_out_and_those_of_unknown_sessions_are_done() {
+async fn a_job_of_an_unknown_session_is_done() {
     let setup = Setup::new(1).await;
     let (id, lease) = setup.requested().await;
     let outbox = Arc::new(FakeOutbox::default());
-    let executor = EffectExecutor { outbox: outbox.clone(), ..setup.executor() };
+    let executor = JobExecutor { outbox: outbox.clone(), ..setup.executor() };
     let mut session = setup.read(id).await;
-    let done =
-        [Effect::NotifyPartner, Effect::SendLink, Effect::EraseCopies, Effect::KeepRecording];
-    for effect in done {
-        executor.execute(&OutboxClaim { effect, ..claim(&session, lease, 1) }).await;
-    }
     session.id = SessionId::from_uuid(uuid::Uuid::nil());
     outbox.failures.push(());
     executor.execute(&claim(&session, lease, 1)).await;
-    assert_eq!(*outbox.outcomes.lock().unwrap(), [ClaimOutcome::Done; 5]);
+    assert_eq!(*outbox.outcomes.lock().unwrap(), [ClaimOutcome::Done]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -227,10 +221,10 @@ async fn a_failed_claim_is_retried() {
     let outbox = Arc::new(FakeOutbox::default());
     outbox.failures.push(());
     outbox.claims.push(claim(&setup.read(id).await, lease, 1));
-    let effects = Effects { outbox: outbox.clone(), ..setup.effects() };
-    run_for(&effects, seconds(1)).await;
+    let jobs = OutboxWorker { outbox: outbox.clone(), ..setup.jobs() };
+    run_for(&jobs, seconds(1)).await;
     assert_eq!(setup.pool.started.lock().unwrap().len(), 1);
-    assert_eq!(effects.name(), "effects");
+    assert_eq!(jobs.name(), "jobs");
 }
 
 #[tokio::test(start_paused = true)]
@@ -245,7 +239,7 @@ async fn a_session_whose_key_is_unknown_is_left_alone() {
     assert!(setup.pool.started.lock().unwrap().is_empty());
 }
 
-/// A worker of effects, with room for so many browsers.
+/// A worker of jobs, with room for so many browsers.
 struct Setup {
     world: World,
     pool: Arc<FakePool>,
@@ -295,8 +289,8 @@ impl Setup {
         }
     }
 
-    fn executor(&self) -> EffectExecutor {
-        EffectExecutor {
+    fn executor(&self) -> JobExecutor {
+        JobExecutor {
             outbox: self.world.store.clone(),
             clock: self.world.clock.clone(),
             pool: self.pool.clone(),
@@ -306,8 +300,8 @@ impl Setup {
         }
     }
 
-    fn effects(&self) -> Effects {
-        Effects {
+    fn jobs(&self) -> OutboxWorker {
+        OutboxWorker {
             node: INSTANCE,
             outbox: self.world.store.clone(),
             clock: self.world.clock.clone(),
@@ -318,12 +312,12 @@ impl Setup {
     }
 
     async fn run(&self, time: u64) {
-        run_for(&self.effects(), seconds(time)).await;
+        run_for(&self.jobs(), seconds(time)).await;
     }
 }
 
 fn claim(session: &Session, lease: Lease, attempt: i32) -> OutboxClaim {
-    OutboxClaim { entry: 1, session: session.id, effect: Effect::StartBrowser { lease }, attempt }
+    OutboxClaim { entry: 1, session: session.id, job: Job::StartBrowser { lease }, attempt }
 }
 
 fn code(session: &Session) -> Option<ErrorCode> {
@@ -351,7 +345,7 @@ impl Outbox for FakeOutbox {
         _: u16,
     ) -> Result<Vec<OutboxClaim>, StoreError> {
         match self.failures.next() {
-            Some(()) => Err(StoreError::new("claim effects", "broken")),
+            Some(()) => Err(StoreError::new("claim jobs", "broken")),
             None => Ok(self.claims.next().into_iter().collect()),
         }
     }
@@ -359,7 +353,7 @@ impl Outbox for FakeOutbox {
     async fn complete(&self, _: &OutboxClaim, outcome: ClaimOutcome) -> Result<bool, StoreError> {
         self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).push(outcome);
         match self.failures.next() {
-            Some(()) => Err(StoreError::new("complete an effect", "broken")),
+            Some(()) => Err(StoreError::new("complete a job", "broken")),
             None => Ok(true),
         }
     }

@@ -1,10 +1,10 @@
-//! Carries out the effects of transitions: starts and releases browsers, deletes recordings.
+//! Carries out the jobs of transitions: starts and releases browsers, deletes recordings.
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
-use domain::{id::InstanceId, session::Effect};
+use domain::{id::InstanceId, session::Job};
 use ports::{
     browser::BrowserPool,
     clock::Clock,
@@ -18,26 +18,26 @@ use super::{BrowserStarter, Worker, log_error};
 use crate::{advance::AdvanceError, browser_turns::BrowserTurns};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
-const EFFECT_BATCH: u16 = 32;
-const MAX_CONCURRENT_EFFECTS: usize = 64;
-/// Longer than any effect takes.
-const EFFECT_LEASE_TTL: TimeDelta = TimeDelta::seconds(90);
-/// Attempts after which an effect is given up.
-const MAX_EFFECT_ATTEMPTS: i32 = 20;
+const JOB_BATCH: u16 = 32;
+const MAX_CONCURRENT_JOBS: usize = 64;
+/// Longer than any job takes.
+const JOB_LEASE_TTL: TimeDelta = TimeDelta::seconds(90);
+/// Attempts after which a job is given up.
+const MAX_JOB_ATTEMPTS: i32 = 20;
 
-/// Claims the effects that this process can carry out, and runs them concurrently.
-pub struct Effects {
+/// Claims the jobs that this process can carry out, and runs them concurrently.
+pub struct OutboxWorker {
     pub node: InstanceId,
     pub outbox: Arc<dyn Outbox>,
     pub clock: Arc<dyn Clock>,
-    /// Notified when effects were saved.
+    /// Notified when jobs were saved.
     pub wakeup: Arc<Notify>,
-    pub executor: Arc<EffectExecutor>,
+    pub executor: Arc<JobExecutor>,
     pub tasks: TaskTracker,
 }
 
-/// Carries out one effect at a time.
-pub struct EffectExecutor {
+/// Carries out one job at a time.
+pub struct JobExecutor {
     pub outbox: Arc<dyn Outbox>,
     pub clock: Arc<dyn Clock>,
     pub pool: Arc<dyn BrowserPool>,
@@ -47,16 +47,16 @@ pub struct EffectExecutor {
 }
 
 #[async_trait]
-impl Worker for Effects {
+impl Worker for OutboxWorker {
     fn name(&self) -> &'static str {
-        "effects"
+        "jobs"
     }
 
     async fn run(&self) {
-        let slots = Arc::new(Semaphore::new(MAX_CONCURRENT_EFFECTS));
+        let slots = Arc::new(Semaphore::new(MAX_CONCURRENT_JOBS));
         loop {
             let now = self.clock.now();
-            match self.outbox.claim(self.node, now, EFFECT_LEASE_TTL, EFFECT_BATCH).await {
+            match self.outbox.claim(self.node, now, JOB_LEASE_TTL, JOB_BATCH).await {
                 Ok(claims) if claims.is_empty() => {
                     let _ = tokio::time::timeout(POLL_INTERVAL, self.wakeup.notified()).await;
                 }
@@ -71,7 +71,7 @@ impl Worker for Effects {
                     }
                 }
                 Err(error) => {
-                    log_error(&error, "failed to claim effects, retrying");
+                    log_error(&error, "failed to claim jobs, retrying");
                     tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
@@ -79,16 +79,16 @@ impl Worker for Effects {
     }
 }
 
-impl EffectExecutor {
-    /// Carries out a claimed effect and records its outcome.
+impl JobExecutor {
+    /// Carries out a claimed job and records its outcome.
     pub(super) async fn execute(&self, claim: &OutboxClaim) {
-        let outcome = match self.effect(claim).await {
+        let outcome = match self.job(claim).await {
             Ok(outcome) => outcome,
             Err(AdvanceError::Rejected(_) | AdvanceError::NotFound) => ClaimOutcome::Done,
             Err(error) => {
-                log_error(&error, "failed to carry out an effect of a session");
+                log_error(&error, "failed to carry out a job of a session");
                 let delay = TimeDelta::seconds(i64::from(claim.attempt.clamp(1, 60)));
-                if claim.attempt >= MAX_EFFECT_ATTEMPTS {
+                if claim.attempt >= MAX_JOB_ATTEMPTS {
                     ClaimOutcome::Buried
                 } else {
                     ClaimOutcome::RetryAt(self.clock.now() + delay)
@@ -96,27 +96,22 @@ impl EffectExecutor {
             }
         };
         if let Err(error) = self.outbox.complete(claim, outcome).await {
-            log_error(&error, "failed to record the result of an effect; it is carried out again");
+            log_error(&error, "failed to record the result of a job; it is carried out again");
         }
     }
 
-    async fn effect(&self, claim: &OutboxClaim) -> Result<ClaimOutcome, AdvanceError> {
-        match claim.effect {
-            Effect::StartBrowser { lease } => self.browsers.start(claim, lease).await,
-            Effect::ReleaseBrowser { lease } => {
+    async fn job(&self, claim: &OutboxClaim) -> Result<ClaimOutcome, AdvanceError> {
+        match claim.job {
+            Job::StartBrowser { lease } => self.browsers.start(claim, lease).await,
+            Job::ReleaseBrowser { lease } => {
                 self.turns.ended(lease.browser);
                 self.pool.release(lease.browser).await;
                 Ok(ClaimOutcome::Done)
             }
-            Effect::ForgetRecording => {
+            Job::ForgetRecording => {
                 self.vault.delete_all(claim.session).await?;
                 Ok(ClaimOutcome::Done)
             }
-            // The store carried these out in the transaction that saved them.
-            Effect::NotifyPartner
-            | Effect::SendLink
-            | Effect::EraseCopies
-            | Effect::KeepRecording => Ok(ClaimOutcome::Done),
         }
     }
 }

@@ -1,16 +1,16 @@
-//! Jobs that processes lease: when they are due, and the fence against a lost claim.
+//! Schedules of queue entries that processes lease: when they are due, and the fence against a lost claim.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// A job in a queue.
+/// When an entry of a queue is due, and how often it was claimed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Job {
+pub(crate) struct Schedule {
     pub(crate) due: DateTime<Utc>,
     /// The number of claims so far; a claim is held while this is its own number.
     pub(crate) attempt: i32,
 }
 
-impl Job {
+impl Schedule {
     pub(crate) const fn due_at(due: DateTime<Utc>) -> Self {
         Self { due, attempt: 0 }
     }
@@ -19,7 +19,7 @@ impl Job {
         self.due <= now
     }
 
-    /// Leases the job and returns the number of the attempt, counted from 1.
+    /// Leases the entry and returns the number of the attempt, counted from 1.
     pub(crate) fn claim(&mut self, now: DateTime<Utc>, lease: TimeDelta) -> i32 {
         self.due = now + lease;
         self.attempt = self.attempt.saturating_add(1);
