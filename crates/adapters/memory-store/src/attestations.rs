@@ -1,4 +1,4 @@
-//! Attestation packages, which are kept until the data of their sessions are erased.
+//! The store of attestations, which are deleted when the data of their sessions is erased.
 
 use std::collections::BTreeMap;
 

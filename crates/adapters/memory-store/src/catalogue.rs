@@ -41,7 +41,7 @@ impl Platforms {
         self.records.contains_key(&id)
     }
 
-    /// Returns a platform as it stands beside a session.
+    /// Returns the part of a platform that sessions show.
     pub(crate) fn card(&self, id: PlatformId) -> Option<PlatformSummary> {
         let platform = &self.records.get(&id)?.platform;
         Some(PlatformSummary {

@@ -29,7 +29,7 @@ use crate::{
     teams::Teams,
 };
 
-/// A store that keeps everything in memory, unencrypted, and forgets it when it is dropped.
+/// A store that keeps everything in memory, unencrypted, until it is dropped.
 ///
 /// A test that simulates several processes shares one store behind an [`Arc`](std::sync::Arc).
 #[derive(Default)]
@@ -44,8 +44,8 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// Locks the state. A poisoned lock is used all the same: every check that can fail comes
-    /// before the first change, so a caller that panicked left no half of one.
+    /// Locks the state. A poisoned lock is used as well: every check that can fail precedes the
+    /// first change, so a panic leaves no partial change.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! The in-memory store against the contract that every store passes.
+//! The contract of all stores, for the in-memory store.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use testkit::contract::Backend;
 
 testkit::stores_contract!(std::future::ready(backend()));
 
-/// Returns one store as every port. A store in memory belongs to one process, so the log as another
-/// process has it is the same store.
+/// Returns one store as every port. An in-memory store belongs to one process, so the audit log of
+/// a second process is the same store.
 fn backend() -> Backend {
     let store = Arc::new(MemoryStore::new());
     Backend {

@@ -1,4 +1,4 @@
-//! Promises of the in-memory store beyond the contract that every store passes.
+//! Guarantees of the in-memory store beyond the contract of all stores.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests panic to fail")]
 
 use chrono::TimeDelta;

@@ -1,7 +1,7 @@
-//! Every store over Diesel, for PostgreSQL and for SQLite, from one body of queries.
+//! Every store port on Diesel, for PostgreSQL and SQLite, with one set of queries.
 //!
-//! The two differ in `engine::column`, where each kind of value says how each database writes it, and in
-//! how rows are claimed. Each query is written once and checked by the compiler for both.
+//! The databases differ in `engine::column`, which defines how each kind of value is stored, and in
+//! how rows are claimed. Each query is written once and type-checked for both.
 
 mod accounts;
 mod deliveries;

@@ -3,9 +3,26 @@
 
 use std::sync::Arc;
 
+use diesel::{Connection as _, SqliteConnection, connection::SimpleConnection as _};
+use domain::{
+    api_key::KeyHash,
+    id::TeamId,
+    session::{Event, Job},
+};
+use ports::{
+    catalogue::Catalogue as _,
+    key_store::{KeyStore as _, TeamStore as _},
+    outbox::Outbox as _,
+    session_store::SessionStore as _,
+};
 use store::Store;
 use system::encryption::XChaChaCipher;
-use testkit::contract::Backend;
+use testkit::{
+    contract::Backend,
+    sample::{self, INSTANCE, noon},
+};
+
+const LEASE: chrono::TimeDelta = chrono::TimeDelta::seconds(90);
 
 mod sqlite {
     testkit::stores_contract!(super::sqlite());
@@ -41,13 +58,16 @@ async fn database() -> String {
         panic!("TEST_DATABASE_URL must name a PostgreSQL server: run `cargo xtask test`")
     });
     let name = format!("test_{}", uuid::Uuid::new_v4().simple());
-    let (client, connection) =
-        tokio_postgres::connect(&server, tokio_postgres::NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+    connect(&server).await.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
     let mut url = url::Url::parse(&server).unwrap();
     url.set_path(&name);
     url.to_string()
+}
+
+async fn connect(url: &str) -> tokio_postgres::Client {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
 }
 
 async fn open(url: &str) -> Store {
@@ -109,4 +129,43 @@ async fn who_starts_at_the_same_time_finds_a_schema() {
             }
         }
     }
+}
+
+/// A newer version of the service may write jobs that an older process does not know.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_job_does_not_hold_up_others() {
+    const UNKNOWN: &str = "INSERT INTO outbox (session, effect, due) \
+                           SELECT session, '{\"effect\":\"unknown\"}', due FROM outbox";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db").display().to_string();
+    let sqlite = open(&format!("sqlite://{path}")).await;
+    with_pending_job(&sqlite).await;
+    SqliteConnection::establish(&path).unwrap().batch_execute(UNKNOWN).unwrap();
+    let url = database().await;
+    let postgres = open(&url).await;
+    with_pending_job(&postgres).await;
+    connect(&url).await.batch_execute(UNKNOWN).await.unwrap();
+
+    for store in [sqlite, postgres] {
+        let claim = async |now| store.claim(INSTANCE, now, LEASE, 10).await.unwrap();
+        for now in [noon(), noon() + LEASE] {
+            let claims = claim(now).await;
+            assert!(
+                matches!(claims.as_slice(), [one] if matches!(one.job, Job::StartBrowser { .. }))
+            );
+        }
+    }
+}
+
+async fn with_pending_job(store: &Store) {
+    let team = TeamId::from_u128(1);
+    store.add_team(team, "Lender", noon()).await.unwrap();
+    let key = sample::key(team);
+    store.add_key(&key, &KeyHash([1; 32]), "Backend", noon()).await.unwrap();
+    let (platform, _) =
+        store.publish(&sample::definition("sample", "1.0.0"), noon()).await.unwrap();
+    let opening = sample::opening(key.id, platform);
+    store.insert(&opening, None).await.unwrap();
+    let event = Event::BrowserRequested { lease: sample::lease() };
+    store.commit(&sample::transition(&opening.session, event), noon()).await.unwrap();
 }

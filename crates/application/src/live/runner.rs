@@ -58,7 +58,7 @@ pub(crate) async fn run_workflow(runner: WorkflowRunner) {
         Ok(()) | Err(AdvanceError::Rejected(_)) => (),
         Err(error) => {
             let error: &dyn std::error::Error = &error;
-            tracing::error!(session.id = %runner.id, error, "failed to move a session; its run ends");
+            tracing::error!(session.id = %runner.id, error, "failed to apply a transition; the run ends");
         }
     }
     runner.live.state.send_modify(|state| {

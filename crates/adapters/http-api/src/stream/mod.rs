@@ -121,7 +121,7 @@ impl Peer {
     }
 }
 
-/// A viewer of the applicant.
+/// The viewer of an applicant.
 struct ApplicantViewer {
     connection: Arc<dyn ApplicantConnection>,
     /// The page state that was sent last.
@@ -160,8 +160,23 @@ impl Viewer for ApplicantViewer {
                 let code = handover.and_then(|handover| code(&handover));
                 code.map_or(Incoming::Handled, |code| Incoming::Reply(code.to_string()))
             }
-            other => {
-                if let Some(command) = other.into_command() {
+            command @ (ClientMessage::Mouse { .. }
+            | ClientMessage::Wheel { .. }
+            | ClientMessage::Key { .. }
+            | ClientMessage::Touch { .. }
+            | ClientMessage::Text { .. }
+            | ClientMessage::Compose { .. }
+            | ClientMessage::Fill { .. }
+            | ClientMessage::Answer { .. }
+            | ClientMessage::Close
+            | ClientMessage::Size { .. }
+            | ClientMessage::Share { .. }
+            | ClientMessage::Cancel
+            | ClientMessage::Admit { .. }
+            | ClientMessage::Code { .. }
+            | ClientMessage::Ask
+            | ClientMessage::Send) => {
+                if let Some(command) = command.into_command() {
                     self.connection.handle(command).await;
                 }
                 Incoming::Handled

@@ -83,14 +83,16 @@ async fn converse(
     close(session, close_code).await;
 }
 
-/// A viewer that only watches.
+/// The viewer of an observer.
 struct ObserverViewer(Arc<dyn ObserverConnection>);
 
 impl Viewer for ObserverViewer {
     async fn next(&mut self, has_capacity: bool) -> Option<Outgoing> {
         Some(match self.0.next(has_capacity).await? {
             ObserverEvent::Frame(frame) => Outgoing::Frame(frame),
-            other => Outgoing::Text(message(&other).to_string()),
+            event @ (ObserverEvent::State { .. } | ObserverEvent::Covered) => {
+                Outgoing::Text(message(&event).to_string())
+            }
         })
     }
 

@@ -1,4 +1,4 @@
-//! People who were invited by an address that another person has.
+//! Invitations to an address that another member already has.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};

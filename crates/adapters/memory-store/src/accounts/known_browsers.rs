@@ -1,4 +1,4 @@
-//! The browsers in which people have signed in before.
+//! The browsers in which members have signed in before.
 
 use std::cmp::Reverse;
 

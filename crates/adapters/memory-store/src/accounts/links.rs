@@ -1,4 +1,4 @@
-//! Links by which people choose a password, and the queue of the mails that bring them.
+//! Account links, with which members choose a password, and the queue of their mails.
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};

@@ -1,4 +1,4 @@
-//! The people of the portal with their credentials, sign-ins and mails.
+//! Portal users with their credentials, sign-ins and mails.
 
 mod invitations;
 mod known_browsers;
@@ -25,7 +25,7 @@ use ports::{
 
 use self::{links::LinkRecord, notices::NoticeRecord, sign_ins::SignInRecord};
 
-/// All people, and the records that belong to them.
+/// All users, and the records that belong to them.
 #[derive(Default)]
 pub(crate) struct AccountState {
     users: BTreeMap<UserId, UserRecord>,
@@ -40,12 +40,13 @@ struct UserRecord {
     id: UserId,
     team: TeamId,
     email: Email,
-    /// Whether the address is theirs; otherwise they were invited by it and have not claimed it.
+    /// Whether the member owns the address; otherwise they were invited by it and have not claimed
+    /// it.
     has_address: bool,
     role: Role,
     password: Option<PasswordHash>,
     password_until: Option<DateTime<Utc>>,
-    /// The name by which an identity provider knows them.
+    /// The member's subject at the identity provider.
     subject: Option<String>,
     totp: Option<Secret>,
     /// The time step of the last TOTP code that was used.
@@ -85,7 +86,7 @@ impl AccountState {
         if known { Ok(()) } else { Err(StoreError::new(action, "there is no such person")) }
     }
 
-    /// Returns the person who has an address.
+    /// Returns the user with an address.
     fn holder(&self, email: &Email) -> Option<&UserRecord> {
         self.users.values().find(|record| record.has_address && record.email == *email)
     }
@@ -122,7 +123,7 @@ impl AccountState {
         self.users.get(&id).map(|record| self.kept(record))
     }
 
-    /// Removes a person with all records that belong to them.
+    /// Removes a user with all records that belong to them.
     fn remove(&mut self, id: UserId) {
         self.users.remove(&id);
         self.sign_ins.retain(|_, record| record.sign_in.user != id);

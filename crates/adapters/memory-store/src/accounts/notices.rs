@@ -1,4 +1,4 @@
-//! The queue of mails about events of an account.
+//! The queue of notices, the mails about events of an account.
 
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
@@ -13,7 +13,7 @@ use crate::{
     schedule::{Schedule, earliest},
 };
 
-/// A mail that is to be sent.
+/// A notice to be sent.
 pub(super) struct NoticeRecord {
     pub(super) notice: Notice,
     schedule: Schedule,

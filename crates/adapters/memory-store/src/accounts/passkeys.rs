@@ -1,4 +1,4 @@
-//! People's passkeys.
+//! The passkeys of members.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};

@@ -13,10 +13,10 @@ use ports::{
 use super::AccountState;
 use crate::{MemoryStore, State};
 
-/// Precision of the moment at which a sign-in was last seen.
+/// The precision of the time of last use.
 const SEEN_PRECISION: TimeDelta = TimeDelta::minutes(1);
 
-/// A sign-in with the token that stands for it.
+/// A sign-in with its token.
 pub(super) struct SignInRecord {
     pub(super) sign_in: SignIn,
     token: CodeHash,

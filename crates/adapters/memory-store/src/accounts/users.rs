@@ -1,4 +1,4 @@
-//! The people of the portal, each in one team.
+//! Portal users, each in one team.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -52,7 +52,7 @@ impl AccountState {
         record.totp_step = factor.map_or(0, |factor| factor.step);
         match factor {
             Some(factor) => factor.recovery.clone_into(&mut record.recovery),
-            // Recovery codes stay for the passkey.
+            // Recovery codes are kept if a passkey remains.
             None if has_passkey => (),
             None => record.recovery.clear(),
         }

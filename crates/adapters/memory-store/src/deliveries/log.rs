@@ -1,4 +1,4 @@
-//! The log of deliveries, and deliveries that are sent by hand.
+//! The log of deliveries, and resending.
 
 use std::cmp::Reverse;
 
@@ -25,8 +25,8 @@ impl Deliveries {
         found
     }
 
-    /// Queues a delivery once more. A lease on it stays, so that two processes do not send it at
-    /// the same moment.
+    /// Queues a delivery again. A lease on it remains, so that two processes do not send it at the
+    /// same time.
     fn enqueue_again(&mut self, id: DeliveryId, now: DateTime<Utc>) -> bool {
         let Some(record) = self.records.get_mut(&id) else { return false };
         let fresh = PendingDelivery::at(now, false);

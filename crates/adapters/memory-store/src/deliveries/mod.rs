@@ -33,7 +33,7 @@ struct DeliveryRecord {
     test: bool,
     created_at: DateTime<Utc>,
     exhausted_at: Option<DateTime<Utc>>,
-    /// None once it was delivered or given up on.
+    /// When it is due; `None` once it is delivered or exhausted.
     pending: Option<PendingDelivery>,
     /// In the order of their numbers.
     attempts: Vec<StoredAttempt>,
@@ -41,9 +41,9 @@ struct DeliveryRecord {
     claim: i32,
 }
 
-/// A delivery that is to be sent.
+/// A delivery in the queue.
 struct PendingDelivery {
-    /// When it was queued, or sent again by hand.
+    /// When it was queued, or resent.
     since: DateTime<Utc>,
     due: DateTime<Utc>,
     is_test: bool,
@@ -52,7 +52,7 @@ struct PendingDelivery {
     leased_until: Option<DateTime<Utc>>,
 }
 
-/// A message to webhooks: that a session has ended, or a test.
+/// A notice: that a session has ended, or a test.
 pub(crate) struct WebhookBody<'a> {
     pub(crate) session: SessionId,
     pub(crate) body: &'a str,

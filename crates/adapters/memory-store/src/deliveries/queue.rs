@@ -79,8 +79,8 @@ impl Deliveries {
         true
     }
 
-    /// Gives up on up to `limit` deliveries that have been pending since before `before` and are
-    /// not leased.
+    /// Exhausts up to `limit` deliveries that have been pending since before `before` and are not
+    /// leased.
     fn give_up(&mut self, before: DateTime<Utc>, limit: u16) -> usize {
         let pending = self
             .records
@@ -102,7 +102,7 @@ fn count(deliveries: &[Delivery]) -> u16 {
     u16::try_from(deliveries.len()).unwrap_or(u16::MAX)
 }
 
-/// Returns the most deliveries of a webhook that the claimer can be given.
+/// Returns the maximum number of a webhook's deliveries that a claim can take.
 fn share(ask: &ClaimRequest, room: Option<&EndpointCapacity>, health: &EndpointHealth) -> u16 {
     let most = room.map_or(ask.each, |room| room.most);
     if !health.is_half_open() {
@@ -149,7 +149,7 @@ fn take(
     leased.collect()
 }
 
-/// Returns an attempt as the log shows it, where `before` attempts came before it.
+/// Returns an attempt as the log shows it, after `before` earlier attempts.
 fn kept_attempt(attempt: &DeliveryAttempt, before: usize) -> StoredAttempt {
     let (status, error, answer) = match &attempt.call.answer {
         WebhookResponse::Status { code, body, .. } => (Some(i32::from(*code)), None, body.clone()),

@@ -1,4 +1,4 @@
-//! Webhooks, as their teams configure them.
+//! Webhooks and their configuration.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -26,7 +26,7 @@ impl State {
 /// Applies a change of its configuration to a webhook.
 fn apply(change: &WebhookChange, kept: &mut StoredWebhook) {
     if kept.webhook.url != change.url {
-        // The failures were those of another endpoint.
+        // Resets the health, which is that of the earlier endpoint.
         kept.health = EndpointHealth::default();
     }
     match &change.header {

@@ -19,7 +19,7 @@ pub(crate) struct Notifications {
     suppressed: Vec<Mailbox>,
 }
 
-/// One sending of a session's link.
+/// One notification of a session.
 struct QueuedNotification {
     id: NotificationId,
     session: SessionId,
@@ -32,7 +32,7 @@ struct QueuedNotification {
     ended: Option<(DateTime<Utc>, Option<NotificationFailure>)>,
 }
 
-/// A line of a session's timeline: the moment, the event, and its detail.
+/// An entry of a session's timeline: time, event and detail.
 pub(crate) type Line = (DateTime<Utc>, &'static str, Option<String>);
 
 impl Notifications {
@@ -51,7 +51,7 @@ impl Notifications {
         self.records.push(fresh);
     }
 
-    /// Returns the lines of a session's timeline that show the results of its notifications.
+    /// Returns the timeline entries with the results of a session's notifications.
     pub(crate) fn lines(&self, session: SessionId) -> impl Iterator<Item = Line> {
         let its = self.records.iter().filter(move |one| one.session == session);
         its.flat_map(QueuedNotification::lines)

@@ -41,7 +41,7 @@ impl Notifications {
         let mut claimed = vec![];
         for (at, team) in teams.iter().enumerate() {
             let remaining = usize::from(limit).saturating_sub(claimed.len());
-            // A share that one team does not need goes to those after it.
+            // Capacity that one team does not need is left to those after it.
             let share = remaining.div_ceil(teams.len().saturating_sub(at).max(1));
             let theirs = self.queued(now).filter(|(_, one)| one.team == *team);
             let due = theirs.map(|(place, one)| (one.schedule.due, place));

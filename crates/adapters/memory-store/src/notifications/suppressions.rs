@@ -1,4 +1,4 @@
-//! The mailboxes to which no mails are sent.
+//! Suppressions: mailboxes that receive no more mails of a team.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};

@@ -28,7 +28,7 @@ struct BoundDevice {
     secret: SecretHash,
     joined_by: JoinedBy,
     joined_at: DateTime<Utc>,
-    /// The answer to the question for consent that was given on it, and when.
+    /// The answer to the request for consent that was given on it, and when.
     consent: Option<(bool, DateTime<Utc>)>,
 }
 
@@ -68,7 +68,7 @@ impl Devices {
         self.records.get(&session).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the lines of a session's timeline that show which devices joined and consented.
+    /// Returns the timeline entries that show which devices joined and consented.
     pub(super) fn lines(&self, session: SessionId) -> impl Iterator<Item = Line> {
         self.of(session).iter().flat_map(BoundDevice::lines)
     }

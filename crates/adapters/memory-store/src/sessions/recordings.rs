@@ -14,7 +14,7 @@ use crate::{
     schedule::{Schedule, earliest},
 };
 
-/// How far the recording of a session has come.
+/// The progress of a session's recording.
 pub(super) struct RecordingRecord {
     state: RecordingState,
     schedule: Schedule,

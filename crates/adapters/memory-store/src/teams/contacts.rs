@@ -1,4 +1,4 @@
-//! The contacts that teams have registered.
+//! The registered contacts of teams.
 
 use std::cmp::Reverse;
 
@@ -16,7 +16,7 @@ use super::Teams;
 use crate::MemoryStore;
 
 impl Teams {
-    /// Returns a contact of this team; another team's is as good as absent.
+    /// Returns a contact of this team; one of another team counts as absent.
     fn contact(&self, team: TeamId, id: ContactId) -> Option<&StoredContact> {
         self.contacts.get(&id).filter(|kept| kept.team == team)
     }

@@ -1,4 +1,4 @@
-//! Teams' own wordings of the mail that brings a link.
+//! The mail templates of teams.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -16,7 +16,7 @@ use super::Teams;
 use crate::{MemoryStore, schedule::earliest};
 
 impl Teams {
-    /// Returns a template of this team; another team's is as good as absent.
+    /// Returns a template of this team; one of another team counts as absent.
     fn template(&self, team: TeamId, id: TemplateId) -> Option<&StoredTemplate> {
         self.templates.get(&id).filter(|kept| kept.team == team)
     }

@@ -1,4 +1,4 @@
-//! Links by which people choose a password, and the mails that bring them.
+//! Account links, with which members choose a password, and the queue of their mails.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;
@@ -94,7 +94,7 @@ impl AccountLinkStore for Store {
         });
         let Some((row, user)) = found.map_err(failed("find a link"))? else { return Ok(None) };
         let link = row.link()?;
-        Ok(self.kept_user(Some(user)).await?.map(|user| (link, user)))
+        Ok(self.stored_user(Some(user)).await?.map(|user| (link, user)))
     }
 
     async fn use_link(

@@ -1,4 +1,4 @@
-//! People who were invited by an address that another person has.
+//! Invitations to an address that another member already has.
 
 use ::diesel::{
     prelude::*,
@@ -21,7 +21,8 @@ impl InvitationStore for Store {
         let row = UserRow {
             id: Id::from(user.id),
             team: Id::from(user.team),
-            // Nobody has it: no mail goes to this domain (RFC 2606, section 2).
+            // A placeholder that no member can have: no mail is delivered to this domain (RFC 2606,
+            // section 2).
             email: format!("{}@invited.invalid", user.id),
             role: user.role.as_str().to_owned(),
             password: None,

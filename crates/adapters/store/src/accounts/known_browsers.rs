@@ -1,4 +1,4 @@
-//! The browsers in which people have signed in before; of a token only the hash is kept.
+//! The browsers in which members have signed in before; only the hash of a token is stored.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;

@@ -1,4 +1,4 @@
-//! People who use the portal: their sign-ins, credentials and notices.
+//! Portal users: their sign-ins, credentials and notices.
 
 pub(crate) mod account_links;
 pub(crate) mod invitations;

@@ -1,4 +1,4 @@
-//! Mails that tell people what happened to their account.
+//! The queue of notices, the mails about events of an account.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;

@@ -1,4 +1,4 @@
-//! People's passkeys.
+//! The passkeys of members.
 
 use ::diesel::{prelude::*, result::Error::RollbackTransaction};
 use async_trait::async_trait;
@@ -82,7 +82,8 @@ impl PasskeyStore for Store {
         let has_factor = users::passkeys.gt(0).or(users::totp.is_not_null());
         let fits = has_factor.eq(recovery.is_none()).and(users::passkeys.lt(most));
         let done: QueryResult<()> = with_transaction!(self, |conn| {
-            // Codes come with the first factor alone, whatever was so when they were made.
+            // Recovery codes are stored only with the first factor, whatever was the case when they
+            // were generated.
             let this = users::table.filter(users::id.eq(person)).filter(fits);
             let counted = users::passkeys.eq(users::passkeys + 1);
             if ::diesel::update(this).set(counted).execute(conn).await? == 0 {

@@ -1,4 +1,4 @@
-//! Who is signed in to the portal; of a token only the hash is kept.
+//! Sign-ins to the portal; only the hash of a token is stored.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;
@@ -20,7 +20,7 @@ use crate::engine::column::{Id, Timestamp};
 use crate::engine::database::{Store, failed, with_conn};
 use crate::engine::schema::{sign_ins, teams, users};
 
-/// How exactly it is kept when somebody was last seen: each page would be a write otherwise.
+/// The precision of the time of last use; with a finer one each page would be a write.
 const SEEN_PRECISION: TimeDelta = TimeDelta::minutes(1);
 
 #[derive(Queryable, Selectable, Insertable)]
@@ -112,7 +112,7 @@ impl SignInStore for Store {
                 with_conn!(self, |conn| ::diesel::update(this).set(change).execute(conn).await);
             seen.map_err(failed("note that somebody was seen"))?;
         }
-        Ok(self.kept_user(Some(user)).await?.map(|user| (sign_in, user, home)))
+        Ok(self.stored_user(Some(user)).await?.map(|user| (sign_in, user, home)))
     }
 
     async fn mark_second_factor_verified(

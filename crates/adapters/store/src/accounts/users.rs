@@ -1,4 +1,4 @@
-//! The people of the portal. The secrets of their one-time codes are sealed.
+//! Portal users. Their TOTP secrets are encrypted.
 
 use ::diesel::{
     prelude::*,
@@ -24,7 +24,7 @@ use crate::engine::column::{Id, Timestamp};
 use crate::engine::database::{Store, failed, with_conn, with_transaction};
 use crate::engine::schema::{account_links, recovery_codes, teams, users};
 
-/// Where the secrets of one-time codes are sealed.
+/// The encryption context of TOTP secrets.
 pub(crate) const TOTP: &str = "users.totp";
 
 #[derive(Queryable, Selectable, Insertable)]
@@ -45,7 +45,7 @@ pub(crate) struct UserRow {
 }
 
 impl UserRow {
-    /// The address that they were invited by, or have.
+    /// The address to which the invitation was sent, or the member's address.
     fn address(&self) -> &str {
         self.invited_as.as_ref().unwrap_or(&self.email)
     }
@@ -64,7 +64,7 @@ impl UserRow {
 }
 
 impl Store {
-    pub(crate) async fn kept_user(
+    pub(crate) async fn stored_user(
         &self,
         row: Option<UserRow>,
     ) -> Result<Option<StoredUser>, StoreError> {
@@ -88,8 +88,8 @@ impl Store {
 
 const GOVERNS: [&str; 2] = [Role::Owner.as_str(), Role::Operator.as_str()];
 
-/// Changes somebody of a team where that leaves somebody who governs it and can sign in. The team's row is locked
-/// meanwhile, so that two who leave at once leave one after the other.
+/// Changes a member if somebody remains who governs the team and can sign in. The team's row is
+/// locked meanwhile, so that of two concurrent changes the second one sees the first.
 macro_rules! change_governed {
     ($conn:expr, $id:expr, $left:expr, $locked:expr, $change:expr) => {{
         let _: Option<Id> = $locked;
@@ -113,13 +113,13 @@ macro_rules! change_governed {
     }};
 }
 
-/// The one person of whom something is so.
+/// Reads the member that matches a condition.
 macro_rules! find {
     ($store:expr, $so:expr) => {{
         let found: QueryResult<Option<UserRow>> = with_conn!($store, |conn| {
             users::table.filter($so).select(UserRow::as_select()).first(conn).await.optional()
         });
-        $store.kept_user(found.map_err(failed("find a person"))?).await
+        $store.stored_user(found.map_err(failed("find a person"))?).await
     }};
 }
 
@@ -202,7 +202,7 @@ impl UserStore for Store {
             };
             let anew =
                 self.cipher.encrypt_text(TOTP, &plain).map_err(failed("seal a secret anew"))?;
-            // Who got a new secret meanwhile keeps it.
+            // A member who got a new secret meanwhile is not changed.
             let this = users::table.filter(users::id.eq(id)).filter(users::totp.eq(sealed));
             let changed: QueryResult<usize> = with_conn!(self, |conn| {
                 ::diesel::update(this).set(users::totp.eq(Some(anew))).execute(conn).await
@@ -338,7 +338,7 @@ impl SecondFactors for Store {
             .collect();
         let done: QueryResult<()> = with_transaction!(self, |conn| {
             let whose = users::table.filter(users::id.eq(id)).select(users::id);
-            // Who has a passkey left needs them still.
+            // A remaining passkey still needs them.
             let bare = whose.filter(users::passkeys.le(most));
             let old = recovery_codes::table.filter(recovery_codes::owner.eq_any(bare));
             ::diesel::delete(old).execute(conn).await?;

@@ -1,8 +1,8 @@
-//! Claiming deliveries: which webhooks have some, then some of each.
+//! Claims deliveries: first the webhooks that have due ones, then some of each.
 //!
-//! A webhook that is owed a million costs a claim what one with a single delivery does: the first
-//! statement steps from one webhook to the next over the index, whatever lies between; the second
-//! takes as many of each as there is room for.
+//! A claim costs the same for a webhook with a million pending deliveries as for one with a single
+//! delivery: the first statement steps from one webhook to the next over the index, skipping the
+//! entries in between; the second one takes as many of each as there is capacity for.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -22,20 +22,20 @@ use crate::deliveries::webhooks::WebhookRow;
 use crate::engine::column::{Id, SqlId, SqlTimestamp, Timestamp};
 use crate::engine::schema::webhooks;
 
-/// The most webhooks that one claim looks at.
+/// The maximum number of webhooks that one claim examines.
 pub(crate) const MAX_WEBHOOKS_VISITED: usize = 256;
 const VISITS_BOUND: i32 = 256;
 
 type Columns = <webhooks::table as Table>::AllColumns;
 
-/// Asks for the next webhooks that are owed something, and whether some of it is due.
+/// Reads the next webhooks with pending deliveries, and whether some are due.
 pub(crate) struct DueWebhooks {
     columns: Columns,
     after: Id,
     now: Timestamp,
 }
 
-/// A webhook that is owed something, and whether some of it is due.
+/// A webhook with pending deliveries, and whether some are due.
 pub(crate) type DueWebhook = (WebhookRow, bool);
 
 impl DueWebhooks {
@@ -88,14 +88,14 @@ macro_rules! lines_for {
 }
 lines_for!(Pg, Sqlite);
 
-/// So many of a webhook's deliveries, until then.
+/// How many of a webhook's deliveries are claimed, and until when they are leased.
 pub(crate) struct Quota {
     pub(crate) webhook: Id,
     pub(crate) room: i32,
     pub(crate) lease: Timestamp,
 }
 
-/// What each webhook that has something due is to be given, in their order.
+/// Returns the number to claim for each webhook with due deliveries, in their order.
 pub(crate) fn shares(ask: &ClaimRequest, lines: &[DueWebhook]) -> Vec<Quota> {
     let known: HashMap<_, _> =
         ask.room.iter().map(|room| (*room.webhook.as_uuid(), room)).collect();
@@ -116,8 +116,8 @@ pub(crate) fn shares(ask: &ClaimRequest, lines: &[DueWebhook]) -> Vec<Quota> {
         .collect()
 }
 
-/// Where the next claim goes on: after the last webhook that got something where the bound was
-/// reached, after the last that was looked at where there may be more.
+/// Returns where the next claim continues: after the last webhook that got something if the limit
+/// was reached, after the last one examined if there may be more.
 pub(crate) fn next(
     ask: &ClaimRequest,
     lines: &[DueWebhook],
@@ -132,7 +132,7 @@ pub(crate) fn next(
     last.and_then(|last| lines.get(last)).map(|(row, _)| row.id.to())
 }
 
-/// A delivery that was claimed.
+/// A claimed delivery.
 #[derive(Queryable)]
 pub(crate) struct ClaimedRow {
     pub(crate) id: Id,
@@ -148,17 +148,22 @@ pub(crate) struct ClaimedRow {
 }
 
 impl ClaimedRow {
-    /// Where its body is, as it is stored.
+    /// The notice with its body, as it is stored.
     pub(crate) fn body(&mut self) -> (Id, String) {
         (self.notice, std::mem::take(&mut self.body))
     }
 
-    pub(crate) fn read(self, webhook: Arc<Webhook>, ailing: bool, body: String) -> Delivery {
+    pub(crate) fn read(
+        self,
+        webhook: Arc<Webhook>,
+        endpoint_failing: bool,
+        body: String,
+    ) -> Delivery {
         Delivery {
             id: self.id.to(),
             session: self.session.to(),
             webhook,
-            endpoint_failing: ailing,
+            endpoint_failing,
             body,
             attempts: u32::try_from(self.tries).unwrap_or(u32::MAX),
             is_test: self.single,
@@ -169,7 +174,7 @@ impl ClaimedRow {
     }
 }
 
-/// Claims on PostgreSQL: rows that somebody else is claiming are passed over.
+/// Claims on PostgreSQL; rows that are locked by another claim are skipped.
 pub(crate) struct ClaimQuery {
     webhooks: Vec<Id>,
     rooms: Vec<i32>,
@@ -208,8 +213,8 @@ impl QueryFragment<Pg> for ClaimQuery {
         out.push_bind_param::<Array<Integer>, _>(&self.rooms)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<SqlTimestamp>, _>(&self.leases)?;
-        // By their places in the table, since they are locked: whatever the planner believes of how
-        // many there are, it reads no others.
+        // By their physical location (`ctid`), since the rows are locked: no other rows are read,
+        // whatever row count the planner estimates.
         out.push_sql(
             ") AS s (webhook, room, lease)) \
              UPDATE delivery_queue q SET claim = q.claim + 1, leased_until = shares.lease \

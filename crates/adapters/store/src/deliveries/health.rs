@@ -1,4 +1,4 @@
-//! How receivers do: failures in a row, since when, and pauses.
+//! The health of webhook endpoints: consecutive failures, their start, and pauses.
 
 use ::diesel::{
     pg::Pg,
@@ -16,7 +16,7 @@ use crate::engine::database::{Store, failed, with_transaction};
 use crate::engine::schema::webhooks;
 
 impl Store {
-    pub(crate) async fn note_tallies(
+    pub(crate) async fn update_health(
         &self,
         tallies: &[HealthUpdate],
         now: DateTime<Utc>,
@@ -28,9 +28,9 @@ impl Store {
         let noted: QueryResult<()> = with_transaction!(
             self,
             postgres | conn | {
-                // Locked, so that what two processes count adds up; in their order, so that
-                // neither waits for the other; and not against sessions that owe them something
-                // meanwhile, which hold on to their keys alone.
+                // The rows are locked, so that counts of concurrent processes add up; in their
+                // order, against deadlocks; and not against sessions that insert deliveries
+                // meanwhile, which only lock the keys.
                 let before: Vec<HealthRow> = before.for_no_key_update().load(conn).await?;
                 let changed = HealthChanges::of(&after(&before, tallies, now));
                 changed.execute(conn).await.map(drop)
@@ -59,7 +59,8 @@ struct HealthRow {
     paused_until: Option<Timestamp>,
 }
 
-/// How those do that are not paused: what comes in a pause is of calls from before it, but for a
+/// Returns the new health. Results that arrive during a pause are of requests before it and are
+/// ignored, except for a success, which ends the pause.
 /// success, which ends it.
 fn after(before: &[HealthRow], tallies: &[HealthUpdate], now: DateTime<Utc>) -> Vec<HealthRow> {
     let changed = before.iter().filter_map(|health| {
@@ -81,7 +82,7 @@ fn after(before: &[HealthRow], tallies: &[HealthUpdate], now: DateTime<Utc>) -> 
     changed.collect()
 }
 
-/// Writes how many webhooks do, on PostgreSQL.
+/// Writes the health of many webhooks, on PostgreSQL.
 struct HealthChanges {
     ids: Vec<Id>,
     failures: Vec<i32>,

@@ -1,4 +1,4 @@
-//! The log of deliveries, and what is owed by hand.
+//! The log of deliveries, and resending.
 
 use ::diesel::{
     dsl::{exists, max, not},
@@ -22,17 +22,17 @@ use crate::engine::database::{Store, failed, with_conn, with_transaction};
 use crate::engine::schema::{deliveries, delivery_attempts, delivery_queue, notices};
 use crate::sessions::change_records::{NewQueueEntry, WebhookBody, id_at};
 
-/// Delivery, webhook, session, since when it is owed, when it was given up on, when it is due, and
+/// Delivery, webhook, session, when it was created, when it was exhausted, when it is due, and
 /// whether it is a test.
 type DeliveryRow = (Id, Id, Id, Timestamp, Option<Timestamp>, Option<Timestamp>, bool);
 type DeliveryAttemptRow =
     (i32, Timestamp, i32, Option<i32>, Option<String>, Option<String>, String);
 
-/// What is needed to owe a delivery once more.
+/// The values that are needed to queue a delivery again.
 const MAX_RESENT: (deliveries::id, deliveries::webhook, deliveries::session, deliveries::notice) =
     (deliveries::id, deliveries::webhook, deliveries::session, deliveries::notice);
 
-/// All deliveries with what is known of them, of either database.
+/// Reads deliveries with their logged values, from either database.
 macro_rules! rows {
     () => {
         deliveries::table
@@ -52,7 +52,7 @@ macro_rules! rows {
     };
 }
 
-/// Owes deliveries once more, within the transaction of `$conn`; answers how many.
+/// Queues deliveries again, within the transaction of `$conn`, and returns their number.
 macro_rules! owe_again {
     ($conn:expr, $these:expr, $now:expr) => {{
         let mut count = 0;
@@ -202,7 +202,7 @@ impl DeliveryLog for Store {
         let id = id_at(Timestamp(now));
         let body = self.writer(team).await?.close(BODY, id, body)?;
         let notice = WebhookBody::of(id, Id::from(session), &body, true, Timestamp(now));
-        let (delivery, task) = notice.owed_to(Id::from(webhook));
+        let (delivery, task) = notice.delivery_to(Id::from(webhook));
         let id = delivery.id.to();
         let written: QueryResult<()> = with_transaction!(self, |conn| {
             ::diesel::insert_into(notices::table).values(&notice.row).execute(conn).await?;

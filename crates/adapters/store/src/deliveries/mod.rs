@@ -1,4 +1,4 @@
-//! Webhooks, deliveries to them, and links sent to applicants.
+//! Webhooks and their deliveries, and notifications to applicants.
 
 pub(crate) mod claims;
 pub(crate) mod health;

@@ -1,4 +1,4 @@
-//! The queue of links to be sent to applicants.
+//! The queue of notifications, which bring applicants their links.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;
@@ -50,8 +50,8 @@ struct NotificationClaimRow {
     attempt: i32,
 }
 
-/// Leases the links that are due of the teams after `$after` by turns, within the transaction of
-/// `$conn`; `$pick` reads the identifiers of one team's.
+/// Leases due notifications of the teams after `$after` in turns, within the transaction of
+/// `$conn`; `$pick` selects the identifiers of one team's.
 macro_rules! claim_by_turns {
     ($conn:expr, $ask:expr, |$due:ident| $pick:expr) => {{
         let (now, lease, limit, after) = $ask;
@@ -63,7 +63,7 @@ macro_rules! claim_by_turns {
         let teams = teams_from!($conn, queued(), limit, after);
         let (mut claimed, mut left) = (vec![], usize::from(limit));
         for (at, team) in teams.iter().enumerate() {
-            // What one does not need is for those after it.
+            // Capacity that one team does not need is left to the teams after it.
             let share = left.div_ceil(teams.len().saturating_sub(at).max(1));
             let $due = queued()
                 .filter(notifications::team.eq(*team))
@@ -88,8 +88,8 @@ macro_rules! claim_by_turns {
     }};
 }
 
-/// Those that have something in a queue, from the team after `$after` on and round to it again, at
-/// most `$limit`.
+/// Returns up to `$limit` teams with entries in a queue, starting after `$after` and wrapping
+/// around.
 macro_rules! teams_from {
     ($conn:expr, $queued:expr, $limit:expr, $after:expr) => {{
         let (mut teams, mut after): (Vec<Id>, Option<Id>) = (vec![], $after);
@@ -119,8 +119,8 @@ macro_rules! teams_from {
     }};
 }
 
-/// Owes a link once more where that may be, within the transaction of `$conn`; `$open` is the
-/// owner of the session, whose row is held against others who do the same.
+/// Queues a notification again if permitted, within the transaction of `$conn`; `$open` is the
+/// owner of the session, whose row is locked against concurrent calls.
 macro_rules! owe_again {
     ($conn:expr, $open:expr, $session:expr, $now:expr) => {{
         let open: Option<Id> = $open;
@@ -142,7 +142,7 @@ macro_rules! owe_again {
     }};
 }
 
-/// The number of the next sending, if there may be one.
+/// Returns the number of the next notification, if one is permitted.
 fn may_be_sent(
     open: Option<Id>,
     last: Option<(i32, Timestamp)>,
@@ -169,7 +169,7 @@ impl NotificationQueue for Store {
         limit: u16,
         after: Option<TeamId>,
     ) -> Result<Vec<NotificationClaim>, StoreError> {
-        let ask = (now, lease, limit, after.map(|team| Id::from(team)));
+        let ask = (now, lease, limit, after.map(Id::from));
         let claimed: QueryResult<Vec<NotificationClaimRow>> = with_transaction!(
             self,
             postgres | conn | {
@@ -242,7 +242,7 @@ impl NotificationQueue for Store {
     }
 }
 
-/// What became of a session's links: when, what, and why.
+/// The result of a session's notification: time, event and reason.
 pub(crate) type ResendState = (Timestamp, &'static str, Option<String>);
 
 #[derive(Queryable, Selectable)]
@@ -256,7 +256,7 @@ pub(crate) struct ResendStateRow {
 }
 
 impl ResendStateRow {
-    /// Its lines in the session's timeline.
+    /// Returns its entries in the session's timeline.
     pub(crate) fn lines(self) -> impl Iterator<Item = ResendState> {
         let event = if self.state == SENT { "NotificationSent" } else { "NotificationFailed" };
         let ended = self.ended_at.map(|at| (at, event, self.reason));

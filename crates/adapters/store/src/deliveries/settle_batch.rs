@@ -1,4 +1,4 @@
-//! Attempts written down, many in one statement.
+//! Records the results of attempts, many in one statement.
 
 use ::diesel::{
     pg::Pg,
@@ -12,7 +12,7 @@ use ports::{delivery::AttemptResult, webhook_sender::WebhookResponse};
 use crate::engine::column::{Id, SqlId, SqlTimestamp, Timestamp};
 use crate::engine::schema::delivery_attempts;
 
-/// An attempt, as it is kept.
+/// A stored attempt.
 #[derive(Insertable)]
 #[diesel(table_name = delivery_attempts)]
 pub(crate) struct NewAttemptRow<'a> {
@@ -27,7 +27,7 @@ pub(crate) struct NewAttemptRow<'a> {
 }
 
 impl<'a> NewAttemptRow<'a> {
-    /// `answer` is encrypted. The number of the attempt is the store's to say.
+    /// `answer` is encrypted. The store assigns the number of the attempt.
     pub(crate) fn of(settled: &'a AttemptResult, answer: Option<&'a str>) -> Self {
         let (status, error) = match &settled.attempt.call.answer {
             WebhookResponse::Status { code, .. } => (Some(i32::from(*code)), None),
@@ -46,7 +46,7 @@ impl<'a> NewAttemptRow<'a> {
     }
 }
 
-/// What the partner's server answered, if it was anything.
+/// Returns the response of the partner's server, if there is one.
 pub(crate) fn answer(settled: &AttemptResult) -> Option<&str> {
     match &settled.attempt.call.answer {
         WebhookResponse::Status { body, .. } => Some(body.as_str()).filter(|body| !body.is_empty()),
@@ -54,7 +54,7 @@ pub(crate) fn answer(settled: &AttemptResult) -> Option<&str> {
     }
 }
 
-/// When it is tried again; none: not at all.
+/// When the delivery is attempted again; `None` if it is not.
 pub(crate) const fn due(verdict: DeliveryDecision) -> Option<Timestamp> {
     match verdict {
         DeliveryDecision::RetryAt(due) => Some(Timestamp(due)),
@@ -62,12 +62,12 @@ pub(crate) const fn due(verdict: DeliveryDecision) -> Option<Timestamp> {
     }
 }
 
-/// Settles on PostgreSQL: rows whose claim was lost, or settled already, are left alone, with all
-/// that hangs on them. So it may be carried out twice.
+/// Records results on PostgreSQL. Rows whose claim was lost or already settled are not changed, nor
+/// are their related rows, so the statement may be executed twice.
 pub(crate) struct SettleBatch<'a> {
     ids: Vec<Id>,
     claims: Vec<i32>,
-    dues: Vec<Option<Timestamp>>,
+    due_times: Vec<Option<Timestamp>>,
     exhausted: Vec<bool>,
     started: Vec<Timestamp>,
     took: Vec<i32>,
@@ -87,7 +87,7 @@ impl<'a> SettleBatch<'a> {
         Self {
             ids: rows.iter().map(|row| row.delivery).collect(),
             claims: settled.iter().map(|one| one.claim).collect(),
-            dues: verdicts().map(due).collect(),
+            due_times: verdicts().map(due).collect(),
             exhausted: verdicts().map(|verdict| verdict == DeliveryDecision::Exhausted).collect(),
             started: rows.iter().map(|row| row.started_at).collect(),
             took: rows.iter().map(|row| row.took_ms).collect(),
@@ -104,7 +104,7 @@ impl QueryId for SettleBatch<'_> {
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-/// The deliveries whose claims were held.
+/// Returns the deliveries whose claims were held.
 impl Query for SettleBatch<'_> {
     type SqlType = SqlId;
 }
@@ -116,7 +116,7 @@ impl QueryFragment<Pg> for SettleBatch<'_> {
         out.push_sql(", ");
         out.push_bind_param::<Array<Integer>, _>(&self.claims)?;
         out.push_sql(", ");
-        out.push_bind_param::<Array<Nullable<SqlTimestamp>>, _>(&self.dues)?;
+        out.push_bind_param::<Array<Nullable<SqlTimestamp>>, _>(&self.due_times)?;
         out.push_sql(", ");
         out.push_bind_param::<Array<Bool>, _>(&self.exhausted)?;
         out.push_sql(", ");

@@ -28,15 +28,15 @@ use crate::engine::database::{
 };
 use crate::engine::schema::{deliveries, delivery_attempts, delivery_queue, notices};
 
-/// As `with_conn`, over the lane where this store has one. For statements that are carried out whole
-/// or not at all, and may be carried out twice.
+/// Like `with_conn`, over the pipelined connection if this store has one. For atomic statements
+/// that may be executed twice.
 macro_rules! with_queue {
     ($store:expr, |$conn:ident| $body:expr) => {
         with_queue!($store, postgres | $conn | $body, sqlite | $conn | $body)
     };
     ($store:expr, postgres |$pg:ident| $postgres:expr, sqlite |$lite:ident| $sqlite:expr) => {
-        if let Some(lane) = &$store.lane {
-            with_pipelined_connection!(lane, |$pg| $postgres)
+        if let Some(connection) = &$store.pipelined {
+            with_pipelined_connection!(connection, |$pg| $postgres)
         } else {
             with_conn!($store, postgres | $pg | $postgres, sqlite | $lite | $sqlite)
         }
@@ -81,11 +81,12 @@ impl DeliveryQueue for Store {
         tallies: &[HealthUpdate],
         now: DateTime<Utc>,
     ) -> Result<(), StoreError> {
-        if tallies.is_empty() { Ok(()) } else { self.note_tallies(tallies, now).await }
+        if tallies.is_empty() { Ok(()) } else { self.update_health(tallies, now).await }
     }
 
     async fn give_up(&self, before: DateTime<Utc>, limit: u16) -> Result<usize, StoreError> {
-        // A lease may be running; what is being sent is judged by its age when it comes back.
+        // A lease may be running; the age of a delivery that is being sent is checked when its
+        // result arrives.
         let free = delivery_queue::leased_until
             .is_null()
             .or(delivery_queue::leased_until.le(Timestamp(before)).assume_not_null());
@@ -106,7 +107,7 @@ impl DeliveryQueue for Store {
     }
 }
 
-/// Writes one attempt down; nothing where its claim was lost.
+/// Records one attempt; does nothing if its claim was lost.
 async fn settle_one(
     conn: &mut SqliteConn,
     one: &AttemptResult,
@@ -160,7 +161,7 @@ impl Store {
                     let mut taken = vec![];
                     for share in shares {
                         let room = usize::from(ask.limit).saturating_sub(taken.len());
-                        taken.extend(take_one(conn, ask, share, room).await?);
+                        taken.extend(claim_of_webhook(conn, ask, share, room).await?);
                     }
                     Ok(taken)
                 })
@@ -174,35 +175,38 @@ impl Store {
         let given: HashSet<_> = taken.iter().map(|row| row.webhook).collect();
         let mut webhooks: HashMap<Id, (Arc<Webhook>, bool)> = HashMap::new();
         for (row, _) in lines.iter().filter(|(row, _)| given.contains(&row.id)) {
-            let ailing = row.health().failures > 0;
+            let endpoint_failing = row.health().failures > 0;
             match self.read_webhook(row) {
                 Ok(webhook) => {
-                    webhooks.insert(row.id, (Arc::new(webhook), ailing));
+                    webhooks.insert(row.id, (Arc::new(webhook), endpoint_failing));
                 }
-                // It holds up no other, and is looked at again when the claim has run out.
+                // It does not block other deliveries, and is tried again when the claim has
+                // expired.
                 Err(error) => {
                     let (webhook, error): (_, &dyn std::error::Error) = (row.id.0, &error);
-                    tracing::error!(%webhook, error, "what a webhook is owed cannot be sent");
+                    tracing::error!(%webhook, error, "failed to read webhook {webhook}; its deliveries wait");
                 }
             }
         }
-        // Only what was looked at is given something.
+        // Only webhooks that were examined get deliveries.
         let mut whole = Vec::with_capacity(taken.len());
         for mut row in taken {
-            let Some((webhook, ailing)) = webhooks.get(&row.webhook).cloned() else { continue };
+            let Some((webhook, endpoint_failing)) = webhooks.get(&row.webhook).cloned() else {
+                continue;
+            };
             let (notice, body) = row.body();
             match self.opened(Id::from(webhook.team), BODY, notice, body).await {
-                Ok(body) => whole.push(row.read(webhook, ailing, body)),
+                Ok(body) => whole.push(row.read(webhook, endpoint_failing, body)),
                 Err(error) => {
                     let (delivery, error): (_, &dyn std::error::Error) = (row.id.0, &error);
-                    tracing::error!(delivery.id = %delivery, error, "the body of delivery {delivery} cannot be read");
+                    tracing::error!(delivery.id = %delivery, error, "failed to read the body of delivery {delivery}");
                 }
             }
         }
         whole
     }
 
-    /// What partners' servers answered, encrypted for the log; in the order of the attempts.
+    /// Encrypts the responses of partners' servers for the log, in the order of the attempts.
     async fn closed_answers(
         &self,
         settled: &[AttemptResult],
@@ -222,7 +226,7 @@ impl Store {
     }
 }
 
-async fn take_one(
+async fn claim_of_webhook(
     conn: &mut SqliteConn,
     ask: &ClaimRequest,
     share: &Quota,

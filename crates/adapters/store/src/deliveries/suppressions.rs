@@ -1,4 +1,4 @@
-//! Who wants no more mails.
+//! Suppressions: mailboxes that receive no more mails of a team.
 
 use ::diesel::{dsl::exists, prelude::*, select, sql_types::Binary};
 use async_trait::async_trait;

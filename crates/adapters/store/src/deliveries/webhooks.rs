@@ -1,4 +1,4 @@
-//! Webhooks; their secrets are sealed.
+//! Webhooks; their secrets are encrypted.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -152,7 +152,7 @@ impl WebhookStore for Store {
                 continue;
             };
             let anew = self.webhook_row(&webhook, row.created_at.0)?;
-            done.changed += self.write_anew(row, &anew).await?;
+            done.changed += self.rewrite(row, &anew).await?;
         }
         let last = rows.last().filter(|_| rows.len() >= usize::from(limit));
         done.next = last.map(|row| row.id.to());
@@ -203,8 +203,8 @@ impl Store {
         })
     }
 
-    /// Who got a new secret or another header meanwhile keeps it.
-    async fn write_anew(&self, row: &WebhookRow, anew: &WebhookRow) -> Result<usize, StoreError> {
+    /// A webhook that got a new secret or header meanwhile is not changed.
+    async fn rewrite(&self, row: &WebhookRow, anew: &WebhookRow) -> Result<usize, StoreError> {
         let this = webhooks::table.filter(webhooks::id.eq(row.id));
         let secrets = this.filter(webhooks::secret.eq(&row.secret));
         let header = this.filter(webhooks::header_value.eq(&row.header_value));
@@ -221,7 +221,7 @@ impl Store {
         changed.map_err(failed("seal a webhook's secret anew"))
     }
 
-    /// Webhooks with the keys that they are for.
+    /// Reads webhooks with the keys that they are restricted to.
     async fn kept(&self, rows: Vec<WebhookRow>) -> Result<Vec<StoredWebhook>, StoreError> {
         let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
         let chosen: QueryResult<Vec<(Id, Id)>> = with_conn!(self, |conn| {
@@ -296,7 +296,7 @@ impl Store {
             webhooks::timeout_ms.eq(i32::try_from(change.timeout.as_millis()).unwrap_or(i32::MAX)),
             webhooks::retries.eq(i32::from(change.retries)),
         );
-        // Another receiver has not failed yet.
+        // Resets the health, which is that of the earlier endpoint.
         let healthy = (
             webhooks::failures.eq(0),
             webhooks::failing_since.eq(None::<Timestamp>),

@@ -1,4 +1,4 @@
-//! Reads that are wanted at the same moment, made by one statement.
+//! Combines concurrent reads into one statement.
 
 use std::{
     marker::PhantomData,
@@ -12,37 +12,37 @@ use tokio::sync::oneshot;
 use crate::engine::database::failed;
 use crate::engine::pipelined::PipelinedConnection;
 
-/// The most asks in one statement.
+/// The maximum number of requests in one statement.
 const MAX_BATCH: usize = 128;
 
-/// One of many reads that differ in what they look for alone.
+/// A read of which many differ only in their parameters.
 pub(crate) trait BatchRequest: Sized + Send + Sync + 'static {
     type Answer: Send + 'static;
 
-    fn waiting(lane: &PipelinedConnection) -> &BatchQueue<Self>;
+    fn waiting(connection: &PipelinedConnection) -> &BatchQueue<Self>;
 
-    /// The answers, one for each ask and in the order of the asks.
+    /// Returns the answers, one for each request, in the order of the requests.
     fn answer(
-        lane: &PipelinedConnection,
-        asks: &[Self],
+        connection: &PipelinedConnection,
+        requests: &[Self],
     ) -> impl Future<Output = Result<Vec<Self::Answer>, StoreError>> + Send;
 }
 
 type ReplySender<A> = oneshot::Sender<Result<<A as BatchRequest>::Answer, StoreError>>;
 
-/// The asks that wait for the next statement.
+/// The requests that wait for the next statement.
 pub(crate) struct BatchQueue<A: BatchRequest>(Mutex<PendingRequests<A>>);
 
 struct PendingRequests<A: BatchRequest> {
-    asks: Vec<(A, ReplySender<A>)>,
-    /// Whether a statement is on its way. One at a time: who just missed it waits for its way there
-    /// and back, but then goes with all the others who did.
+    requests: Vec<(A, ReplySender<A>)>,
+    /// Whether a statement is running. There is one at a time: a request that arrives meanwhile
+    /// waits until it is finished, and is then sent together with all others that waited.
     running: bool,
 }
 
 impl<A: BatchRequest> Default for BatchQueue<A> {
     fn default() -> Self {
-        Self(Mutex::new(PendingRequests { asks: vec![], running: false }))
+        Self(Mutex::new(PendingRequests { requests: vec![], running: false }))
     }
 }
 
@@ -51,52 +51,56 @@ impl<A: BatchRequest> BatchQueue<A> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a flight has to start for it.
-    fn push(&self, ask: A, reply: ReplySender<A>) -> bool {
+    /// Returns whether a runner has to be started for the request.
+    fn push(&self, request: A, reply: ReplySender<A>) -> bool {
         let mut queue = self.queue();
-        queue.asks.push((ask, reply));
+        queue.requests.push((request, reply));
         !mem::replace(&mut queue.running, true)
     }
 }
 
 impl PipelinedConnection {
-    /// Asks, together with whoever else asks now. The answer is what the database has after this
-    /// call began: an ask goes with the next statement, never with one that was sent before.
-    pub(crate) async fn ask<A: BatchRequest>(
+    /// Sends a request together with concurrent ones. The answer has the state of the database
+    /// after this call began: a request is sent with the next statement, never with one that is
+    /// already running.
+    pub(crate) async fn request<A: BatchRequest>(
         self: &Arc<Self>,
-        ask: A,
+        request: A,
     ) -> Result<A::Answer, StoreError> {
         let (reply, answer) = oneshot::channel();
-        if A::waiting(self).push(ask, reply) {
-            let flight =
-                BatchRunner::<A> { lane: self.clone(), finished: false, asks: PhantomData };
-            tokio::spawn(flight.run());
+        if A::waiting(self).push(request, reply) {
+            let runner = BatchRunner::<A> {
+                connection: self.clone(),
+                finished: false,
+                requests: PhantomData,
+            };
+            tokio::spawn(runner.run());
         }
-        answer.await.unwrap_or_else(|gone| Err(failed("read with others")(gone)))
+        answer.await.unwrap_or_else(|closed| Err(failed("read with others")(closed)))
     }
 }
 
-/// Carries asks to the database until none waits.
+/// Sends requests to the database until none waits.
 struct BatchRunner<A: BatchRequest> {
-    lane: Arc<PipelinedConnection>,
+    connection: Arc<PipelinedConnection>,
     finished: bool,
-    asks: PhantomData<fn() -> A>,
+    requests: PhantomData<fn() -> A>,
 }
 
 impl<A: BatchRequest> BatchRunner<A> {
     async fn run(mut self) {
         loop {
-            // First whoever else is ready to ask: without this a busy worker sends few at a time,
-            // since the database answers faster than the worker gets round to them all.
+            // Lets other tasks add their requests first. Without this a busy worker sends few at a
+            // time, since the database answers faster than the worker polls all its tasks.
             tokio::task::yield_now().await;
             let Some(mut waiting) = self.take() else { return };
-            // Who stopped waiting needs no answer.
+            // Requests whose callers were dropped are not sent.
             waiting.retain(|(_, reply)| !reply.is_closed());
             if waiting.is_empty() {
                 continue;
             }
-            let (asks, replies): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
-            match A::answer(&self.lane, &asks).await {
+            let (requests, replies): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
+            match A::answer(&self.connection, &requests).await {
                 Ok(answers) => {
                     for (reply, answer) in replies.into_iter().zip(answers) {
                         let _ = reply.send(Ok(answer));
@@ -112,11 +116,12 @@ impl<A: BatchRequest> BatchRunner<A> {
         }
     }
 
-    /// Lands where nobody waits, under the same lock: who comes then starts another.
+    /// Takes the waiting requests. If there are none, finishes under the same lock, so that the
+    /// next request starts another runner.
     fn take(&mut self) -> Option<Vec<(A, ReplySender<A>)>> {
-        let mut queue = A::waiting(&self.lane).queue();
-        let most = queue.asks.len().min(MAX_BATCH);
-        let taken: Vec<_> = queue.asks.drain(..most).collect();
+        let mut queue = A::waiting(&self.connection).queue();
+        let count = queue.requests.len().min(MAX_BATCH);
+        let taken: Vec<_> = queue.requests.drain(..count).collect();
         if taken.is_empty() {
             queue.running = false;
             self.finished = true;
@@ -126,12 +131,12 @@ impl<A: BatchRequest> BatchRunner<A> {
     }
 }
 
-/// Lands also where the task ends half-way; those who wait are told by their closed channels.
+/// Finishes even if the task is dropped midway; the waiting callers see their channels closed.
 impl<A: BatchRequest> Drop for BatchRunner<A> {
     fn drop(&mut self) {
         if !self.finished {
-            let mut queue = A::waiting(&self.lane).queue();
-            queue.asks.clear();
+            let mut queue = A::waiting(&self.connection).queue();
+            queue.requests.clear();
             queue.running = false;
         }
     }

@@ -1,4 +1,4 @@
-//! How each kind of value is written by each database.
+//! The column types whose representation differs between the databases.
 
 use ::diesel::{
     backend::Backend,
@@ -69,7 +69,7 @@ impl FromSql<SqlId, Sqlite> for Id {
     }
 }
 
-/// A moment: `timestamptz` in PostgreSQL, microseconds since 1970 in SQLite.
+/// A timestamp: `timestamptz` in PostgreSQL, microseconds since 1970 in SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromSqlRow, AsExpression)]
 #[diesel(sql_type = SqlTimestamp)]
 pub struct Timestamp(pub(crate) DateTime<Utc>);

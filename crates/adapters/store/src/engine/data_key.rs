@@ -17,10 +17,10 @@ use crate::engine::column::Id;
 
 const CIPHERTEXT_PREFIX: &str = "enc1.";
 const NONCE: usize = 24;
-/// Distinguishes the key of blind indexes from everything else that is made of a data key.
+/// Separates the key of blind indexes from other uses of a data key.
 const INDEX: &[u8] = b"avouch blind index 1";
 
-/// A column whose values are encrypted, by the name that is bound to them.
+/// A column whose values are encrypted, by the name that is part of their associated data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Column(pub(crate) &'static str);
 
@@ -32,7 +32,7 @@ pub(crate) const NAME: Column = Column("receivers.name");
 pub(crate) const EMAIL: Column = Column("receivers.email");
 pub(crate) const PHONE: Column = Column("receivers.phone");
 
-/// Why an encrypted value was refused. Nothing of the value is repeated.
+/// Why an encrypted value was refused. The message does not contain the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DecryptError {
     #[error("an encrypted value does not open: it was damaged, or moved from another place")]
@@ -45,7 +45,7 @@ pub(crate) enum DecryptError {
     Failed,
 }
 
-/// A team's key, unwrapped; overwritten when dropped.
+/// A team's unwrapped key; zeroed when dropped.
 pub(crate) struct DataKey {
     pub(crate) number: i64,
     pub(crate) team: Id,
@@ -65,7 +65,7 @@ impl DataKey {
         format!("{CIPHERTEXT_PREFIX}{}:{}:{}:{}", self.number, self.team.0, column.0, row.0)
     }
 
-    /// Encrypts a value for its place.
+    /// Encrypts a value for its table, column and row.
     pub(crate) fn encrypt(
         &self,
         column: Column,
@@ -82,7 +82,7 @@ impl DataKey {
         Ok(format!("{CIPHERTEXT_PREFIX}{}.{text}", self.number))
     }
 
-    /// Decrypts a value of this key that was encrypted for this place.
+    /// Decrypts a value that was encrypted with this key for this table, column and row.
     pub(crate) fn decrypt(
         &self,
         column: Column,
@@ -98,8 +98,8 @@ impl DataKey {
             .map_err(|_| DecryptError::Damaged)
     }
 
-    /// What a value is looked up by where equal values have to be found: a keyed hash (HMAC-SHA256),
-    /// which tells nothing to those who have no key.
+    /// Returns the blind index of a value, by which equal values are found: a keyed hash
+    /// (HMAC-SHA256), which reveals nothing without the key.
     pub(crate) fn index(&self, column: &str, plain: &str) -> String {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &*self.secret);
         let key = hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&key, INDEX).as_ref());
@@ -108,7 +108,7 @@ impl DataKey {
     }
 }
 
-/// An encrypted value, taken apart.
+/// The parts of an encrypted value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Encrypted<'a> {
     pub(crate) key: i64,
@@ -116,26 +116,26 @@ pub(crate) struct Encrypted<'a> {
 }
 
 impl<'a> Encrypted<'a> {
-    /// `None`: it is plaintext.
+    /// Parses an encrypted value; `None` if the value is plaintext.
     pub(crate) fn of(value: &'a str) -> Option<Self> {
         let (key, text) = value.strip_prefix(CIPHERTEXT_PREFIX)?.split_once('.')?;
         Some(Self { key: key.parse().ok()?, text })
     }
 }
 
-/// A new key's bytes.
+/// Generates the bytes of a new key.
 pub(crate) fn fresh() -> Result<Zeroizing<[u8; 32]>, DecryptError> {
     let mut secret = Zeroizing::new([0; 32]);
     getrandom::fill(secret.as_mut_slice()).map_err(|_| DecryptError::Failed)?;
     Ok(secret)
 }
 
-/// What values of this key begin with.
+/// Returns the prefix of values that were encrypted with this key.
 pub(crate) fn prefix(number: i64) -> String {
     format!("{CIPHERTEXT_PREFIX}{number}.")
 }
 
-/// What a wrapped key is bound to.
+/// Returns the associated data of a wrapped key.
 pub(crate) fn wrapping(team: Uuid) -> String {
     format!("data_keys/{team}")
 }

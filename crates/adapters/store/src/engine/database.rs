@@ -1,5 +1,5 @@
-//! The store, and how its queries come by a connection: from the pool, in a transaction, or
-//! pipelined; none waits for ever.
+//! The store, and the ways in which its queries use a connection: from the pool, in a transaction,
+//! or pipelined. Each has a timeout.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,21 +24,21 @@ use ports::encryption::Cipher;
 
 pub(crate) type SqliteConn = SyncConnectionWrapper<SqliteConnection>;
 
-/// For so long readers are waited for before the write-ahead log is left as it is.
+/// How long to wait for readers before the write-ahead log is left as it is.
 const LOG_TRUNCATE_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// All that the service keeps, in PostgreSQL or SQLite.
+/// All records of the service, in PostgreSQL or SQLite.
 #[derive(Clone)]
 pub struct Store {
     pub(crate) pool: Database,
     pub(crate) cipher: Arc<dyn Cipher>,
     pub(crate) timeouts: Timeouts,
     pub(crate) keyring: Arc<Keyring>,
-    /// Where single reads go, if not to the pool.
-    pub(crate) lane: Option<Arc<PipelinedConnection>>,
+    /// The connection of single reads; `None` to use the pool.
+    pub(crate) pipelined: Option<Arc<PipelinedConnection>>,
 }
 
-/// What came of emptying the write-ahead log.
+/// The result of truncating the write-ahead log.
 #[derive(QueryableByName)]
 struct WalCheckpoint {
     #[diesel(sql_type = Integer)]
@@ -51,9 +51,9 @@ pub(crate) enum Database {
     Sqlite(Pool<SqliteConn>),
 }
 
-/// Runs a body with a connection of whichever database it is; the body is expanded, and checked,
-/// once for each. The second form takes what differs between the two. On PostgreSQL a body that
-/// takes longer than [`Timeouts::answer`] is given up, and its connection is closed.
+/// Runs a body with a connection of either database; the body is expanded and type-checked once for
+/// each. The second form takes what differs between the two. On PostgreSQL a body that takes longer
+/// than [`Timeouts::answer`] is aborted, and its connection is closed.
 macro_rules! with_conn {
     ($store:expr, |$conn:ident| $body:expr) => {
         with_conn!($store, postgres | $conn | $body, sqlite | $conn | $body)
@@ -87,9 +87,9 @@ macro_rules! with_conn {
 }
 pub(crate) use with_conn;
 
-/// As [`with_conn`], in a transaction that writes. SQLite takes the place of its one writer at the
-/// start: a transaction that reads first and takes it later is refused, without waiting, where
-/// another process has written in between.
+/// Like [`with_conn`], in a transaction that writes. On SQLite the write lock is taken at the
+/// start: a transaction that reads first and takes it later fails without waiting if another
+/// process has written in between.
 macro_rules! with_transaction {
     ($store:expr, |$conn:ident| $body:block) => {
         with_transaction!($store, postgres | $conn | $body, sqlite | $conn | $body)
@@ -106,8 +106,8 @@ macro_rules! with_transaction {
 }
 pub(crate) use with_transaction;
 
-/// Runs a body in a transaction with the keys of rows that are due, which nobody else has at that
-/// moment: PostgreSQL passes by what others hold, SQLite has one writer.
+/// Runs a body in a transaction with the keys of due rows that no other transaction has locked:
+/// PostgreSQL skips locked rows, SQLite has one writer.
 macro_rules! with_due {
     ($store:expr, $due:expr, |$conn:ident, $keys:ident: $key:ty| $body:block) => {
         $crate::engine::database::with_transaction!(
@@ -125,25 +125,28 @@ macro_rules! with_due {
 }
 pub(crate) use with_due;
 
-/// Runs a read over a lane. A read that finds the lane broken is made once more, over a new one.
+/// Runs a read over the pipelined connection. If the connection is broken, the read is repeated
+/// once over a new one.
 macro_rules! with_pipelined_connection {
-    ($lane:expr, |$conn:ident| $body:expr) => {{
+    ($connection:expr, |$conn:ident| $body:expr) => {{
         let first = {
-            let held = $lane.open().await?;
+            let held = $connection.open().await?;
             let work = async {
                 let $conn = &mut &*held;
                 $body
             };
-            $crate::engine::database::bounded($lane.answer(), work).await.unwrap_or_else(Err)
+            $crate::engine::database::bounded($connection.answer(), work).await.unwrap_or_else(Err)
         };
         match first {
-            Err(error) if $lane.broke(&error) => {
-                let held = $lane.open().await?;
+            Err(error) if $connection.broke(&error) => {
+                let held = $connection.open().await?;
                 let work = async {
                     let $conn = &mut &*held;
                     $body
                 };
-                $crate::engine::database::bounded($lane.answer(), work).await.unwrap_or_else(Err)
+                $crate::engine::database::bounded($connection.answer(), work)
+                    .await
+                    .unwrap_or_else(Err)
             }
             read => read,
         }
@@ -151,11 +154,11 @@ macro_rules! with_pipelined_connection {
 }
 pub(crate) use with_pipelined_connection;
 
-/// As [`with_conn`], for a single read: over the lane where this store has one.
+/// Like [`with_conn`], for a single read: over the pipelined connection if this store has one.
 macro_rules! with_read {
     ($store:expr, |$conn:ident| $body:expr) => {
-        if let Some(lane) = &$store.lane {
-            $crate::engine::database::with_pipelined_connection!(lane, |$conn| $body)
+        if let Some(connection) = &$store.pipelined {
+            $crate::engine::database::with_pipelined_connection!(connection, |$conn| $body)
         } else {
             $crate::engine::database::with_conn!($store, |$conn| $body)
         }
@@ -163,14 +166,14 @@ macro_rules! with_read {
 }
 pub(crate) use with_read;
 
-/// Makes a [`StoreError`] of whatever went wrong with an action.
+/// Converts an error of an action to a [`StoreError`].
 pub(crate) fn failed<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     action: &'static str,
 ) -> impl Fn(E) -> StoreError {
     move |error| StoreError::new(action, error)
 }
 
-/// Waits for a connection that a pool has or opens.
+/// Waits for a connection of the pool.
 pub(crate) async fn checkout<T, E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     got: impl Future<Output = Result<T, E>>,
     within: Duration,
@@ -182,12 +185,12 @@ pub(crate) async fn checkout<T, E: Into<Box<dyn std::error::Error + Send + Sync>
     got.map_err(failed("connect"))
 }
 
-/// Closes a connection whose server may still be at work on what was given up.
+/// Closes a connection whose server may still be executing an aborted statement.
 pub(crate) fn discard(object: Object<AsyncPgConnection>) {
     drop(Object::take(object));
 }
 
-/// An error that says that the server gave no answer in time.
+/// Returns the error of a server that did not answer in time.
 pub(crate) trait StatementTimeout {
     fn no_answer(within: Duration) -> Self;
 }
@@ -205,7 +208,7 @@ impl StatementTimeout for StoreError {
     }
 }
 
-/// Carries work out within a time, or gives it up.
+/// Runs a future with a timeout.
 pub(crate) async fn bounded<T, E: StatementTimeout>(
     within: Duration,
     work: impl Future<Output = Result<T, E>>,
@@ -214,17 +217,17 @@ pub(crate) async fn bounded<T, E: StatementTimeout>(
 }
 
 impl Store {
-    /// Opens the database that a `postgres://` or `sqlite://` URL names, and brings its schema up
-    /// to date. Call it on a multi-threaded runtime.
+    /// Opens the database of a `postgres://` or `sqlite://` URL, and migrates its schema. It must
+    /// be called on a multi-threaded runtime.
     pub async fn open(url: &str, cipher: Arc<dyn Cipher>) -> Result<Self, StoreError> {
         let url = url.parse().map_err(failed("read the database's URL"))?;
         Self::connect(&url, Timeouts::default(), cipher).await
     }
 
-    /// The same with timeouts, of a URL that was read before.
+    /// Like [`Store::open`], with timeouts and a parsed URL.
     ///
     /// # Errors
-    /// The server cannot be reached, or not as securely as the URL says; or a migration failed.
+    /// The server is unreachable, or not as securely as the URL requires; or a migration failed.
     pub async fn connect(
         url: &DatabaseUrl,
         timeouts: Timeouts,
@@ -237,38 +240,38 @@ impl Store {
                 Database::Postgres(pools::postgres(&server).await?, server)
             }
         };
-        Ok(Self { pool, cipher, timeouts, keyring: Arc::default(), lane: None })
+        Ok(Self { pool, cipher, timeouts, keyring: Arc::default(), pipelined: None })
     }
 
-    /// The same store with another rule of what is encrypted.
+    /// Returns the same store with another encryption mode.
     #[must_use]
     pub fn with_encryption(&self, mode: Encryption) -> Self {
         Self { keyring: Arc::new(Keyring::new(mode)), ..self.clone() }
     }
 
-    /// The same store for one worker's single reads: on PostgreSQL they share one connection, on
-    /// which each is sent without waiting for the answers of those before it. The connection is
-    /// opened with the first read and runs on the runtime that makes it.
+    /// Returns the same store for the single reads of one worker: on PostgreSQL they share one
+    /// connection, on which each is sent without waiting for the answers of earlier ones. The
+    /// connection is opened with the first read, on the runtime of that read.
     #[must_use]
     pub fn with_pipelined_connection(&self) -> Self {
-        let lane = match &self.pool {
+        let pipelined = match &self.pool {
             Database::Postgres(_, server) => {
                 Some(Arc::new(PipelinedConnection::new(server.clone(), self.timeouts.answer())))
             }
             Database::Sqlite(_) => None,
         };
-        Self { lane, ..self.clone() }
+        Self { pipelined, ..self.clone() }
     }
 
-    /// Whether reads go over a lane, on which one may be given up half-way.
+    /// Returns whether reads are pipelined; a pipelined read may be dropped midway.
     #[must_use]
     pub const fn is_pipelined(&self) -> bool {
-        self.lane.is_some()
+        self.pipelined.is_some()
     }
 
-    /// Empties SQLite's write-ahead log into the file, so that nothing that was overwritten stays in
-    /// it. `false`: a reader held it back for [`LOG_PATIENCE`], and it is to be tried again. There is
-    /// nothing to be done on PostgreSQL.
+    /// Truncates SQLite's write-ahead log, so that overwritten data does not remain in it. Returns
+    /// `false` if readers prevented it for [`LOG_TRUNCATE_TIMEOUT`]; the caller tries again later. Does
+    /// nothing on PostgreSQL.
     pub(crate) async fn truncate_log(&self) -> Result<bool, StoreError> {
         let Database::Sqlite(pool) = &self.pool else { return Ok(true) };
         let mut conn = checkout(pool.get(), self.timeouts.pool).await?;
@@ -281,7 +284,7 @@ impl Store {
         Ok(done.map_err(&unfit)?.busy == 0)
     }
 
-    /// Whether the database answers.
+    /// Returns whether the database responds.
     pub async fn ping(&self) -> Result<(), StoreError> {
         with_conn!(self, |conn| conn.batch_execute("SELECT 1").await.map_err(failed("answer")))
     }

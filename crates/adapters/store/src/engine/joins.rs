@@ -1,4 +1,4 @@
-//! Which tables may be joined, and stand in one query.
+//! Declares which tables may be joined or used in one query.
 
 use crate::engine::schema::{
     account_links, account_notices, api_keys, attestations, brands, catalogue, definitions,

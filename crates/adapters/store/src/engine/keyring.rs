@@ -1,5 +1,5 @@
-//! Which key encrypts a team's columns, and which one decrypts them: unwrapped once, then kept in
-//! memory for a while.
+//! Finds the key that encrypts a team's columns and those that decrypt them. Unwrapped keys are
+//! cached in memory for a while.
 
 use std::{
     collections::HashMap,
@@ -18,23 +18,24 @@ use crate::engine::data_key::{Column, DataKey, DecryptError, Encrypted, fresh, w
 use crate::engine::database::{Store, failed, with_conn};
 use crate::engine::schema::{api_keys, data_keys, webhooks};
 
-/// Entries of each map in memory. A full map is emptied; what is needed comes back with a query.
+/// The maximum number of entries of each map. A full map is emptied; entries are loaded again by a
+/// query.
 const MAX_CACHED_KEYS: usize = 4096;
-/// After so long another process may have given the team a new key, which is looked for.
+/// How long the current key of a team is cached: another process may have given the team a new one.
 const WRITE_KEY_TTL: Duration = Duration::from_secs(60);
-/// Keys of one team that a search by a blind index tries.
+/// The maximum number of a team's keys that a search by blind index tries.
 const MAX_KEYS_OF_TEAM: i64 = 16;
 
-/// Whether values are encrypted, and whether plaintext is read.
+/// Whether values are encrypted, and whether plaintext is accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Encryption {
-    /// Plaintext is written and both are read: for as long as processes of a release that cannot
-    /// decrypt run beside this one.
+    /// Writes plaintext and reads both, as long as processes of a release that cannot decrypt are
+    /// running too.
     Prepare,
-    /// Ciphertext is written and both are read.
+    /// Writes ciphertext and reads both.
     #[default]
     On,
-    /// Ciphertext is written, and plaintext is refused where ciphertext belongs.
+    /// Writes ciphertext, and refuses plaintext in encrypted columns.
     Required,
 }
 
@@ -48,7 +49,7 @@ pub(crate) struct Keyring {
 struct CachedKey {
     keys: HashMap<i64, Arc<DataKey>>,
     current: HashMap<Id, (Arc<DataKey>, Instant)>,
-    /// The teams of API keys and webhooks, which do not change.
+    /// The teams of API keys and webhooks; they do not change.
     teams: HashMap<Id, Id>,
 }
 
@@ -74,13 +75,13 @@ impl Keyring {
         (since.elapsed() < WRITE_KEY_TTL).then(|| key.clone())
     }
 
-    /// Forgets the teams' current keys, so that a new one is used from the next write on.
+    /// Clears the cache of current keys, so that a new key is used from the next write on.
     pub(crate) fn forget_current(&self) {
         self.cached().current.clear();
     }
 }
 
-/// What encrypts the values of one team; or leaves them as they are, in [`Encryption::Prepare`].
+/// Encrypts the values of one team, or leaves them as they are with [`Encryption::Prepare`].
 #[derive(Clone)]
 pub(crate) struct WriteKey(Option<Arc<DataKey>>);
 
@@ -101,13 +102,14 @@ impl WriteKey {
         plain.map(|plain| self.close(column, row, plain)).transpose()
     }
 
-    /// Whether a value is as this would write it: of its key, or plaintext where it has none.
+    /// Returns whether a value has the form that this writes: encrypted with its key, or plaintext
+    /// if it has none.
     pub(crate) fn is_current(&self, value: &str) -> bool {
         let key = self.0.as_ref().map(|key| key.number);
         Encrypted::of(value).map(|value| value.key) == key
     }
 
-    /// What a value is looked up by.
+    /// Returns the blind index of a value.
     pub(crate) fn index(&self, column: &str, plain: &str) -> String {
         self.0.as_ref().map_or_else(|| plain.to_owned(), |key| key.index(column, plain))
     }
@@ -116,7 +118,7 @@ impl WriteKey {
 type WrappedKey = (i64, Id, Vec<u8>);
 
 impl Store {
-    /// The team of an API key.
+    /// Returns the team of an API key.
     pub(crate) async fn team_of_key(&self, key: Id) -> Result<Id, StoreError> {
         if let Some(team) = self.keyring.cached().teams.get(&key) {
             return Ok(*team);
@@ -129,7 +131,7 @@ impl Store {
         Ok(team)
     }
 
-    /// The team of a webhook.
+    /// Returns the team of a webhook.
     pub(crate) async fn team_of_webhook(&self, webhook: Id) -> Result<Id, StoreError> {
         if let Some(team) = self.keyring.cached().teams.get(&webhook) {
             return Ok(*team);
@@ -142,7 +144,7 @@ impl Store {
         Ok(team)
     }
 
-    /// What encrypts a team's values now. Makes the team's first key where it has none.
+    /// Returns the current encryption of a team. Creates the team's first key if it has none.
     pub(crate) async fn writer(&self, team: Id) -> Result<WriteKey, StoreError> {
         if self.keyring.mode == Encryption::Prepare {
             return Ok(WriteKey(None));
@@ -167,8 +169,8 @@ impl Store {
         Ok(WriteKey(Some(key)))
     }
 
-    /// Gives a team a new key, with which everything is encrypted from now on. Two processes that
-    /// do so at once make two, of which both decrypt and the later one encrypts.
+    /// Gives a team a new key, which encrypts all later writes. If two processes do so
+    /// concurrently, there are two keys: both decrypt, and the later one encrypts.
     pub(crate) async fn add_data_key(&self, team: Id) -> Result<Arc<DataKey>, StoreError> {
         let secret = fresh().map_err(failed("make a data key"))?;
         let wrapped = self.cipher.encrypt(&wrapping(team.0), secret.as_slice());
@@ -215,7 +217,8 @@ impl Store {
         self.unwrapped(found.ok_or(DecryptError::NoKey(number)).map_err(failed("decrypt a value"))?)
     }
 
-    /// Decrypts a value of a team. Plaintext passes, unless it is refused by configuration.
+    /// Decrypts a value of a team. Plaintext is returned as it is, unless the configuration refuses
+    /// it.
     pub(crate) async fn opened(
         &self,
         team: Id,
@@ -237,7 +240,7 @@ impl Store {
         key.decrypt(column, row, parts).map_err(unfit)
     }
 
-    /// As [`Store::opened`], where there may be nothing.
+    /// Like [`Store::opened`], for an optional value.
     pub(crate) async fn opened_some(
         &self,
         team: Id,
@@ -251,7 +254,7 @@ impl Store {
         }
     }
 
-    /// Everything that rows may have in a blind index for this value.
+    /// Returns all values that a blind index may have for this value.
     pub(crate) async fn indexed(
         &self,
         team: Id,

@@ -1,4 +1,4 @@
-//! Connections, batching, encryption and the schema: what every query here uses.
+//! The infrastructure of all queries: connections, batching, encryption and the schema.
 
 pub(crate) mod batcher;
 pub(crate) mod column;

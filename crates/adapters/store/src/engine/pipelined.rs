@@ -1,4 +1,4 @@
-//! One connection to PostgreSQL that many reads share.
+//! A PostgreSQL connection that many reads share.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -15,19 +15,19 @@ use crate::engine::server::{ConnectionPurpose, Server};
 use crate::sessions::insert_batch::InsertRequest;
 use crate::sessions::poll_batch::{KeyRequest, PollRequest};
 
-/// What goes over a lane finds rows by their keys. The planner is told so, once: left to itself it
-/// plans a statement anew each time that an array is among its parameters, which costs more than
-/// carrying it out, prefers reading a whole table while that is small, and compiles what it takes
-/// for expensive.
+/// Planner settings for pipelined reads, which all find rows by keys. With the default settings the
+/// planner plans a statement with an array parameter on each execution, which costs more than the
+/// execution, prefers sequential scans on small tables, and uses JIT compilation for plans that it
+/// estimates as expensive.
 const KEYED_PLANS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; \
                      SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off";
 
-/// A connection on which reads are pipelined; opened when needed, and again when it broke.
+/// A connection on which reads are pipelined. It is opened on demand, and again after it broke.
 pub(crate) struct PipelinedConnection {
     server: Arc<Server>,
     answer: Duration,
     open: Mutex<Option<Arc<AsyncPgConnection>>>,
-    /// Held while opening, so that many who come at once open one.
+    /// Held while opening, so that concurrent callers open only one connection.
     opening: tokio::sync::Mutex<()>,
     pub(crate) polls: BatchQueue<PollRequest>,
     pub(crate) keys: BatchQueue<KeyRequest>,
@@ -35,7 +35,7 @@ pub(crate) struct PipelinedConnection {
 }
 
 impl PipelinedConnection {
-    /// A connection to a server, on which each answer is waited for this long.
+    /// Creates a connection to a server with a timeout for each answer.
     pub(crate) fn new(server: Arc<Server>, answer: Duration) -> Self {
         Self {
             server,
@@ -48,43 +48,43 @@ impl PipelinedConnection {
         }
     }
 
-    /// How long an answer is waited for.
+    /// Returns the timeout of an answer.
     pub(crate) fn answer(&self) -> Duration {
         self.answer
     }
 
-    fn held(&self) -> Option<Arc<AsyncPgConnection>> {
+    fn current(&self) -> Option<Arc<AsyncPgConnection>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) async fn open(&self) -> Result<Arc<AsyncPgConnection>, StoreError> {
-        if let Some(held) = self.held() {
-            return Ok(held);
+        if let Some(current) = self.current() {
+            return Ok(current);
         }
-        let _one = self.opening.lock().await;
-        if let Some(held) = self.held() {
-            return Ok(held);
+        let _guard = self.opening.lock().await;
+        if let Some(current) = self.current() {
+            return Ok(current);
         }
-        let mut fresh =
+        let mut new =
             self.server.connect(ConnectionPurpose::Work).await.map_err(failed("connect"))?;
-        fresh.batch_execute(KEYED_PLANS).await.map_err(failed("set a connection up"))?;
-        let fresh = Arc::new(fresh);
-        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh.clone());
-        Ok(fresh)
+        new.batch_execute(KEYED_PLANS).await.map_err(failed("set a connection up"))?;
+        let new = Arc::new(new);
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(new.clone());
+        Ok(new)
     }
 
-    /// Whether an error means that the connection is gone; if so it is let go.
+    /// Returns whether an error means that the connection is broken; if so, it is dropped.
     pub(crate) fn broke(&self, error: &Error) -> bool {
-        let gone = matches!(
+        let is_broken = matches!(
             error,
             Error::DatabaseError(
                 DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand,
                 _
             )
         );
-        if gone {
+        if is_broken {
             self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
         }
-        gone
+        is_broken
     }
 }

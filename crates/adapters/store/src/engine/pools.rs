@@ -1,4 +1,4 @@
-//! The connection pools, and the migrations that run before anything else.
+//! The connection pools, and the migrations at the start.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,26 +18,27 @@ use crate::engine::server::{ConnectionPurpose, Server};
 
 const POSTGRES_MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations/postgres");
 const SQLITE_MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../../migrations/sqlite");
-/// Held while migrating, so that two processes that start at once do not both do it.
+/// The advisory lock of migrations, so that concurrently starting processes do not run them twice.
 const MIGRATION_LOCK: &str = "SELECT pg_advisory_lock(4852310117)";
 const POSTGRES_CONNECTIONS: usize = 16;
-/// What is deleted is overwritten with zeros (`secure_delete`).
+/// Deleted content is overwritten with zeros (`secure_delete`).
 const SETTINGS: &str =
     "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON;";
-/// The same as in [`SETTINGS`].
+/// The timeout in [`SETTINGS`].
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const WRITE_AHEAD: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;";
 const MAX_LOCK_ATTEMPTS: u32 = 500;
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A pool of connections to a server whose schema is up to date.
+/// Returns a pool of connections to a server, after migrating its schema.
 pub(crate) async fn postgres(server: &Arc<Server>) -> Result<Pool<AsyncPgConnection>, StoreError> {
     migrate(server).await?;
     let mut config = ManagerConfig::<AsyncPgConnection>::default();
-    // The default asks the server at each checkout; a connection that died shows at its first use.
+    // By default the pool checks each connection with a query; a broken connection is detected on
+    // its first use instead.
     config.recycling_method = RecyclingMethod::Fast;
-    // The task that drives a connection has to outlive the HTTP server's threads, each of which has a
-    // runtime of its own: whoever opens it, it runs on the runtime that opened the pool.
+    // The task that drives a connection has to outlive the HTTP server's threads, each of which has
+    // a runtime of its own. It therefore runs on the runtime that opened the pool.
     let (opened, runtime) = (server.clone(), Handle::current());
     config.custom_setup = Box::new(move |_| {
         let (server, runtime) = (opened.clone(), runtime.clone());
@@ -77,10 +78,12 @@ pub(crate) async fn sqlite(path: &str) -> Result<Pool<SqliteConn>, StoreError> {
     config.recycling_method = RecyclingMethod::Fast;
     config.custom_setup = Box::new(|path| Box::pin(open_sqlite(path)));
     let manager = AsyncDieselConnectionManager::new_with_config(path, config);
-    // One connection: SQLite has one writer, and a pool of one cannot be busy with itself.
+    // One connection: SQLite has one writer, and a pool of one connection cannot be locked by
+    // itself.
     let pool = Pool::builder(manager).max_size(1).build().map_err(failed("make a pool"))?;
     let mut conn = pool.get().await.map_err(failed("connect"))?;
-    // All in one transaction of the one writer, so that two processes do not both do it.
+    // All migrations run in one write transaction, so that concurrently starting processes do not
+    // run them twice.
     let migrated = conn.spawn_blocking(|conn| {
         Ok(conn
             .immediate_transaction(|conn| conn.run_pending_migrations(SQLITE_MIGRATIONS).map(drop)))
@@ -93,8 +96,8 @@ pub(crate) async fn sqlite(path: &str) -> Result<Pool<SqliteConn>, StoreError> {
 async fn open_sqlite(path: &str) -> Result<SqliteConn, ConnectionError> {
     let mut conn = SqliteConn::establish(path).await?;
     conn.batch_execute(SETTINGS).await.map_err(ConnectionError::CouldntSetupConfiguration)?;
-    // The first change to a write-ahead log does not wait for another process that is opening the
-    // new file: it is refused at once.
+    // Switching to a write-ahead log does not wait while another process opens the new file; it
+    // fails at once and is repeated.
     let mut asked = 0;
     while let Err(error) = conn.batch_execute(WRITE_AHEAD).await {
         asked += 1;

@@ -1,4 +1,4 @@
-//! Whether a database can be reached and used, without changing anything in it.
+//! Checks whether a database can be used, without changing anything in it.
 
 use std::path::Path;
 
@@ -20,14 +20,14 @@ const ABOUT: &str = "SELECT concat('PostgreSQL ', split_part(version(), ' ', 2),
 const KEY_TABLE: &str = "SELECT coalesce(to_regclass('deployment_key')::text, '') AS text";
 const KEY: &str = "SELECT fingerprint AS bytes FROM deployment_key";
 
-/// What was found.
+/// The result of the check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// In one line, without users and passwords.
+    /// The server in one line, without users and passwords.
     pub found: String,
-    /// Why the connection is not safe from others, if so.
+    /// Why the connection is not protected against interception, if so.
     pub weakness: Option<&'static str>,
-    /// Of the `secret.key` that the database belongs to, where it says one.
+    /// The fingerprint of the `secret.key` that the database belongs to, if it has one.
     pub fingerprint: Option<Vec<u8>>,
 }
 
@@ -44,10 +44,10 @@ struct BytesRow {
 }
 
 impl DatabaseUrl {
-    /// Connects and reads; migrates nothing, and makes no file.
+    /// Connects and reads; runs no migration and creates no file.
     ///
     /// # Errors
-    /// The server cannot be reached as the URL says, or does not answer in time; or the file is no
+    /// The server is unreachable with this URL, or does not answer in time; or the file is not a
     /// database.
     pub async fn probe(&self, timeouts: Timeouts) -> Result<Probe, StoreError> {
         match self {
@@ -89,7 +89,7 @@ fn sqlite(path: &str) -> Result<Probe, StoreError> {
                  (SELECT count(*) FROM sqlite_master)";
     let about: TextRow = ::diesel::RunQueryDsl::get_result(sql_query(about), &mut conn)
         .map_err(failed("read the file"))?;
-    // A database that was not started yet has no such table.
+    // A database that no service has used yet does not have this table.
     let key: Option<BytesRow> = ::diesel::RunQueryDsl::get_result(sql_query(KEY), &mut conn).ok();
     let found = format!("{}, {path}", about.text);
     Ok(Probe { found, weakness: None, fingerprint: key.map(|key| key.bytes) })

@@ -1,5 +1,5 @@
-//! Encrypting rows that are plaintext or of an older data key, in bounded batches and beside
-//! processes that serve.
+//! Encrypts rows that are plaintext or encrypted with an older data key, in bounded batches, while
+//! processes are running.
 
 use ::diesel::prelude::*;
 use diesel_async::RunQueryDsl;
@@ -15,7 +15,7 @@ use crate::sessions::row::SessionRow;
 type StoredAttemptRow = (Id, i32, Option<String>, Id);
 type StoredContactRow = (Id, Id, Option<String>, Option<String>, Option<String>);
 
-/// Begins an answer with what comes after these rows.
+/// Returns the result of a batch that ends with these rows.
 fn page(ids: &[Id], limit: u16) -> Reencrypted<Uuid> {
     let last = ids.last().filter(|_| ids.len() >= usize::from(limit));
     Reencrypted { changed: 0, unreadable: vec![], next: last.map(|id| id.0) }
@@ -75,7 +75,7 @@ impl Store {
                 .select((
                     notices::id,
                     notices::body,
-                    // All who are told are of one team.
+                    // All webhooks of a notice belong to one team.
                     deliveries::table
                         .filter(deliveries::notice.eq(notices::id))
                         .select(deliveries::webhook)
@@ -198,7 +198,7 @@ impl Store {
         Ok(done)
     }
 
-    /// Puts a value in the place of another, unless that changed meanwhile.
+    /// Replaces a value, unless it changed meanwhile.
     async fn change_contact(
         &self,
         id: Id,

@@ -1,4 +1,4 @@
-//! The tables, as both databases have them.
+//! The tables, which both databases have in common.
 
 macro_rules! tables {
     ($($name:ident ($($key:ident),+) { $($column:ident -> $type:ty,)+ })+) => {$(

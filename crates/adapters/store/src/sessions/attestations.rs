@@ -1,4 +1,4 @@
-//! What belongs to attestations; sealed for their sessions.
+//! Stored attestations, encrypted for their sessions.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;
@@ -21,7 +21,7 @@ use crate::engine::keyring::Encryption;
 use crate::engine::schema::{attestations, sessions};
 use ports::encryption::CipherError;
 
-/// What packages of earlier releases are sealed for, whichever session they are of.
+/// The encryption context of packages of earlier releases, which was the same for all sessions.
 const PACKAGE: &str = "attestations.package";
 
 fn place(session: Id) -> String {
@@ -36,7 +36,7 @@ struct AttestationRow<'a> {
     package: Vec<u8>,
 }
 
-/// A package as it is closed; bytes are base64.
+/// A package as it is serialized before encryption; bytes are base64.
 #[derive(Serialize, Deserialize)]
 struct StoredPackage {
     mode: AttestMode,
@@ -51,7 +51,7 @@ struct StoredPackage {
     valid_to: u64,
 }
 
-/// Puts a row in the place of another, where its session is open; whether it did.
+/// Replaces a row if its session is open, and returns whether it did.
 macro_rules! put {
     ($conn:expr, $open:expr, $row:expr) => {{
         if $open.is_some() {
@@ -84,7 +84,8 @@ impl AttestationStore for Store {
         let written: QueryResult<bool> = with_transaction!(
             self,
             postgres | conn | {
-                // Whoever closes or erases it meanwhile comes after, and finds what is kept.
+                // The session's row is locked, so closing or erasing it concurrently happens
+                // afterwards and finds the attestation.
                 let open = open.for_no_key_update().first::<Id>(conn).await.optional()?;
                 put!(conn, open, row)
             },
@@ -179,7 +180,7 @@ impl AttestationStore for Store {
 }
 
 impl Store {
-    /// What a session's package is sealed for from now on.
+    /// Returns the encryption context of a session's package.
     fn place(&self, session: Id) -> String {
         match self.keyring.mode {
             Encryption::Prepare => PACKAGE.to_owned(),

@@ -1,4 +1,4 @@
-//! What a change of a session owes besides the session itself, written in its transaction.
+//! The records that a change of a session writes in its transaction, besides the session itself.
 
 use ::diesel::prelude::*;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
@@ -17,7 +17,8 @@ use crate::engine::schema::{deliveries, delivery_queue, notices};
 use crate::sessions::outbox::NewEntry;
 use crate::sessions::reads::TimelineRow;
 
-/// Rows that one statement inserts; each has up to eight values, of which PostgreSQL takes 65,535.
+/// The maximum number of rows in one insert; each has up to eight parameters, of which PostgreSQL
+/// accepts 65,535.
 pub(crate) const MAX_ROWS_PER_STATEMENT: usize = 1000;
 
 #[derive(Insertable)]
@@ -38,7 +39,7 @@ pub(crate) struct NewDelivery {
     created_at: Timestamp,
 }
 
-/// A delivery that is to be sent, at once.
+/// The queue entry of a delivery, which is due at once.
 #[derive(Insertable)]
 #[diesel(table_name = delivery_queue)]
 pub(crate) struct NewQueueEntry {
@@ -52,7 +53,7 @@ pub(crate) struct NewQueueEntry {
     pub(crate) attempts: i32,
 }
 
-/// What is told of a session at a moment.
+/// A notice: the body that is delivered to webhooks.
 pub(crate) struct WebhookBody<'a> {
     pub(crate) row: NewNotification<'a>,
     session: Id,
@@ -60,13 +61,13 @@ pub(crate) struct WebhookBody<'a> {
 }
 
 impl<'a> WebhookBody<'a> {
-    /// `body` is encrypted for the notice that is called `id`.
+    /// `body` is encrypted for the notice `id`.
     pub(crate) fn of(id: Id, session: Id, body: &'a str, test: bool, at: Timestamp) -> Self {
         Self { row: NewNotification { id, test, body }, session, at }
     }
 
-    /// Owes it to a webhook.
-    pub(crate) fn owed_to(&self, webhook: Id) -> (NewDelivery, NewQueueEntry) {
+    /// Returns a delivery of the notice to a webhook, with its queue entry.
+    pub(crate) fn delivery_to(&self, webhook: Id) -> (NewDelivery, NewQueueEntry) {
         let Self { row: NewNotification { id: notice, test: single, .. }, session, at } = *self;
         let id = id_at(at);
         let delivery = NewDelivery { id, webhook, session, notice, created_at: at };
@@ -85,25 +86,25 @@ impl<'a> WebhookBody<'a> {
     }
 }
 
-/// A new identifier that sorts by the moment (RFC 9562, section 5.7): what is due at the same time
-/// lies side by side.
+/// Returns a new identifier that sorts by the time (RFC 9562, section 5.7), so that deliveries that
+/// are due at the same time are adjacent in indexes.
 pub(crate) fn id_at(at: Timestamp) -> Id {
     let seconds = u64::try_from(at.0.timestamp()).unwrap_or(0);
     let stamp = UuidTimestamp::from_unix(NoContext, seconds, at.0.timestamp_subsec_nanos());
     Id(Uuid::new_v7(stamp))
 }
 
-/// Inserts deliveries, and what is to be done for them, each in as few statements as there can be:
-/// a team may have many webhooks.
+/// Inserts deliveries and their queue entries, each with as few statements as possible, since a
+/// team may have many webhooks.
 pub(crate) trait InsertDeliveries {
-    async fn insert_owed(
+    async fn insert_deliveries(
         &mut self,
         owed: (Vec<NewDelivery>, Vec<NewQueueEntry>),
     ) -> QueryResult<()>;
 }
 
 impl InsertDeliveries for AsyncPgConnection {
-    async fn insert_owed(
+    async fn insert_deliveries(
         &mut self,
         owed: (Vec<NewDelivery>, Vec<NewQueueEntry>),
     ) -> QueryResult<()> {
@@ -114,7 +115,7 @@ impl InsertDeliveries for AsyncPgConnection {
 }
 
 impl InsertDeliveries for SqliteConn {
-    async fn insert_owed(
+    async fn insert_deliveries(
         &mut self,
         owed: (Vec<NewDelivery>, Vec<NewQueueEntry>),
     ) -> QueryResult<()> {
@@ -128,16 +129,16 @@ impl InsertDeliveries for SqliteConn {
     }
 }
 
-/// What a change writes besides the session itself.
+/// The records that a change writes besides the session itself.
 pub(crate) struct ChangeRecords {
     pub(crate) entries: Vec<NewEntry>,
-    /// The notice of the deliveries with its encrypted body, and from when on they are due.
+    /// The notice's identifier and encrypted body, and when its deliveries are due.
     pub(crate) notice: Option<(Id, String, Timestamp)>,
-    /// What is left for the bodies of deliveries once the session is erased, and what encrypts it.
+    /// The body that replaces those of deliveries once the session is erased, and its encryption.
     pub(crate) erased: Option<(String, WriteKey)>,
-    /// From when on the applicant is to be sent the link.
+    /// When the notification with the link is due.
     pub(crate) link: Option<Timestamp>,
-    /// From when on a film of the session is due.
+    /// When the recording of the session is due.
     pub(crate) film: Option<Timestamp>,
     pub(crate) event: TimelineRow,
 }
@@ -147,10 +148,10 @@ impl ChangeRecords {
         let session = &change.session;
         let body = || webhook::payload(session).map(|body| body.to_string());
         let event = TimelineRow::of(change);
-        let mut debts =
+        let mut records =
             Self { entries: vec![], notice: None, erased: None, link: None, film: None, event };
         for job in &change.effects.jobs {
-            debts.entries.push(NewEntry::of(session.id, job, change.at)?);
+            records.entries.push(NewEntry::of(session.id, job, change.at)?);
         }
         for record in &change.effects.records {
             let due = Timestamp(record.due(change.at));
@@ -159,18 +160,18 @@ impl ChangeRecords {
                     if let Some(body) = body() {
                         let id = id_at(due);
                         let body = writer.close(BODY, id, &body)?;
-                        debts.notice = Some((id, body, due));
+                        records.notice = Some((id, body, due));
                     }
                 }
-                Record::SendLink => debts.link = Some(due),
-                Record::EraseCopies => debts.erased = body().map(|body| (body, writer.clone())),
-                Record::KeepRecording => debts.film = Some(due),
+                Record::SendLink => records.link = Some(due),
+                Record::EraseCopies => records.erased = body().map(|body| (body, writer.clone())),
+                Record::KeepRecording => records.film = Some(due),
             }
         }
-        Ok(debts)
+        Ok(records)
     }
 
-    pub(crate) const fn none_but_the_event(&self) -> bool {
+    pub(crate) const fn has_only_event(&self) -> bool {
         self.entries.is_empty()
             && self.notice.is_none()
             && self.erased.is_none()
@@ -179,14 +180,14 @@ impl ChangeRecords {
     }
 }
 
-/// Ends a transaction in which a value could not be encrypted.
+/// Aborts a transaction in which a value could not be encrypted.
 pub(crate) fn unwritten(error: StoreError) -> ::diesel::result::Error {
     ::diesel::result::Error::SerializationError(Box::new(error))
 }
 
-/// Saves what is owed, within the transaction of `$conn`.
+/// Saves the records of a change, within the transaction of `$conn`.
 macro_rules! write_change_records {
-    ($conn:expr, $row:expr, $debts:expr) => {{
+    ($conn:expr, $row:expr, $records:expr) => {{
         use $crate::{
             deliveries::notifications::NewNotificationRow,
             engine::{
@@ -203,11 +204,11 @@ macro_rules! write_change_records {
                 recordings::{ERASED, NewRecording, PENDING},
             },
         };
-        ::diesel::insert_into(session_events::table).values(&$debts.event).execute($conn).await?;
-        for entry in &$debts.entries {
+        ::diesel::insert_into(session_events::table).values(&$records.event).execute($conn).await?;
+        for entry in &$records.entries {
             ::diesel::insert_into(outbox::table).values(entry).execute($conn).await?;
         }
-        if let Some((id, body, due)) = &$debts.notice {
+        if let Some((id, body, due)) = &$records.notice {
             let team = api_keys::table
                 .filter(api_keys::id.eq($row.owner))
                 .select(api_keys::team)
@@ -227,11 +228,11 @@ macro_rules! write_change_records {
                 ::diesel::insert_into(notices::table).values(&notice.row).execute($conn).await?;
             }
             for told in told.chunks(MAX_ROWS_PER_STATEMENT) {
-                let owed = told.iter().map(|webhook| notice.owed_to(*webhook)).unzip();
-                $conn.insert_owed(owed).await?;
+                let owed = told.iter().map(|webhook| notice.delivery_to(*webhook)).unzip();
+                $conn.insert_deliveries(owed).await?;
             }
         }
-        if let Some((body, writer)) = &$debts.erased {
+        if let Some((body, writer)) = &$records.erased {
             let told = || deliveries::table.filter(deliveries::session.eq($row.id));
             let copies: Vec<Id> = told().select(deliveries::notice).distinct().load($conn).await?;
             for copy in copies {
@@ -239,7 +240,7 @@ macro_rules! write_change_records {
                 let copy = notices::table.find(copy);
                 ::diesel::update(copy).set(notices::body.eq(body)).execute($conn).await?;
             }
-            // The partner's server may have repeated what it was sent.
+            // The partner's server may have repeated data in its response.
             let answers = delivery_attempts::table
                 .filter(delivery_attempts::delivery.eq_any(told().select(deliveries::id)));
             let none = delivery_attempts::answer.eq(None::<String>);
@@ -249,7 +250,7 @@ macro_rules! write_change_records {
             let proved = attestations::table.filter(attestations::session.eq($row.id));
             ::diesel::delete(proved).execute($conn).await?;
         }
-        if let Some(due) = $debts.link {
+        if let Some(due) = $records.link {
             let team = api_keys::table
                 .filter(api_keys::id.eq($row.owner))
                 .select(api_keys::team)
@@ -258,7 +259,7 @@ macro_rules! write_change_records {
             let link = NewNotificationRow::of($row.id, team, 1, due);
             ::diesel::insert_into(notifications::table).values(link).execute($conn).await?;
         }
-        if let Some(due) = $debts.film {
+        if let Some(due) = $records.film {
             let film = NewRecording { session: $row.id, state: PENDING, due };
             ::diesel::insert_into(recordings::table).values(film).execute($conn).await?;
         }

@@ -41,7 +41,7 @@ struct JoinCodeRow {
     expires_at: Timestamp,
 }
 
-/// A line of a session's timeline: when, what, and on which device.
+/// An entry of a session's timeline: time, event and device.
 pub(crate) type DeviceColumns = (Timestamp, &'static str, Option<String>);
 
 #[derive(Queryable, Selectable)]
@@ -66,13 +66,14 @@ impl DeviceRow {
     }
 }
 
-/// How a device joined by a code of this kind.
+/// Returns how a device joined by a code of this kind.
 fn by_code(kind: &str) -> JoinedBy {
     if kind == JoinedBy::SentCode.as_str() { JoinedBy::SentCode } else { JoinedBy::ShownCode }
 }
 
-/// Adds a device to a session that has one. `None`: none yet, or as many as there may be. Two at
-/// the same moment conflict on the number, so that one of them fails and is tried again.
+/// Adds a device to a session that has one. Returns `None` if the session has none yet, or the
+/// maximum number. Two concurrent calls conflict on the device number, so that one of them fails
+/// and is repeated.
 macro_rules! add_device {
     ($conn:expr, $session:expr, $secret:expr, $by:expr, $at:expr) => {{
         let its = session_devices::table.filter(session_devices::session.eq($session));
@@ -197,7 +198,8 @@ impl DeviceStore for Store {
             let kind = if by_long.is_some() {
                 by_long
             } else {
-                // Counted first: whoever waits for this row finds one try fewer.
+                // Counted first: a concurrent request that waits for this row then has one attempt
+                // fewer.
                 let typed: Vec<(String, Option<Vec<u8>>)> = ::diesel::update(
                     join_codes::table
                         .filter(join_codes::session.eq(session))
@@ -213,7 +215,7 @@ impl DeviceStore for Store {
                 right.map(|(kind, _)| kind)
             };
             let Some(kind) = kind else { return Ok(RedeemOutcome::Refused) };
-            // Of two that bring one code at the same moment, one finds it gone.
+            // If two requests present the same code concurrently, the second one finds it used.
             let this = join_codes::table
                 .find((session, &kind))
                 .filter(join_codes::long.eq(&code).or(join_codes::short.eq(Some(&code))));

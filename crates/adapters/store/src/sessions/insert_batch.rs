@@ -1,4 +1,4 @@
-//! New sessions that wait to be written, written by one statement.
+//! Inserts concurrently created sessions in one statement.
 
 use ::diesel::{
     pg::Pg,
@@ -15,7 +15,7 @@ use crate::engine::database::{failed, with_pipelined_connection};
 use crate::engine::pipelined::PipelinedConnection;
 use crate::sessions::row::SessionRow;
 
-/// A session that has just been created, and what its timeline calls that.
+/// A newly created session and its first timeline event.
 pub(crate) struct InsertRequest {
     pub(crate) row: SessionRow,
     pub(crate) event: String,
@@ -24,21 +24,21 @@ pub(crate) struct InsertRequest {
 impl BatchRequest for InsertRequest {
     type Answer = Result<(), StoreError>;
 
-    fn waiting(lane: &PipelinedConnection) -> &BatchQueue<Self> {
-        &lane.inserts
+    fn waiting(connection: &PipelinedConnection) -> &BatchQueue<Self> {
+        &connection.inserts
     }
 
     async fn answer(
-        lane: &PipelinedConnection,
+        connection: &PipelinedConnection,
         asks: &[Self],
     ) -> Result<Vec<Self::Answer>, StoreError> {
-        match write(lane, asks).await {
+        match write(connection, asks).await {
             Ok(()) => Ok(asks.iter().map(|_| Ok(())).collect()),
-            // One that cannot be written does not take the others along.
+            // If one session cannot be inserted, the others still are.
             Err(_) if asks.len() > 1 => {
                 let mut answers = Vec::with_capacity(asks.len());
                 for ask in asks {
-                    answers.push(write(lane, std::slice::from_ref(ask)).await);
+                    answers.push(write(connection, std::slice::from_ref(ask)).await);
                 }
                 Ok(answers)
             }
@@ -47,15 +47,15 @@ impl BatchRequest for InsertRequest {
     }
 }
 
-/// Writes all or none. Made once more on a new connection where the old one broke: what was
-/// written after all is refused then, since an identifier is inserted once.
-async fn write(lane: &PipelinedConnection, asks: &[InsertRequest]) -> Result<(), StoreError> {
+/// Inserts all or none. After a broken connection the statement is repeated once on a new one; if
+/// it had been executed, the repetition fails, since an identifier can be inserted only once.
+async fn write(connection: &PipelinedConnection, asks: &[InsertRequest]) -> Result<(), StoreError> {
     let written =
-        with_pipelined_connection!(lane, |conn| InsertBatch::of(asks).execute(conn).await);
+        with_pipelined_connection!(connection, |conn| InsertBatch::of(asks).execute(conn).await);
     written.map(drop).map_err(failed("insert a session"))
 }
 
-/// Each column of the new sessions as an array.
+/// The columns of the new sessions, each as an array.
 struct InsertBatch<'a> {
     ids: Vec<Id>,
     owners: Vec<Id>,

@@ -1,4 +1,4 @@
-//! Sessions, and what is saved with their transitions.
+//! Sessions, and the records that are saved with their transitions.
 
 pub(crate) mod attestations;
 pub(crate) mod change_records;

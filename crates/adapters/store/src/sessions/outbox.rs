@@ -35,7 +35,7 @@ impl NewEntry {
         Ok(Self {
             session: Id::from(session),
             effect: serde_json::to_string(job).map_err(failed("serialize a job"))?,
-            node: job.node().map(|node| Id::from(node)),
+            node: job.node().map(Id::from),
             due: Timestamp(due),
         })
     }
@@ -52,6 +52,21 @@ struct EntryRow {
 }
 
 impl EntryRow {
+    /// Returns the claim; `None` for a job that this version does not know. Another instance may
+    /// know it, and claims it once the lease has expired.
+    fn readable(self) -> Option<OutboxClaim> {
+        let (entry, session) = (self.id, self.session.0);
+        let claim = self.read();
+        if let Err(error) = &claim {
+            let error: &dyn std::error::Error = error;
+            tracing::error!(
+                outbox.entry = entry, session.id = %session, error,
+                "failed to read a job; it is claimed again after its lease",
+            );
+        }
+        claim.ok()
+    }
+
     fn read(self) -> Result<OutboxClaim, StoreError> {
         Ok(OutboxClaim {
             entry: self.id,
@@ -87,7 +102,8 @@ impl Outbox for Store {
                 .get_results(conn)
                 .await
         });
-        claimed.map_err(failed("claim jobs"))?.into_iter().map(EntryRow::read).collect()
+        let claimed = claimed.map_err(failed("claim jobs"))?;
+        Ok(claimed.into_iter().filter_map(EntryRow::readable).collect())
     }
 
     async fn complete(

@@ -1,4 +1,4 @@
-//! Whose a key is, and one of its sessions, at one look.
+//! Reads an API key's record and one of its sessions in one query.
 
 use std::collections::HashMap;
 
@@ -48,7 +48,7 @@ impl PolledPlatformRow {
     }
 }
 
-/// A key, its session as it is stored, and the session's platform.
+/// A key's record, the stored session, and the session's platform.
 pub(crate) type PollRow = (KeyRow, Option<SessionRow>, Option<PolledPlatformRow>);
 type Columns = (
     AsSelect<KeyRow, Pg>,
@@ -56,7 +56,7 @@ type Columns = (
     AsSelect<Option<PolledPlatformRow>, Pg>,
 );
 
-/// A key with the catalogue's revision; none would mean that the migration did not run.
+/// A key's record with the catalogue's revision; without a revision a migration is missing.
 type KeyRowFound = (KeyRow, Option<i64>);
 
 macro_rules! key_columns {
@@ -70,17 +70,17 @@ fn read_key((key, revision): KeyRowFound) -> Result<(ApiKey, CatalogueRevision),
     Ok((key.read()?, CatalogueRevision(revision.ok_or_else(missing)?)))
 }
 
-/// Asks whose a key is, and for one of its sessions.
+/// A request for a key's record and one of its sessions.
 pub(crate) struct PollRequest {
     key: KeyHash,
     session: SessionId,
 }
 
-/// Asks whose a key is.
+/// A request for a key's record.
 pub(crate) struct KeyRequest(KeyHash);
 
-/// Many polls in one statement. Each costs the database its index look-ups alone, since the
-/// statement's own cost, greater than those, is shared.
+/// Executes many polls in one statement. The overhead of a statement, which exceeds the cost of a
+/// poll's index look-ups, is shared.
 struct PollBatch {
     columns: Columns,
     hashes: Vec<Vec<u8>>,
@@ -131,16 +131,16 @@ impl QueryFragment<Pg> for PollBatch {
 impl BatchRequest for PollRequest {
     type Answer = Option<PollRow>;
 
-    fn waiting(lane: &PipelinedConnection) -> &BatchQueue<Self> {
-        &lane.polls
+    fn waiting(connection: &PipelinedConnection) -> &BatchQueue<Self> {
+        &connection.polls
     }
 
     async fn answer(
-        lane: &PipelinedConnection,
+        connection: &PipelinedConnection,
         asks: &[Self],
     ) -> Result<Vec<Self::Answer>, StoreError> {
         let found: QueryResult<Vec<(i64, PollRow)>> =
-            with_pipelined_connection!(lane, |conn| PollBatch::of(asks).load(conn).await);
+            with_pipelined_connection!(connection, |conn| PollBatch::of(asks).load(conn).await);
         let mut answers: Vec<_> = asks.iter().map(|_| None).collect();
         for (number, found) in found.map_err(failed("poll a session"))? {
             let place = usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
@@ -155,20 +155,20 @@ impl BatchRequest for PollRequest {
 impl BatchRequest for KeyRequest {
     type Answer = Option<(ApiKey, CatalogueRevision)>;
 
-    fn waiting(lane: &PipelinedConnection) -> &BatchQueue<Self> {
-        &lane.keys
+    fn waiting(connection: &PipelinedConnection) -> &BatchQueue<Self> {
+        &connection.keys
     }
 
-    /// Requests of one key share its row.
+    /// Requests with the same key share its row.
     async fn answer(
-        lane: &PipelinedConnection,
+        connection: &PipelinedConnection,
         asks: &[Self],
     ) -> Result<Vec<Self::Answer>, StoreError> {
         let mut hashes: Vec<&[u8]> =
             asks.iter().map(|KeyRequest(hash)| hash.0.as_slice()).collect();
         hashes.sort_unstable();
         hashes.dedup();
-        let found: QueryResult<Vec<KeyRowFound>> = with_pipelined_connection!(lane, |conn| {
+        let found: QueryResult<Vec<KeyRowFound>> = with_pipelined_connection!(connection, |conn| {
             let mine = api_keys::hash.eq_any(&hashes);
             api_keys::table.filter(mine).select(key_columns!()).load(conn).await
         });
@@ -188,8 +188,8 @@ impl Store {
         key: &KeyHash,
         id: SessionId,
     ) -> Result<Option<PolledRecord>, StoreError> {
-        if let Some(lane) = &self.lane {
-            let found = lane.ask(PollRequest { key: key.clone(), session: id }).await?;
+        if let Some(connection) = &self.pipelined {
+            let found = connection.request(PollRequest { key: key.clone(), session: id }).await?;
             return self.read_polled(found).await;
         }
         let id = Id::from(id);
@@ -229,8 +229,8 @@ impl Store {
         &self,
         hash: &KeyHash,
     ) -> Result<Option<(ApiKey, CatalogueRevision)>, StoreError> {
-        if let Some(lane) = &self.lane {
-            return lane.ask(KeyRequest(hash.clone())).await;
+        if let Some(connection) = &self.pipelined {
+            return connection.request(KeyRequest(hash.clone())).await;
         }
         let found: QueryResult<Option<KeyRowFound>> = with_conn!(self, |conn| {
             api_keys::table

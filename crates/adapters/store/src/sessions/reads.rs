@@ -1,4 +1,4 @@
-//! What partners and their teams read: lists, a timeline, the activity of a team.
+//! Queries of partners and their teams: lists, the timeline, a team's activity.
 
 use ::diesel::{
     backend::Backend,
@@ -51,8 +51,8 @@ impl SummaryRow {
 
 type TotalRow = (i64, Option<SummaryRow>);
 
-/// A page of an owner's sessions, each with how many there are in all; where the page is empty, a
-/// line with that number alone. One statement, so that page and number are of one moment.
+/// Reads a page of an owner's sessions, each row with the total number; for an empty page, one row
+/// with the number alone. Page and number come from one statement, so that they are consistent.
 struct SessionListQuery<const BY_STATUS: bool>(Id, ListQuery);
 
 impl<const BY_STATUS: bool> QueryId for SessionListQuery<BY_STATUS> {
@@ -97,7 +97,7 @@ where
     }
 }
 
-/// A line of a session's timeline.
+/// An entry of a session's timeline.
 #[derive(Queryable, Selectable, Insertable)]
 #[diesel(table_name = session_events)]
 #[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
@@ -133,7 +133,8 @@ impl TimelineRow {
     }
 }
 
-/// What became of links and devices, between the moves of the session; each has the status of its moment.
+/// Returns the timeline's entries about links and devices between the transitions of the session;
+/// each has the session's status at its time.
 fn with_lines(
     moves: Vec<TimelineEntry>,
     told: impl Iterator<Item = ResendState>,
@@ -200,7 +201,7 @@ impl Store {
                 moves.and_then(|moves| Ok((moves, told?, devices?)))
             });
         let (rows, told, devices) = read.map_err(failed("read a timeline"))?;
-        // Each session has its first line from the start.
+        // Each session has its first entry from its creation on.
         if rows.is_empty() {
             return Ok(None);
         }
@@ -211,7 +212,7 @@ impl Store {
     }
 }
 
-/// What came of a session, as rows have it.
+/// The activity of a session, as it is stored.
 type ActivityRow = (Timestamp, Option<Timestamp>, String, i32, Option<String>, Option<String>);
 
 impl Store {

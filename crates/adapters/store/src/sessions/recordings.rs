@@ -1,4 +1,4 @@
-//! The queue of films to be made.
+//! The queue of recordings to be encoded.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;

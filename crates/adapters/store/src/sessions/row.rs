@@ -1,4 +1,4 @@
-//! A session as a row of its table, in which what is known of the applicant is encrypted.
+//! The row of a session, in which the applicant's data is encrypted.
 
 use ::diesel::prelude::*;
 use domain::session::{Progress, Session, Version};
@@ -10,10 +10,10 @@ use crate::engine::database::{Store, failed};
 use crate::engine::keyring::WriteKey;
 use crate::engine::schema::sessions;
 
-/// The column by which sessions are looked up, and what is hashed for it.
+/// The column by which sessions are searched, and the input of its blind index.
 pub(crate) const REFERENCE: &str = "sessions.reference";
 
-/// A session as its table has it.
+/// A session as it is stored.
 #[derive(Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = sessions, treat_none_as_null = true)]
 #[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
@@ -82,13 +82,13 @@ impl SessionRow {
 }
 
 impl Store {
-    /// Decrypts and reads a session of which the team is not known yet.
+    /// Decrypts and parses a session whose team is not known yet.
     pub(crate) async fn read_session(&self, row: SessionRow) -> Result<Session, StoreError> {
         let team = self.team_of_key(row.owner).await?;
         self.read_session_of(team, row).await
     }
 
-    /// As [`Store::read_session`], for the session of a key whose team is known.
+    /// Like [`Store::read_session`], for a session of a key whose team is known.
     pub(crate) async fn read_session_of(
         &self,
         team: Id,

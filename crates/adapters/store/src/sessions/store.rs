@@ -1,4 +1,4 @@
-//! Sessions: finding and leasing them. `write` saves their transitions, `reads` answers partners.
+//! Finds and leases sessions. `write` saves transitions, `reads` has the queries of partners.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;
@@ -201,7 +201,7 @@ impl SessionRetention for Store {
                 .await
         });
         let found = found.map_err(failed("find sessions to erase"))?;
-        Ok(found.into_iter().map(|id| id.to()).collect())
+        Ok(found.into_iter().map(Id::to).collect())
     }
 
     async fn truncate_log(&self) -> Result<bool, StoreError> {

@@ -1,5 +1,4 @@
-//! What is written when a session begins or moves: the session, its timeline and what it owes,
-//! in one transaction.
+//! Writes a new or changed session, its timeline and its records, in one transaction.
 
 use ::diesel::{
     dsl::{exists, not},
@@ -34,19 +33,19 @@ struct NewIdempotencyKey {
 }
 
 ::diesel::define_sql_function! {
-    /// Takes a lock until the end of the transaction, if nobody else has it.
+    /// Takes an advisory lock until the end of the transaction, if it is free.
     #[sql_name = "pg_try_advisory_xact_lock"]
     fn try_lock(number: BigInt) -> Bool;
 }
 
-/// The number that stands for an owner's idempotency key; two keys may share one, and then one of
-/// two requests at the same moment is told to come again.
+/// Returns the number of the lock of an owner's idempotency key. Two keys may have the same number;
+/// then one of two concurrent requests is asked to try again.
 fn lock_number(key: &NewIdempotencyKey) -> i64 {
     let digest = sha256(&[key.owner.0.as_bytes(), key.key.as_bytes()].concat());
     digest.first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes))
 }
 
-/// What was found under an idempotency key.
+/// The record of an idempotency key.
 enum FoundKey {
     Nothing,
     InFlight,
@@ -54,7 +53,7 @@ enum FoundKey {
     Before(Box<SessionRow>),
 }
 
-/// Looks an idempotency key up, within the transaction of `$conn`.
+/// Reads the record of an idempotency key, within the transaction of `$conn`.
 macro_rules! look_up {
     ($conn:expr, $key:expr, $since:expr) => {{
         let used = || {
@@ -78,13 +77,14 @@ macro_rules! look_up {
     }};
 }
 
-/// Inserts a session under its key where the key is free, within the transaction of `$conn`.
+/// Inserts a session under its idempotency key if the key is unused, within the transaction of
+/// `$conn`.
 macro_rules! insert_unless_used {
-    ($conn:expr, $row:expr, $debts:expr, $key:expr, $since:expr) => {{
+    ($conn:expr, $row:expr, $records:expr, $key:expr, $since:expr) => {{
         let found = look_up!($conn, $key, $since);
         if matches!(found, FoundKey::Nothing) {
             ::diesel::insert_into(sessions::table).values($row).execute($conn).await?;
-            write_change_records!($conn, $row, $debts);
+            write_change_records!($conn, $row, $records);
             ::diesel::insert_into(idempotency_keys::table).values($key).execute($conn).await?;
         }
         Ok(found)
@@ -97,7 +97,7 @@ impl Store {
         opening: &Change,
         once: Option<&IdempotencyKey>,
     ) -> Result<InsertOutcome, StoreError> {
-        let (row, debts) = self.written(opening).await?;
+        let (row, records) = self.written(opening).await?;
         let key = once.map(|once| NewIdempotencyKey {
             owner: row.owner,
             key: once.key.clone(),
@@ -107,15 +107,15 @@ impl Store {
         });
         let since = Timestamp(once.map_or(opening.at, |once| once.since));
         let written: Result<FoundKey, DieselError> = match &key {
-            None => match &self.lane {
-                Some(lane) if debts.none_but_the_event() => {
+            None => match &self.pipelined {
+                Some(connection) if records.has_only_event() => {
                     let event = opening.event.to_owned();
-                    lane.ask(InsertRequest { row, event }).await??;
+                    connection.request(InsertRequest { row, event }).await??;
                     return Ok(InsertOutcome::Fresh);
                 }
-                Some(_) | None => self.insert_plainly(&row, &debts).await?,
+                Some(_) | None => self.insert_new(&row, &records).await?,
             },
-            Some(key) => self.insert_once(&row, &debts, key, since).await?,
+            Some(key) => self.insert_once(&row, &records, key, since).await?,
         };
         Ok(match written.map_err(failed("insert a session"))? {
             FoundKey::Nothing => InsertOutcome::Fresh,
@@ -127,31 +127,31 @@ impl Store {
         })
     }
 
-    /// What a change writes, encrypted with a key of the session's team.
+    /// The values that a change writes, encrypted with a key of the session's team.
     async fn written(&self, change: &Change) -> Result<(SessionRow, ChangeRecords), StoreError> {
         let team = self.team_of_key(Id::from(change.session.owner)).await?;
         let writer = self.writer(team).await?;
         Ok((SessionRow::of(&change.session, &writer)?, ChangeRecords::of(change, &writer)?))
     }
 
-    async fn insert_plainly(
+    async fn insert_new(
         &self,
         row: &SessionRow,
-        debts: &ChangeRecords,
+        records: &ChangeRecords,
     ) -> Result<Result<FoundKey, DieselError>, StoreError> {
         Ok(with_transaction!(self, |conn| {
             ::diesel::insert_into(sessions::table).values(row).execute(conn).await?;
-            write_change_records!(conn, row, debts);
+            write_change_records!(conn, row, records);
             Ok(FoundKey::Nothing)
         }))
     }
 
-    /// Writes nothing where the key is taken. PostgreSQL holds a lock of the key's own meanwhile,
-    /// SQLite has one writer.
+    /// Writes nothing if the idempotency key was used. PostgreSQL holds an advisory lock for the
+    /// key meanwhile; SQLite has one writer.
     async fn insert_once(
         &self,
         row: &SessionRow,
-        debts: &ChangeRecords,
+        records: &ChangeRecords,
         key: &NewIdempotencyKey,
         since: Timestamp,
     ) -> Result<Result<FoundKey, DieselError>, StoreError> {
@@ -163,9 +163,9 @@ impl Store {
                 if !mine {
                     return Ok(FoundKey::InFlight);
                 }
-                insert_unless_used!(conn, row, debts, key, since)
+                insert_unless_used!(conn, row, records, key, since)
             },
-            sqlite | conn | { insert_unless_used!(conn, row, debts, key, since) }
+            sqlite | conn | { insert_unless_used!(conn, row, records, key, since) }
         ))
     }
 
@@ -174,7 +174,7 @@ impl Store {
         change: &Change,
         alive_until: DateTime<Utc>,
     ) -> Result<(), CommitError> {
-        let (row, debts) = self.written(change).await?;
+        let (row, records) = self.written(change).await?;
         let lease = change.session.state.lease();
         let browser = lease.map(|lease| Id::from(lease.browser));
         let starts = matches!(change.session.state, State::Initializing { .. });
@@ -194,13 +194,14 @@ impl Store {
                 let free = sessions::browser.eq(None::<Id>);
                 ::diesel::update(this).set(free).execute(conn).await?;
             }
-            write_change_records!(conn, row, debts);
+            write_change_records!(conn, row, records);
             Ok(true)
         });
         match written {
             Ok(true) => {
-                if debts.erased.is_some() {
-                    // It is erased either way; where this fails it is tried again within a minute.
+                if records.erased.is_some() {
+                    // The data is erased in any case; if truncating the log fails, it is repeated
+                    // within a minute.
                     let _ = self.truncate_log().await;
                 }
                 Ok(())

@@ -1,4 +1,4 @@
-//! What was done in the portal, each entry with the hash of all before it.
+//! The audit log of the portal, in which each entry has the hash of the previous one.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;
@@ -29,15 +29,15 @@ struct AuditRow {
 
 impl AuditRow {
     fn of(team: TeamId, entry: &AuditEntry) -> Self {
-        let deed = &entry.event;
+        let event = &entry.event;
         Self {
             team: Id::from(team),
             number: entry.number,
-            at: Timestamp(deed.at),
-            actor: deed.actor.clone(),
-            address: deed.address.map(|address| address.to_string()),
-            action: deed.action.clone(),
-            subject: deed.subject.clone(),
+            at: Timestamp(event.at),
+            actor: event.actor.clone(),
+            address: event.address.map(|address| address.to_string()),
+            action: event.action.clone(),
+            subject: event.subject.clone(),
             hash: entry.hash.to_vec(),
         }
     }
@@ -58,9 +58,9 @@ impl AuditRow {
     }
 }
 
-/// The entry behind the last one of a team.
+/// Returns the entry that follows the last one of a team.
 macro_rules! follow {
-    ($conn:expr, $team:expr, $deed:expr) => {{
+    ($conn:expr, $team:expr, $event:expr) => {{
         let last: Option<(i64, Vec<u8>)> = audit_entries::table
             .filter(audit_entries::team.eq(Id(*$team.as_uuid())))
             .order(audit_entries::number.desc())
@@ -70,9 +70,12 @@ macro_rules! follow {
             .optional()?;
         let (number, mut hashed) = last.unwrap_or((0, vec![0; 32]));
         let number = number.saturating_add(1);
-        hashed.extend_from_slice($deed.text($team, number).as_bytes());
-        let entry =
-            AuditEntry { number, event: $deed.clone(), hash: crate::engine::hash::sha256(&hashed) };
+        hashed.extend_from_slice($event.text($team, number).as_bytes());
+        let entry = AuditEntry {
+            number,
+            event: $event.clone(),
+            hash: crate::engine::hash::sha256(&hashed),
+        };
         ::diesel::insert_into(audit_entries::table)
             .values(AuditRow::of($team, &entry))
             .execute($conn)
@@ -83,16 +86,17 @@ macro_rules! follow {
 
 #[async_trait]
 impl AuditLog for Store {
-    async fn note(&self, team: TeamId, deed: &AuditEvent) -> Result<(), StoreError> {
+    async fn note(&self, team: TeamId, event: &AuditEvent) -> Result<(), StoreError> {
         let row = teams::table.filter(teams::id.eq(Id::from(team))).select(teams::id);
         let noted: QueryResult<()> = with_transaction!(
             self,
             postgres | conn | {
-                // One after another; who only refers to the team does not wait.
+                // Serializes appends to a team's log; inserts of rows that merely refer to the team
+                // do not wait.
                 let _: Id = row.for_no_key_update().first(conn).await?;
-                follow!(conn, team, deed)
+                follow!(conn, team, event)
             },
-            sqlite | conn | { follow!(conn, team, deed) }
+            sqlite | conn | { follow!(conn, team, event) }
         );
         noted.map_err(failed("write down what was done"))
     }

@@ -1,4 +1,4 @@
-//! What teams look like to their applicants.
+//! The branding of teams.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;

@@ -64,7 +64,7 @@ struct DefinitionRow {
     created_at: Timestamp,
 }
 
-/// What the lookup shows of a definition.
+/// The part of a definition that the lookup shows.
 #[derive(Clone, Insertable, AsChangeset)]
 #[diesel(table_name = platforms)]
 struct PlatformSummaryRow<'a> {
@@ -154,7 +154,8 @@ impl Catalogue for Store {
             shown(definition),
         );
         let stored = definitions::table.filter(definitions::version.eq(&version));
-        // The platform's number and environment, and the hash of what has this version now.
+        // The platform's number and environment, and the hash of the published content of this
+        // version.
         let written: Result<(i32, String, String), DieselError> = with_transaction!(self, |conn| {
             let platform = ::diesel::insert_into(platforms::table).values(fresh);
             platform.on_conflict_do_nothing().execute(conn).await?;

@@ -1,4 +1,4 @@
-//! People whom teams have registered; their names and addresses are encrypted.
+//! The registered contacts of teams; names and addresses are encrypted.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;
@@ -31,7 +31,7 @@ struct ContactRow {
     created_at: Timestamp,
 }
 
-/// A person's name, address and number, encrypted.
+/// The encrypted name, address and number of a contact.
 struct EncryptedContact {
     name: Option<String>,
     email: Option<String>,

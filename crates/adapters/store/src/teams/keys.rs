@@ -1,4 +1,4 @@
-//! Teams and API keys; of a key only the hash is kept.
+//! Teams and API keys; only the hash of a key is stored.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;
@@ -44,7 +44,7 @@ impl KeyRow {
     }
 }
 
-/// A team's pages, as a row has them.
+/// The frame ancestors of a team, as they are stored.
 pub(crate) fn read_ancestors(list: &str) -> Result<Vec<FrameAncestor>, StoreError> {
     let read = list.split_whitespace().map(str::parse).collect::<Result<_, InvalidFrameAncestor>>();
     read.map_err(failed("read a team's pages back"))

@@ -1,4 +1,4 @@
-//! Teams' own wordings of the mail that brings a link.
+//! The mail templates of teams.
 
 use ::diesel::prelude::*;
 use async_trait::async_trait;
@@ -53,7 +53,7 @@ impl TemplateRow {
     }
 }
 
-/// What a team writes.
+/// The content of a template.
 #[derive(Clone, Insertable, AsChangeset)]
 #[diesel(table_name = email_templates)]
 struct TemplateContent<'a> {
@@ -80,7 +80,7 @@ impl<'a> TemplateContent<'a> {
     }
 }
 
-/// One template of a team.
+/// Reads one template of a team.
 #[::diesel::dsl::auto_type]
 fn one(team: TeamId, id: TemplateId) -> _ {
     let of: Id = Id::from(team);
@@ -90,7 +90,7 @@ fn one(team: TeamId, id: TemplateId) -> _ {
         .filter(email_templates::team.eq(of))
 }
 
-/// Those from which a step begins.
+/// Returns the statuses from which a review step is permitted.
 #[::diesel::dsl::auto_type]
 fn within(statuses: &'static [TemplateStatus]) -> _ {
     let first: &'static str = word(statuses.first());
@@ -211,7 +211,8 @@ impl TemplateStore for Store {
         let this =
             one(team, id).filter(email_templates::status.eq(TemplateStatus::Approved.as_str()));
         let theirs = email_templates::table.filter(email_templates::team.eq(Id::from(team)));
-        // Two who choose at once would wait for each other's rows: the team's row is one for both.
+        // Two concurrent changes of the default would wait for each other's rows, so both lock the
+        // team's row first.
         let first = teams::table.filter(teams::id.eq(Id::from(team)));
         let set: QueryResult<bool> = with_transaction!(self, |conn| {
             ::diesel::update(first).set(teams::name.eq(teams::name)).execute(conn).await?;

@@ -1,4 +1,4 @@
-//! The tables of the people who use the portal.
+//! The tables of portal users.
 
 tables! {
     users (id) {

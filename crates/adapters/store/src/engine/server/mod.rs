@@ -1,4 +1,4 @@
-//! A PostgreSQL server: where it is, how the connection is secured, and how long each step may take.
+//! A PostgreSQL server: its addresses, the security of its connections, and the timeouts.
 
 mod pem;
 mod tls;
@@ -17,10 +17,10 @@ pub use self::{
     url::{DatabaseUrl, InvalidDatabaseUrl},
 };
 
-/// How long the service waits for its database.
+/// The timeouts of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For a free connection of the pool, the time to open one included.
+    /// For a connection of the pool, including the time to open one.
     pub pool: Duration,
     /// For a connection to one host: TCP, TLS and authentication together.
     pub connect: Duration,
@@ -28,8 +28,8 @@ pub struct Timeouts {
     pub statement: Duration,
 }
 
-/// What a statement or transaction gets beside [`Timeouts::statement`] until its connection is
-/// given up: time for PostgreSQL to end it first, which keeps the connection.
+/// The additional time after [`Timeouts::statement`] until the connection of a statement or
+/// transaction is closed: PostgreSQL can end it first, which preserves the connection.
 const GRACE: Duration = Duration::from_secs(5);
 
 impl Default for Timeouts {
@@ -40,25 +40,26 @@ impl Default for Timeouts {
 }
 
 impl Timeouts {
-    /// After how long a statement or transaction is given up here, whatever the server does.
+    /// Returns the time after which the client aborts a statement or transaction, whatever the
+    /// server does.
     pub(crate) fn answer(&self) -> Duration {
         self.statement + GRACE
     }
 }
 
-/// A server, or several of which the first that answers is taken.
+/// A server, or several of which the first one that accepts is used.
 pub(crate) struct Server {
     config: Config,
     tls: Tls,
     timeouts: Timeouts,
 }
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionPurpose {
-    /// Statements of the service, each of which PostgreSQL ends after [`Timeouts::statement`].
+    /// Queries of the service; PostgreSQL ends each statement after [`Timeouts::statement`].
     Work,
-    /// Migrations, which take as long as the tables are large.
+    /// Migrations, which have no timeout, since they take longer on larger tables.
     Migrations,
 }
 
@@ -66,13 +67,13 @@ impl Server {
     fn new(config: Config, tls: Tls, timeouts: Timeouts) -> Self {
         let mut config = config;
         if config.get_connect_timeout().is_none() {
-            // For each address: one that does not answer leaves time for the next.
+            // A timeout for each address leaves time for the next one.
             config.connect_timeout(timeouts.connect);
         }
         Self { config, tls, timeouts }
     }
 
-    /// The hosts, for messages; without users and passwords.
+    /// Returns the hosts for messages, without users and passwords.
     pub(crate) fn name(&self) -> String {
         let ports = self.config.get_ports();
         let hosts = self.config.get_hosts().iter().enumerate().map(|(number, host)| {
@@ -85,7 +86,8 @@ impl Server {
         hosts.collect::<Vec<_>>().join(", ")
     }
 
-    /// Why somebody between us and the server could read along or answer in its place, if so.
+    /// Returns why an attacker on the network path could read the traffic or impersonate the
+    /// server, if so.
     pub(crate) fn weakness(&self) -> Option<&'static str> {
         let local = |host: &Host| match host {
             Host::Tcp(name) => {
@@ -102,7 +104,7 @@ impl Server {
     /// Opens a connection.
     ///
     /// # Errors
-    /// In one line: the server, and what went wrong there.
+    /// The server and the cause, in one line.
     pub(crate) async fn connect(
         &self,
         purpose: ConnectionPurpose,
@@ -116,7 +118,7 @@ impl Server {
     }
 
     async fn open(&self, purpose: ConnectionPurpose) -> Result<AsyncPgConnection, String> {
-        // Files are read anew each time: a renewed certificate needs no restart.
+        // Files are read for each connection, so a renewed certificate needs no restart.
         let tls = self.tls.connector().map_err(|error| chain(&error))?;
         let mut modes = self.tls.attempts().iter();
         let (client, connection) = loop {
@@ -140,8 +142,8 @@ impl Server {
     }
 }
 
-/// Whether the connection may succeed with TLS where it failed without, or the other way round:
-/// the handshake failed, or the server's access list refuses this kind of connection.
+/// Returns whether the connection may succeed with TLS after failing without, or the other way
+/// round: the handshake failed, or the server's access list refuses this kind of connection.
 fn is_about_tls(error: &tokio_postgres::Error) -> bool {
     let refused = error.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION);
     refused || error.to_string().contains("TLS")

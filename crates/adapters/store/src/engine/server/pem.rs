@@ -1,4 +1,4 @@
-//! Files of certificates and keys (PEM, RFC 7468), and what the machine trusts.
+//! PEM files of certificates and keys (RFC 7468), and the machine's roots.
 
 use std::{fs, io::Read as _, os::unix::fs::MetadataExt as _, path::Path, sync::OnceLock};
 
@@ -9,10 +9,10 @@ use rustls::{
 
 use super::tls::InvalidTls;
 
-/// The most bytes of a file that are read.
+/// The maximum size of a file.
 const MAX_PEM_BYTES: u64 = 1 << 20;
 
-/// What the machine trusts, or `SSL_CERT_FILE`; read once.
+/// Returns the roots of the machine, or of `SSL_CERT_FILE`; they are read once.
 pub(super) fn system_roots() -> Result<RootCertStore, InvalidTls> {
     static ROOTS: OnceLock<RootCertStore> = OnceLock::new();
     let roots = ROOTS.get_or_init(|| {
@@ -30,7 +30,8 @@ pub(super) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, 
     if found.is_empty() { Err(unreadable(file, &"it has no certificate")) } else { Ok(found) }
 }
 
-/// A key that only we read, or our group where root owns the file: what libpq asks for.
+/// Reads a private key. As libpq requires, only its owner may read it, or its group if root owns
+/// it.
 pub(super) fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, InvalidTls> {
     let there = fs::metadata(file).map_err(|error| unreadable(file, &error))?;
     let others = if there.uid() == 0 { 0o037 } else { 0o077 };

@@ -1,4 +1,5 @@
-//! TLS to PostgreSQL, by the parameters of libpq: `sslmode`, `sslrootcert`, `sslcert`, `sslkey`.
+//! TLS to PostgreSQL, configured by the parameters of libpq: `sslmode`, `sslrootcert`, `sslcert`,
+//! `sslkey`.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -18,20 +19,20 @@ use super::{
     verifier::Verifier,
 };
 
-/// How a connection is secured, as libpq's `sslmode` says it.
+/// The security of a connection, as in libpq's `sslmode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SslMode {
     /// No TLS.
     Disable,
-    /// No TLS, unless the server insists on it.
+    /// No TLS, unless the server requires it.
     Allow,
-    /// TLS, unless the server has none or the handshake fails.
+    /// TLS, unless the server does not support it or the handshake fails.
     Prefer,
     /// TLS; the server's certificate is not verified, unless `sslrootcert` is given.
     Require,
-    /// TLS, with a certificate from a root in `sslrootcert`, for whatever host.
+    /// TLS, with a certificate that a root in `sslrootcert` issued for any host.
     VerifyCa,
-    /// TLS, with a certificate from a trusted root for this host.
+    /// TLS, with a certificate that a trusted root issued for this host.
     VerifyFull,
 }
 
@@ -44,7 +45,7 @@ const MODES: [(&str, SslMode); 6] = [
     ("verify-full", SslMode::VerifyFull),
 ];
 
-/// What libpq has sent since version 17, in every mode.
+/// The ALPN protocol, which libpq sends in every mode since version 17.
 const ALPN: &[u8] = b"postgresql";
 
 /// Why TLS cannot be set up.
@@ -72,7 +73,7 @@ pub enum InvalidTls {
     Rustls(#[from] Error),
 }
 
-/// The parameters of a URL that are about TLS.
+/// The TLS parameters of a URL.
 #[derive(Default)]
 pub(super) struct TlsParameters {
     mode: Option<SslMode>,
@@ -82,14 +83,14 @@ pub(super) struct TlsParameters {
 }
 
 impl TlsParameters {
-    /// Whether the parameter was one of these.
+    /// Takes a parameter; returns whether it is one of these.
     pub(super) fn take(&mut self, name: &str, value: &str) -> Result<bool, InvalidTls> {
         match name {
             "sslmode" => {
                 let known = MODES.iter().find(|(name, _)| *name == value);
                 self.mode = Some(known.ok_or(InvalidTls::Mode)?.1);
             }
-            // As JDBC has it, which libpq takes too.
+            // The form of JDBC, which libpq accepts too.
             "ssl" if value == "true" => self.mode = Some(SslMode::Require),
             "ssl" => return Err(InvalidTls::Flag),
             "sslrootcert" => self.roots = Some(value.to_owned()),
@@ -110,7 +111,7 @@ enum Roots {
     File(PathBuf),
 }
 
-/// What of the server's certificate is verified.
+/// How much of the server's certificate is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verification {
     Nothing,
@@ -118,17 +119,17 @@ enum Verification {
     IssuerAndHost,
 }
 
-/// How connections are secured.
+/// The TLS configuration of connections.
 #[derive(Debug, Clone)]
 pub(super) struct Tls {
     mode: SslMode,
     roots: Option<Roots>,
-    /// Certificate and key of ours.
+    /// The client certificate and its key.
     identity: Option<(PathBuf, PathBuf)>,
 }
 
 impl Tls {
-    /// Checks the parameters, and that the files can be used.
+    /// Validates the parameters and the files.
     pub(super) fn new(given: TlsParameters, config: &Config) -> Result<Self, InvalidTls> {
         let roots = given.roots.filter(|roots| !roots.is_empty());
         let roots = roots.map(|roots| match roots.as_str() {
@@ -141,7 +142,7 @@ impl Tls {
             }
             (Some(SslMode::VerifyCa), None) => return Err(InvalidTls::NoRoots),
             (Some(mode), _) => mode,
-            // Who names roots wants the server verified.
+            // With a file of roots the server is verified by default.
             (None, Some(_)) => SslMode::VerifyFull,
             (None, None) => SslMode::Prefer,
         };
@@ -150,7 +151,7 @@ impl Tls {
             (None, None) => None,
             (Some(_), None) | (None, Some(_)) => return Err(InvalidTls::HalfIdentity),
         };
-        // A Unix socket has no TLS, and libpq asks for none there.
+        // There is no TLS over a Unix socket, and libpq requests none.
         let sockets = config.get_hosts();
         let local = !sockets.is_empty() && sockets.iter().all(|host| matches!(host, Host::Unix(_)));
         let mode = if local { SslMode::Disable } else { mode };
@@ -159,7 +160,7 @@ impl Tls {
         Ok(tls)
     }
 
-    /// What is tried, in this order.
+    /// Returns the attempts in their order.
     pub(super) fn attempts(&self) -> &'static [Asked] {
         match self.mode {
             SslMode::Disable => &[Asked::Disable],
@@ -169,7 +170,7 @@ impl Tls {
         }
     }
 
-    /// What somebody on the way could do, if anything.
+    /// Returns what an attacker on the network path could do, if anything.
     pub(super) fn weakness(&self) -> Option<&'static str> {
         match (self.mode, self.verification()) {
             (SslMode::Disable | SslMode::Allow | SslMode::Prefer, _) => {
@@ -183,7 +184,7 @@ impl Tls {
     fn verification(&self) -> Verification {
         match (self.mode, &self.roots) {
             (SslMode::VerifyFull, _) => Verification::IssuerAndHost,
-            // As in libpq, where a file of roots there is makes `require` verify the issuer.
+            // As in libpq, `require` verifies the issuer if there is a file of roots.
             (SslMode::VerifyCa, _) | (_, Some(_)) => Verification::Issuer,
             (_, None) => Verification::Nothing,
         }

@@ -1,5 +1,4 @@
-//! The address of a database, read once: `sqlite://PATH`, or `postgres://…` with the parameters of
-//! libpq.
+//! Parses the URL of a database: `sqlite://PATH`, or `postgres://…` with the parameters of libpq.
 
 use std::{fmt, str::FromStr};
 
@@ -11,12 +10,12 @@ use super::{
     tls::{InvalidTls, Tls, TlsParameters},
 };
 
-/// Where the database is.
+/// The location of a database.
 #[derive(Clone)]
 pub enum DatabaseUrl {
-    /// The path of a file.
+    /// The path of the database file.
     Sqlite(String),
-    /// Server, user and database, and how the connection is secured.
+    /// Server, user, database and the security of the connection.
     Postgres(Box<PostgresUrl>),
 }
 
@@ -26,7 +25,7 @@ pub struct PostgresUrl {
     tls: Tls,
 }
 
-/// Why a text is no address of a database; it does not repeat the text.
+/// Why a database URL is invalid; the error does not repeat the URL.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidDatabaseUrl {
     #[error("must begin with sqlite:// or postgres://")]
@@ -40,7 +39,7 @@ pub enum InvalidDatabaseUrl {
 }
 
 impl DatabaseUrl {
-    /// The path of the file, where the database is one.
+    /// Returns the path of the file, if the database is one.
     #[must_use]
     pub fn file(&self) -> Option<&str> {
         match self {
@@ -69,7 +68,7 @@ impl FromStr for DatabaseUrl {
         let (server, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut ours, mut rest) = (TlsParameters::default(), vec![]);
         for part in query.split('&').filter(|part| !part.is_empty()) {
-            // In libpq `+` is itself.
+            // libpq does not decode `+` as a space.
             let plain = part.replace('+', "%2B");
             let (name, value) = form_urlencoded::parse(plain.as_bytes()).next().unwrap_or_default();
             if !ours.take(&name, &value)? {
@@ -87,7 +86,7 @@ impl FromStr for DatabaseUrl {
     }
 }
 
-/// Without user and password.
+/// Omits user and password.
 impl fmt::Debug for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! How much of a server's certificate is verified.
+//! Verifies server certificates as far as the mode requires.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use rustls::{
     pki_types::{CertificateDer, ServerName, UnixTime},
 };
 
-/// Verifies as much of a certificate as the mode says. That the server has the certificate's key is
-/// verified in every mode.
+/// Verifies a certificate as far as the mode requires. Every mode verifies that the server has the
+/// certificate's private key.
 #[derive(Debug)]
 pub(super) struct Verifier {
-    /// None: any certificate is taken.
+    /// The roots; `None` accepts any certificate.
     pub(super) webpki: Option<Arc<WebPkiServerVerifier>>,
-    /// Whether the certificate must be for the host.
+    /// Whether the certificate must be valid for the host.
     pub(super) host: bool,
     pub(super) provider: Arc<CryptoProvider>,
 }
@@ -35,7 +35,7 @@ impl ServerCertVerifier for Verifier {
         let Some(webpki) = &self.webpki else { return Ok(ServerCertVerified::assertion()) };
         let verified =
             webpki.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        // The name is looked at last: a certificate that is for another host alone is in order.
+        // The name is verified last, so a certificate with this error is valid except for its name.
         let other_host = matches!(
             verified,
             Err(Error::InvalidCertificate(
