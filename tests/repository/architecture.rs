@@ -27,11 +27,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("messaging", &["http-client", "domain", "ports"]),
     ("passkeys", &["domain", "ports"]),
     ("portal", &["domain", "ports"]),
+    ("command-line", &["domain", "ports"]),
     ("credentials", &["domain", "breached-passwords", "ports"]),
     ("http-api", &["domain", "embed", "jpeg-delta", "ports"]),
     ("limits", &["domain", "ports"]),
     ("objects", &["domain", "jpeg-delta", "ports"]),
-    ("sandbox", &[]),
+    ("sandbox", &["domain", "ports"]),
     ("store", &["domain", "ports"]),
     ("system", &["domain", "ports"]),
     ("webhooks", &["domain", "http-client", "ports"]),
@@ -43,6 +44,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "attestor",
             "http-client",
             "chromium",
+            "command-line",
             "credentials",
             "domain",
             "http-api",
@@ -71,7 +73,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// The foreign crates that an inner crate may depend on. Outer crates may depend on any.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("domain", &["chrono", "serde", "serde_json", "thiserror", "uuid"]),
-    ("ports", &["async-trait", "chrono", "mockall", "thiserror"]),
+    ("ports", &["async-trait", "chrono", "mockall", "thiserror", "uuid"]),
     (
         "application",
         &[

@@ -1,75 +1,49 @@
-//! The browsers' sandbox: set up once at the start, and what an operator does where it is refused.
+//! The sandbox of browsers, which is set up once at the start as a test.
 
 use std::path::Path;
 
 use chromium::{Installation, Sandbox, write_root_certificates};
 
-use crate::{config::Config, storage::error_chain};
+use crate::{
+    config::Config,
+    storage::{StartupError, error_chain},
+};
 
-/// The first argument of `avouch` where it is the helper of a browser's sandbox.
+/// The first argument with which `avouch` is started as the helper of a browser's sandbox.
 pub const SANDBOX_ARGUMENT: &str = "jail";
-/// Cores that one browser may use at once: a page that mines must not stop the others.
-const CORES: usize = 3;
-/// What an operator can do about a step that is refused, by the beginning of the error.
-const HINTS: &[(&str, &str)] = &[
-    (
-        "namespaces, as root",
-        "give the container CAP_SYS_ADMIN, or run the service as an ordinary user",
-    ),
-    (
-        "user namespace",
-        "allow unprivileged user namespaces (in a container, with its seccomp profile; on Ubuntu, \
-         kernel.apparmor_restrict_unprivileged_userns=0)",
-    ),
-    (
-        "a new /proc",
-        "the container masks parts of /proc, and the kernel then refuses a new procfs: start it \
-         with --security-opt systempaths=unconfined (Docker), unmask=ALL (Podman) or procMount: \
-         Unmasked (Kubernetes)",
-    ),
-    ("filter of system calls", "the kernel needs CONFIG_SECCOMP_FILTER"),
-];
-const HINT: &str =
-    "allow unshare, clone, mount, umount2 and pivot_root in the container's seccomp profile";
+/// Cores that one browser may use at once: a page that computes must not slow the others down.
+const CORES_PER_BROWSER: usize = 3;
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
-
-/// The configured sandbox, set up once as a test. Fails where the kernel or the container refuses
-/// it, since running without is the operator's decision. Logs which optional features are missing.
-pub(crate) fn jail(
+/// Returns the configured sandbox. Fails if the kernel or the container refuses it, since running
+/// without one is the operator's decision. Logs which optional features are missing.
+pub(crate) fn browser_sandbox(
     config: &Config,
     browser: &Path,
     program: &Path,
     browsers: &Path,
-) -> Result<Sandbox, Failure> {
+) -> Result<Sandbox, StartupError> {
     let policies = (!config.egress_roots.is_empty()).then(|| browsers.join("policies"));
     if let Some(folder) = &policies {
         write_root_certificates(folder, &config.egress_roots)?;
     }
-    let jail = Sandbox {
+    let sandbox = Sandbox {
         helper: program.to_owned(),
         arguments: vec![SANDBOX_ARGUMENT.to_owned()],
         installation: Installation::find(browser).map_err(error_chain)?,
         policies,
-        cores: CORES,
+        cores: CORES_PER_BROWSER,
     };
-    match jail.check(&browsers.join("try")) {
-        Ok(missing) => {
-            tracing::info!("browsers run in a sandbox: {}", jail.summary());
-            for missing in missing.descriptions() {
-                tracing::warn!("browser sandbox: {missing}");
-            }
-            Ok(jail)
-        }
-        Err(error) => {
-            let error = error_chain(error).to_string();
-            let hint = HINTS.iter().find(|(step, _)| error.starts_with(step));
-            let hint = hint.map_or(HINT, |(_, hint)| hint);
-            Err(format!(
-                "the browser sandbox cannot be set up: {error}; {hint}, or set \
-                 AVOUCH_BROWSER_JAIL=off to run browsers without it"
-            )
-            .into())
-        }
+    let missing = sandbox.check(&browsers.join("try")).map_err(|error| {
+        let hint = error.hint();
+        format!(
+            "the browser sandbox cannot be set up: {}; {hint}, or set AVOUCH_BROWSER_JAIL=off to run \
+             browsers without it",
+            error_chain(error)
+        )
+    })?;
+    tracing::info!("browsers run in a sandbox: {}", sandbox.summary());
+    for missing in missing.descriptions() {
+        tracing::warn!("browser sandbox: {missing}");
     }
+    Ok(sandbox)
 }

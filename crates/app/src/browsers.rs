@@ -1,18 +1,16 @@
-//! The browsers that are configured.
+//! The pool of the configured browsers.
 
 use std::{collections::HashMap, net::SocketAddr, path::Path, sync::Arc};
 
 use chromium::{BrowserSource, ChromiumPool, Fleet, LocalBrowsers, PoolOptions};
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
-use tokio::net::TcpListener;
 
 use crate::{
-    browser_sandbox::jail,
-    config::{BrowserConfig, Config, FleetAddress},
-    storage::StartupError,
+    browser_sandbox::browser_sandbox,
+    config::{BrowserConfig, Config},
+    storage::{StartupError, error_chain},
 };
 
-/// A pool of them; `routes` are the hosts that the service serves itself.
+/// Returns the pool. `routes` are the hosts that the service itself serves.
 pub(crate) async fn browser_pool(
     config: &Config,
     program: &Path,
@@ -20,20 +18,22 @@ pub(crate) async fn browser_pool(
     routes: HashMap<String, SocketAddr>,
 ) -> Result<Arc<ChromiumPool>, StartupError> {
     let source = match &config.browser {
-        BrowserConfig::Elsewhere(address) => BrowserSource::Fleet(fleet(address).await?),
-        BrowserConfig::Here { program: executable, memory, jail: shut_in } => {
-            if !shut_in {
+        BrowserConfig::Elsewhere(address) => {
+            BrowserSource::Fleet(Fleet::listen(address).await.map_err(error_chain)?)
+        }
+        BrowserConfig::Here { program: executable, memory, sandbox: is_sandboxed } => {
+            if !is_sandboxed {
                 tracing::warn!(
                     "browsers run without a sandbox of ours: a page that breaks out of Chromium has the \
                      rights of the service"
                 );
             }
-            let shut = || jail(config, executable, program, folder);
+            let sandbox = || browser_sandbox(config, executable, program, folder);
             BrowserSource::Local(LocalBrowsers {
                 executable: executable.clone(),
                 folder: folder.to_owned(),
                 memory_limit: *memory,
-                sandbox: shut_in.then(shut).transpose()?,
+                sandbox: is_sandboxed.then(sandbox).transpose()?,
             })
         }
     };
@@ -46,25 +46,4 @@ pub(crate) async fn browser_pool(
         country_check_url: config.exit_check.clone(),
         local_hosts: routes,
     }))
-}
-
-async fn fleet(address: &FleetAddress) -> Result<Fleet, StartupError> {
-    let listener = TcpListener::bind(address.listen)
-        .await
-        .map_err(|error| format!("cannot listen on {}: {error}", address.listen))?;
-    let mut roots = RootCertStore::empty();
-    if address.url.expose().starts_with("wss:") {
-        // What the machine believes, or `SSL_CERT_FILE`: a fleet may have a root of its own.
-        let found = rustls_native_certs::load_native_certs();
-        roots.add_parsable_certificates(found.certs);
-        if roots.is_empty() {
-            let why = found.errors.first().map(ToString::to_string).unwrap_or_default();
-            return Err(format!("there are no certificates to believe the fleet by {why}").into());
-        }
-    }
-    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Fleet::new(address.url.clone(), Arc::new(tls), listener, address.address.clone()))
 }

@@ -13,7 +13,6 @@ mod engine;
 mod limiters;
 mod portal_wiring;
 mod service;
-mod site;
 mod storage;
 mod wiring;
 mod workers;

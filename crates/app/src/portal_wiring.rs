@@ -19,7 +19,6 @@ use ports::{
 };
 use store::Store;
 use system::{encryption::EncryptionKeys, secret_key::SecretKeys};
-use url::Url;
 
 use crate::{
     config::Config,
@@ -80,13 +79,6 @@ pub(crate) fn portal(
     })
 }
 
-/// Returns the verifier of passkeys for an origin; `None` where the origin can have none.
-fn passkey_verifier(origin: &str) -> Option<Arc<dyn PasskeyVerifier>> {
-    let host = Url::parse(origin).ok()?.host_str()?.to_owned();
-    let party = RelyingParty::new(&host, origin.to_owned()).ok()?;
-    Some(Arc::new(party))
-}
-
 impl<'a> Shared<'a> {
     fn new(
         keys: &SecretKeys,
@@ -122,7 +114,8 @@ impl<'a> Shared<'a> {
             },
             challenges: PasskeyChallenges {
                 passkeys: store.clone(),
-                verifier: passkey_verifier(&config.addresses.public),
+                verifier: RelyingParty::for_origin(&config.addresses.public)
+                    .map(|party| -> Arc<dyn PasskeyVerifier> { Arc::new(party) }),
                 cipher: cipher.clone(),
                 clock: clock.clone(),
             },

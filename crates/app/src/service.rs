@@ -17,10 +17,12 @@ use application::{
     sessions::{KeyAuthenticator, LookupUseCases, SessionUseCases},
 };
 use chromium::ChromiumPool;
+use chrono::{DateTime, Utc};
 use domain::id::InstanceId;
 use http_api::{Metrics, Services, TrustedProxies};
 use objects::RecordingFiles;
 use ports::{clock::Clock, random::RandomSource, rate_limiter::RateLimiter};
+use sandbox::SandboxPlatform;
 use store::Store;
 use system::{
     clock::{SystemClock, SystemRandom},
@@ -37,7 +39,6 @@ use crate::{
     engine::SharedParts,
     limiters::limiters,
     portal_wiring::portal as wire_portal,
-    site::SandboxSite,
     storage::{OpenedStorage, StartupError, error_chain, open_store, recordings},
     wiring::partners as wire_partners,
     workers::WorkerParts,
@@ -170,23 +171,30 @@ fn pages(portal: &portal::Portal) -> http_api::Pages {
     })
 }
 
-pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener, StartupError> {
+/// Opens the sandbox platform, whose certificate is in the data folder.
+async fn sandbox_platform(
+    config: &Config,
+    store: &Store,
+    now: DateTime<Utc>,
+) -> Result<SandboxPlatform, StartupError> {
+    let listen = config.attesting.sandbox_listen;
+    let opened = SandboxPlatform::open(&config.sandbox_folder(), listen, store, now).await;
+    opened.map_err(error_chain)
+}
+
+fn bind(address: SocketAddr) -> Result<TcpListener, StartupError> {
     TcpListener::bind(address)
         .map_err(|error| format!("cannot listen on {address}: {error}").into())
 }
 
 /// Everything that listens.
 fn servers(
-    site: SandboxSite,
+    site: SandboxPlatform,
     socket: TcpListener,
     parts: HttpParts,
 ) -> Result<Vec<Server>, StartupError> {
-    let (for_browsers, over_tls, identity) = site.into_parts();
     let (elsewhere, metrics) = (parts.config.metrics_listen, parts.metrics.clone());
-    let mut servers = vec![
-        sandbox::serve(for_browsers, over_tls, identity)?,
-        http_api::serve(socket, move || parts.services())?,
-    ];
+    let mut servers = vec![site.serve()?, http_api::serve(socket, move || parts.services())?];
     if let Some(address) = elsewhere {
         servers.push(http_api::serve_metrics(bind(address)?, metrics)?);
     }
@@ -197,7 +205,7 @@ impl Service {
     /// Starts everything; answers once requests are served.
     pub async fn start(config: &Config, overrides: Overrides) -> Result<Self, StartupError> {
         let OpenedStorage { store, keys, stable_key } = open_store(config).await?;
-        let site = SandboxSite::open(config, &store, overrides.clock.now()).await?;
+        let site = sandbox_platform(config, &store, overrides.clock.now()).await?;
         let routes = HashMap::from([(sandbox::HOST.to_owned(), site.address()?)]);
         let node = InstanceId::from_u128(SystemRandom.new_id());
         let browsers = browsers_folder(node)?;

@@ -1,44 +1,33 @@
-//! `avouch workflow run`: one session of a definition, in a service that is thrown away after.
+//! `avouch workflow run`: one session of a definition, in a service of its own that is removed
+//! afterwards.
 
-use std::{net::TcpListener, path::Path, time::Duration};
+use std::{net::TcpListener, path::Path, sync::Arc};
 
-use domain::{
-    api_key::ApiKey,
-    id::{ApiKeyId, PlatformId, TeamId},
-    request::NewSession,
-    webhook::{payload, wire_time},
+use application::{
+    administration::{TrialProgress, TrialSession},
+    settings::Addresses,
 };
-use ports::{
-    catalogue::Catalogue as _,
-    clock::Clock as _,
-    driving::{Caller, SessionService as _},
-    key_store::{KeyStore as _, TeamStore as _},
-    random::RandomSource as _,
-};
-use serde_json::{Value, json};
+use command_line::{CommandError, read_definition};
+use domain::{id::PlatformId, webhook::wire_time};
+use ports::{catalogue::Catalogue as _, clock::Clock as _, driving::Caller};
+use serde_json::Value;
 use store::DatabaseUrl;
 use system::{
     clock::{SystemClock, SystemRandom},
     data_dir::TemporaryFolder,
 };
-use uuid::Uuid;
 
 use crate::{
-    admin::read_definition,
+    admin::definitions,
     config::Config,
     service::{Overrides, Service},
     storage::{error_chain, open_store},
 };
-use application::{api_keys::ApiKeyText, settings::Addresses};
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
-
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-
-/// Runs the definition once; answers how the session ended.
-pub(crate) async fn run(config: Config, file: &Path) -> Result<Value, Failure> {
+/// Runs a definition once, and returns what a webhook would be sent at the end.
+pub(crate) async fn run(config: Config, file: &Path) -> Result<Value, CommandError> {
     let folder = TemporaryFolder::new("avouch-trial").map_err(error_chain)?;
-    // Free a moment ago, and nobody else is in a hurry for it.
+    // The port was free a moment ago; no other program is expected to take it.
     let listen = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let config = Config {
         listen,
@@ -47,57 +36,37 @@ pub(crate) async fn run(config: Config, file: &Path) -> Result<Value, Failure> {
         database_url: DatabaseUrl::Sqlite(folder.path().join("avouch.db").display().to_string()),
         ..config
     };
-    let (caller, platform) = furnish(&config, file).await?;
+    let (caller, platform) = prepare(&config, file).await?;
     let service = Service::start(&config, Overrides::default()).await?;
-    let ended = tokio::select! {
-        ended = one_session(&service, &caller, platform) => ended,
+    let sessions = service.partners.clone();
+    let trial = TrialSession { sessions, clock: Arc::new(SystemClock), caller, platform };
+    let result = tokio::select! {
+        result = trial.run(&print_progress) => result.map_err(error_chain),
         _ = tokio::signal::ctrl_c() => Err("stopped".into()),
     };
     service.stop().await;
-    ended
+    result
 }
 
-/// Publishes the definition, and makes a key that can use it.
-async fn furnish(config: &Config, file: &Path) -> Result<(Caller, PlatformId), Failure> {
-    let definition = read_definition(file)?;
+/// Publishes the definition, and creates a caller that may use it.
+async fn prepare(config: &Config, file: &Path) -> Result<(Caller, PlatformId), CommandError> {
+    let definition = read_definition(&definitions(), file)?;
     let store = open_store(config).await?.store;
-    let (now, id) = (SystemClock.now(), || Uuid::from_u128(SystemRandom.new_id()));
-    let (platform, _) = store.publish(&definition, now).await.map_err(error_chain)?;
-    let team = TeamId::from_uuid(id());
-    store.add_team(team, "Author", now).await.map_err(error_chain)?;
-    let environment = definition.environment;
-    let key = ApiKey {
-        id: ApiKeyId::from_uuid(id()),
-        team,
-        environment,
-        expires_at: None,
-        revoked_at: None,
-    };
-    let hash = ApiKeyText::new(environment, SystemRandom.random_bytes()).hash();
-    store.add_key(&key, &hash, "Trial", now).await.map_err(error_chain)?;
-    Ok((key, platform))
+    let (platform, _) = store.publish(&definition, SystemClock.now()).await.map_err(error_chain)?;
+    let sources = (&SystemClock, &SystemRandom);
+    let caller = TrialSession::create_caller(
+        (&*store, &*store),
+        (sources.0, sources.1),
+        definition.environment,
+    );
+    Ok((caller.await.map_err(error_chain)?, platform))
 }
 
-async fn one_session(
-    service: &Service,
-    caller: &Caller,
-    platform: PlatformId,
-) -> Result<Value, Failure> {
-    let body = json!({ "platformId": platform.0, "location": { "country": "US" } });
-    let request = NewSession::read(&body).map_err(error_chain)?;
-    let created = service.partners.create(caller, request, None).await.map_err(error_chain)?.face;
-    eprintln!("open this and play the applicant: {}", created.embed_url);
-    let mut status = created.session.status();
-    loop {
-        let face = service.partners.read(caller, created.session.id).await.map_err(error_chain)?;
-        if face.session.status() != status {
-            status = face.session.status();
-            eprintln!("{} {status}", wire_time(SystemClock.now()));
+fn print_progress(progress: TrialProgress) {
+    match progress {
+        TrialProgress::Created { embed_url } => {
+            eprintln!("open this and play the applicant: {embed_url}");
         }
-        // What a partner would be told.
-        if let Some(result) = payload(&face.session) {
-            return Ok(result);
-        }
-        tokio::time::sleep(LOOK_EVERY).await;
+        TrialProgress::Changed { at, status } => eprintln!("{} {status}", wire_time(at)),
     }
 }

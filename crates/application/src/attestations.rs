@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use ports::{
     attestation_reader::AttestationReader,
-    attestor::{AttestationStore, Attestor},
+    attestor::{AttestError, AttestationOrder, AttestationStore, Attested, Attestor, OnProgress},
     key_store::KeyStore,
 };
 
@@ -16,4 +17,18 @@ pub struct Attestations {
     pub reader: Arc<dyn AttestationReader>,
     /// Knows which team the key of a session belongs to.
     pub keys: Arc<dyn KeyStore>,
+}
+
+/// The attestor of a process that has none.
+pub struct NoAttestor;
+
+#[async_trait]
+impl Attestor for NoAttestor {
+    async fn attest(
+        &self,
+        _: AttestationOrder,
+        _: OnProgress<'_>,
+    ) -> Result<Attested, AttestError> {
+        Err(AttestError::None)
+    }
 }

@@ -3,6 +3,7 @@
 //! **Invariant:** this crate depends on `domain` and `ports` only. It names no database, no HTTP
 //! framework and no browser.
 
+pub mod administration;
 pub mod advance;
 pub mod api_keys;
 pub mod attestation_queue;

@@ -1,15 +1,16 @@
 //! A fleet of remote browsers that are driven over a WebSocket: each session has a connection, and in
 //! it a browser context of its own that is disposed of with the connection.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use domain::secret::Secret;
-use rustls::ClientConfig;
+use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::mpsc};
 
 use crate::{
+    FleetAddress,
     client::{DevToolsClient, DevToolsError, DevToolsEvent, Socket, SocketError},
     fleet_proxy::{FleetProxy, ProxyCredential, READY_HOST, READY_PAGE_TITLE},
 };
@@ -56,6 +57,43 @@ impl Fleet {
     ) -> Self {
         Self { url, tls, proxy_address, proxy: FleetProxy::start(listener) }
     }
+
+    /// Listens for the browsers of a fleet, and reads the root certificates of the machine, or of
+    /// `SSL_CERT_FILE`, if the fleet is reached over TLS: it may have a root of its own.
+    ///
+    /// # Errors
+    /// The address is in use, or there are no root certificates.
+    pub async fn listen(address: &FleetAddress) -> Result<Self, FleetSetupError> {
+        let listener = TcpListener::bind(address.listen).await;
+        let listener = listener
+            .map_err(|source| FleetSetupError::Listen { address: address.listen, source })?;
+        let mut roots = RootCertStore::empty();
+        if address.url.expose().starts_with("wss:") {
+            let found = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(found.certs);
+            if roots.is_empty() {
+                let reason = found.errors.first().map(ToString::to_string).unwrap_or_default();
+                return Err(FleetSetupError::Roots(reason));
+            }
+        }
+        let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let FleetAddress { url, proxy_address, .. } = address.clone();
+        Ok(Self::new(url, Arc::new(tls), listener, proxy_address))
+    }
+}
+
+/// Why a fleet cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetSetupError {
+    #[error("cannot listen on {address}")]
+    Listen { address: SocketAddr, source: io::Error },
+    #[error("there are no root certificates with which to verify the fleet: {0}")]
+    Roots(String),
+    #[error(transparent)]
+    Tls(#[from] rustls::Error),
 }
 
 impl fmt::Debug for Fleet {

@@ -10,6 +10,7 @@ mod client;
 mod devtools_pipes;
 mod factory;
 mod fleet;
+mod fleet_address;
 mod fleet_proxy;
 mod forwarder;
 mod input;
@@ -27,7 +28,8 @@ mod warm_pool;
 pub use self::{
     client::{DevToolsClient, DevToolsError, DevToolsEvent},
     factory::{BrowserSource, LocalBrowsers},
-    fleet::Fleet,
+    fleet::{Fleet, FleetSetupError},
+    fleet_address::{FleetAddress, InvalidFleetAddress},
     launch::{Chromium, LaunchError, LaunchOptions, Launched},
     pool::{ChromiumPool, PoolOptions},
     redaction::JpegRedactor,

@@ -45,6 +45,22 @@ pub enum ObjectStorage {
     },
 }
 
+impl ObjectStorage {
+    /// Parses `file://FOLDER` or `s3://BUCKET/PREFIX`; `None` for anything else. A bucket takes its
+    /// credentials from those of the variables whose names start with `AWS_`.
+    pub fn parse(url: &str, variables: impl Iterator<Item = (String, String)>) -> Option<Self> {
+        match url.split_once("://")? {
+            (_, "") => None,
+            ("file", folder) => Some(Self::Folder(folder.into())),
+            ("s3", _) => {
+                let variables = variables.filter(|(name, _)| name.starts_with("AWS_")).collect();
+                Some(Self::Bucket { url: url.to_owned(), variables })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Omits the variables, which contain a secret.
 impl fmt::Debug for ObjectStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

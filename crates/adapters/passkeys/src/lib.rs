@@ -5,6 +5,7 @@
 
 use domain::{account::Email, id::UserId};
 use ports::passkeys::{Ceremony, Credential, PasskeyVerifier};
+use url::Url;
 use webauthn_rp::{
     AuthenticatedCredential, NonDiscoverableAuthentication,
     NonDiscoverableAuthenticationServerState, NonDiscoverableCredentialRequestOptions,
@@ -47,6 +48,14 @@ impl RelyingParty {
         let is_address = host.parse::<std::net::IpAddr>().is_ok() || host.starts_with('[');
         let id = AsciiDomain::try_from(host.to_owned()).map_err(|_| NoHostName)?;
         if is_address { Err(NoHostName) } else { Ok(Self { id: RpId::Domain(id), origin }) }
+    }
+
+    /// Creates the relying party of an origin; `None` if its host is not a host name, so that it can
+    /// have no passkeys.
+    #[must_use]
+    pub fn for_origin(origin: &str) -> Option<Self> {
+        let host = Url::parse(origin).ok()?.host_str()?.to_owned();
+        Self::new(&host, origin.to_owned()).ok()
     }
 }
 

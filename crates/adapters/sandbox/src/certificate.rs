@@ -1,5 +1,5 @@
-//! The TLS certificate of the site, issued by a root of its own that only the service trusts. The
-//! root's key is deleted at once, so the root vouches only for this certificate.
+//! The certificate of the site, under a root of its own that nobody else has to trust. The root's key
+//! is not stored: it signs this certificate only.
 
 use std::{fs, io, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::Path, sync::Arc};
 
@@ -20,7 +20,7 @@ const ROOT: &str = "root.pem";
 const LEAF: &str = "certificate.pem";
 const KEY: &str = "key.pem";
 
-/// The TLS identity of the site, and the root that issued its certificate.
+/// The TLS configuration of the site, and the root of its certificate.
 pub struct SiteCertificate {
     pub(super) config: ServerConfig,
     /// The root certificate, DER.
@@ -28,13 +28,13 @@ pub struct SiteCertificate {
 }
 
 impl SiteCertificate {
-    /// Reads the certificate in a folder; generates it if there is none.
+    /// Reads the certificate in a folder, or creates it there.
     ///
     /// # Errors
     /// The folder cannot be read or written, or contains something else.
     pub fn open(folder: &Path) -> io::Result<Self> {
         if !folder.join(ROOT).exists() {
-            make(folder)?;
+            create(folder)?;
         }
         let certificate = |name| CertificateDer::from_pem_file(folder.join(name)).map_err(other);
         let (root, leaf) = (certificate(ROOT)?, certificate(LEAF)?);
@@ -45,9 +45,15 @@ impl SiteCertificate {
             .map_err(other)?;
         Ok(Self { config, root: root.to_vec() })
     }
+
+    /// Returns the root certificate in a folder, in DER; `None` if there is none.
+    #[must_use]
+    pub fn existing_root(folder: &Path) -> Option<Vec<u8>> {
+        folder.exists().then(|| Self::open(folder))?.ok().map(|certificate| certificate.root)
+    }
 }
 
-fn make(folder: &Path) -> io::Result<()> {
+fn create(folder: &Path) -> io::Result<()> {
     let mut params = CertificateParams::new(vec![]).map_err(other)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
@@ -68,7 +74,7 @@ fn make(folder: &Path) -> io::Result<()> {
     };
     write(KEY, key.serialize_pem())?;
     write(LEAF, leaf.pem())?;
-    // Written last: if it exists, all files are complete.
+    // The last one: if it exists, the other files are complete.
     write(ROOT, root.pem())
 }
 

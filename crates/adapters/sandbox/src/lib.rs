@@ -1,8 +1,9 @@
-//! A demonstration account provider: a small web site with cookies, CSRF tokens and server-side
-//! sessions. The user name determines the outcome.
+//! The sandbox platform: the web site of a fictitious account provider, with cookies, a CSRF token
+//! and sessions on the server. The user name decides what happens.
 
 mod certificate;
 mod pages;
+mod platform;
 
 use std::{
     collections::HashMap,
@@ -15,7 +16,10 @@ use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
-pub use self::certificate::SiteCertificate;
+pub use self::{
+    certificate::SiteCertificate,
+    platform::{SandboxError, SandboxPlatform},
+};
 
 /// The host name under which the service's own browsers reach the site.
 pub const HOST: &str = "sandbox.localhost";
@@ -53,11 +57,11 @@ enum Stage {
     In,
 }
 
-/// Serves the site on two bound sockets: for the browsers, and over TLS 1.3 for the attestor.
-pub fn serve(
+/// Serves the site on two bound sockets: one for browsers, and one over TLS 1.3 for the attestor.
+fn serve(
     listener: std::net::TcpListener,
-    over_tls: std::net::TcpListener,
-    identity: SiteCertificate,
+    tls_listener: std::net::TcpListener,
+    certificate: SiteCertificate,
 ) -> std::io::Result<Server> {
     let site = web::Data::new(SandboxSite::default());
     let server = HttpServer::new(move || {
@@ -79,7 +83,7 @@ pub fn serve(
             .route("/icon.svg", web::get().to(pages::icon))
     });
     let server = server.workers(1).disable_signals().listen(listener)?;
-    Ok(server.listen_rustls_0_23(over_tls, identity.config)?.run())
+    Ok(server.listen_rustls_0_23(tls_listener, certificate.config)?.run())
 }
 
 #[derive(Deserialize)]

@@ -13,6 +13,5 @@ pub use self::engine::{
     database::Store,
     keyring::Encryption,
     probe::Probe,
-    rewrite::Table,
     server::{DatabaseUrl, InvalidDatabaseUrl, InvalidTls, SslMode, Timeouts},
 };

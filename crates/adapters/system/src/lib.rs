@@ -1,9 +1,10 @@
-//! The clock, randomness, keyed tokens, encryption, the secret key and other files of a process, the
-//! places of the world and the refusal log of this process.
+//! The clock, randomness, keyed tokens, encryption, the secret key and other files of a process, its
+//! limits, the places of the world and the refusal log of this process.
 
 pub mod clock;
 pub mod data_dir;
 pub mod encryption;
 pub mod places;
+pub mod process;
 pub mod refusals;
 pub mod secret_key;

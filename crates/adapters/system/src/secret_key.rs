@@ -5,13 +5,16 @@ use std::{
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
+use async_trait::async_trait;
 use ports::{
     StoreError,
     deployment_keys::{DeploymentKey, DeploymentKeys},
     encryption::{Cipher as _, CipherError},
     random::RandomSource as _,
+    secret_key::{RotatedFingerprints, SecretKeyError, SecretKeyRotation},
 };
 use ring::digest::{SHA256, digest};
 
@@ -49,16 +52,9 @@ pub enum Agreement {
     ReadAgain,
 }
 
-/// The fingerprints after a rotation, in hexadecimal digits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RotatedFingerprints {
-    pub current: String,
-    pub earlier: String,
-}
-
 /// Why a secret key cannot be used or rotated.
 #[derive(Debug, thiserror::Error)]
-pub enum SecretKeyError {
+pub enum KeyAgreementError {
     #[error(
         "the database belongs to the secret.key with the fingerprint {recorded}, {found}: copy the \
          file from another process of this deployment, or from your backup"
@@ -134,7 +130,7 @@ impl SecretKeys {
     ///
     /// # Errors
     /// The service would not start.
-    pub fn compare(&self, recorded: Option<&[u8]>) -> Result<String, SecretKeyError> {
+    pub fn compare(&self, recorded: Option<&[u8]>) -> Result<String, KeyAgreementError> {
         match (self.is_generated, recorded) {
             (true, None) => Ok("is made at the first start".into()),
             (false, None) => Ok(format!("fingerprint {}", hex(&self.fingerprint()))),
@@ -145,14 +141,14 @@ impl SecretKeys {
         }
     }
 
-    fn other_key(&self, recorded: &[u8]) -> SecretKeyError {
+    fn other_key(&self, recorded: &[u8]) -> KeyAgreementError {
         let path = self.folder.join(CURRENT_FILE);
         let found = if self.is_generated {
             format!("and there is no {}", path.display())
         } else {
             format!("and {} has {}", path.display(), hex(&self.fingerprint()))
         };
-        SecretKeyError::OtherKey { recorded: hex(recorded), found }
+        KeyAgreementError::OtherKey { recorded: hex(recorded), found }
     }
 
     /// Ensures that the database belongs to the secret key of this process. At the first start of a
@@ -164,7 +160,7 @@ impl SecretKeys {
     pub async fn agree(
         &mut self,
         database: &dyn DeploymentKeys,
-    ) -> Result<Agreement, SecretKeyError> {
+    ) -> Result<Agreement, KeyAgreementError> {
         let recorded = match database.deployment_key().await? {
             Some(recorded) => recorded,
             None => match self.claim(database).await? {
@@ -177,7 +173,7 @@ impl SecretKeys {
         }
         let cipher = self.stable_key_cipher();
         let stable_key = cipher.decrypt(STABLE_KEY_CONTEXT, &recorded.encrypted_stable_key)?;
-        let stable_key = stable_key.try_into().map_err(|_| SecretKeyError::Damaged)?;
+        let stable_key = stable_key.try_into().map_err(|_| KeyAgreementError::Damaged)?;
         Ok(Agreement::Agreed { stable_key })
     }
 
@@ -186,12 +182,12 @@ impl SecretKeys {
     async fn claim(
         &mut self,
         database: &dyn DeploymentKeys,
-    ) -> Result<Option<DeploymentKey>, SecretKeyError> {
+    ) -> Result<Option<DeploymentKey>, KeyAgreementError> {
         let path = self.folder.join(CURRENT_FILE);
         let was_generated = self.is_generated;
         if was_generated {
             if database.has_any_team().await? {
-                return Err(SecretKeyError::Missing(path));
+                return Err(KeyAgreementError::Missing(path));
             }
             if !add_key(&path, &self.current)? {
                 return Ok(None);
@@ -213,7 +209,7 @@ impl SecretKeys {
         self.cipher("lasting", &EncryptionKeys::default())
     }
 
-    fn record(&self, stable_key: &[u8; KEY_BYTES]) -> Result<DeploymentKey, SecretKeyError> {
+    fn record(&self, stable_key: &[u8; KEY_BYTES]) -> Result<DeploymentKey, KeyAgreementError> {
         let encrypted_stable_key =
             self.stable_key_cipher().encrypt(STABLE_KEY_CONTEXT, stable_key)?;
         Ok(DeploymentKey { fingerprint: self.fingerprint(), encrypted_stable_key })
@@ -228,7 +224,7 @@ impl SecretKeys {
         &self,
         database: &dyn DeploymentKeys,
         stable_key: &[u8; KEY_BYTES],
-    ) -> Result<(), SecretKeyError> {
+    ) -> Result<(), KeyAgreementError> {
         let recorded = database.deployment_key().await?;
         let outdated = recorded.filter(|recorded| recorded.fingerprint != self.fingerprint());
         if let Some(outdated) = outdated {
@@ -241,15 +237,35 @@ impl SecretKeys {
     ///
     /// # Errors
     /// There is an earlier key, which may still decrypt values; or a file cannot be written.
-    pub fn rotate(&self) -> Result<RotatedFingerprints, SecretKeyError> {
+    pub fn rotate(&self) -> Result<RotatedFingerprints, KeyAgreementError> {
         let earlier = self.folder.join(EARLIER_FILE);
         if self.earlier.is_some() {
-            return Err(SecretKeyError::RotationPending(earlier));
+            return Err(KeyAgreementError::RotationPending(earlier));
         }
         let key = SystemRandom.random_bytes();
         replace_key(&self.folder.join(CURRENT_FILE), &earlier, &key)?;
         let earlier = hex(&self.fingerprint());
         Ok(RotatedFingerprints { current: hex(&fingerprint(&key)), earlier })
+    }
+}
+
+/// The secret key of a deployment that agrees with its database.
+pub struct DeploymentSecret {
+    pub keys: SecretKeys,
+    /// The key whose uses outlast a rotation.
+    pub stable_key: [u8; KEY_BYTES],
+    pub database: Arc<dyn DeploymentKeys>,
+}
+
+#[async_trait]
+impl SecretKeyRotation for DeploymentSecret {
+    fn rotate(&self) -> Result<RotatedFingerprints, SecretKeyError> {
+        self.keys.rotate().map_err(SecretKeyError::new)
+    }
+
+    async fn record_current(&self) -> Result<(), SecretKeyError> {
+        let recorded = self.keys.record_current(&*self.database, &self.stable_key).await;
+        recorded.map_err(SecretKeyError::new)
     }
 }
 

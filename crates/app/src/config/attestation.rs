@@ -1,31 +1,26 @@
-//! The settings of attestation.
+//! The settings of attestations.
 
 use std::{
     collections::BTreeMap,
     net::{Ipv4Addr, SocketAddr},
 };
 
-use prover::AttestorAddress;
-use url::Url;
+use prover::{AttestorAddress, InvalidAttestorAddress};
 
 use super::values::{socket, within};
 
-/// The settings of attestation.
+/// The attestor, and the limits of proofs.
 #[derive(Debug, Clone)]
 pub struct AttestationConfig {
-    /// The configured attestor; `None` for an attestor in this process, only for the sandbox
-    /// platform.
+    /// `None` for an attestor inside the service, for the sandbox platform only.
     pub attestor: Option<AttestorAddress>,
-    /// The number of proofs that are made at once.
+    /// The number of concurrent proofs.
     pub proofs: usize,
-    /// Of these, the maximum for one team.
+    /// The number of concurrent proofs of one team.
     pub proofs_per_team: usize,
-    /// The address at which the sandbox platform is served over TLS.
+    /// The address on which the sandbox platform is served over TLS.
     pub sandbox_listen: SocketAddr,
 }
-
-/// The port if the URL has none.
-const PORT: u16 = 7443;
 
 pub(super) fn attesting(
     values: &BTreeMap<String, String>,
@@ -36,15 +31,18 @@ pub(super) fn attesting(
     let of_team = values.get("proofs_per_team").map_or("64", String::as_str);
     let of_team = within(of_team, "proofs_per_team", 1..=64, faults);
     AttestationConfig {
-        attestor: witness(values, faults),
+        attestor: attestor(values, faults),
         proofs: usize::try_from(proofs).unwrap_or(1),
         proofs_per_team: usize::try_from(of_team.min(proofs)).unwrap_or(1),
         sandbox_listen: sandbox_listen(values, faults),
     }
 }
 
-/// Reads the attestor: `tls://[TOKEN@]HOST[:PORT]` and its public keys in hexadecimal.
-fn witness(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Option<AttestorAddress> {
+/// Reads the configured attestor: `tls://[TOKEN@]HOST[:PORT]`, and its public keys.
+fn attestor(
+    values: &BTreeMap<String, String>,
+    faults: &mut Vec<String>,
+) -> Option<AttestorAddress> {
     let (url, keys) = (values.get("attestor_url"), values.get("attestor_key"));
     let (Some(url), Some(keys)) = (url, keys) else {
         if url.is_some() || keys.is_some() {
@@ -52,32 +50,14 @@ fn witness(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> Optio
         }
         return None;
     };
-    let parsed = Url::parse(url).ok().filter(|url| url.scheme() == "tls");
-    let host = parsed.as_ref().and_then(|url| url.host_str()).map(str::to_owned);
-    if host.is_none() {
-        faults.push("attestor_url must be tls://HOST:PORT, or with TOKEN@ before the host".into());
-    }
-    let keys: Vec<_> = keys.split(',').map(|key| public_key(key.trim())).collect();
-    if keys.contains(&None) {
-        faults.push("attestor_key must be 64 hexadecimal digits, or several with commas".into());
-    }
-    let url = parsed?;
-    Some(AttestorAddress {
-        host: host?,
-        port: url.port().unwrap_or(PORT),
-        token: url.username().to_owned(),
-        keys: keys.into_iter().flatten().collect(),
-    })
+    let address = AttestorAddress::parse(url, keys);
+    let texts = |invalid: Vec<InvalidAttestorAddress>| invalid.into_iter().map(|it| it.to_string());
+    address.map_err(|invalid| faults.extend(texts(invalid))).ok()
 }
 
-/// Reads the address at which the sandbox platform is served over TLS; by default any free port.
+/// Reads the address on which the sandbox platform is served over TLS; by default with any port.
 fn sandbox_listen(values: &BTreeMap<String, String>, faults: &mut Vec<String>) -> SocketAddr {
     let given = values.get("sandbox_listen");
     let given = given.and_then(|text| socket(text, "sandbox_listen", faults));
     given.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into())
-}
-
-fn public_key(digits: &str) -> Option<[u8; 32]> {
-    let digits = digits.to_ascii_lowercase();
-    attestation::signed::unhex(&digits)?.try_into().ok()
 }

@@ -1,46 +1,29 @@
-//! The settings of browsers, local or in a fleet.
+//! The settings of browsers, local ones or a fleet.
 
-use std::{collections::BTreeMap, fmt, net::SocketAddr, ops::RangeInclusive, path::PathBuf};
+use std::{collections::BTreeMap, net::SocketAddr, ops::RangeInclusive, path::PathBuf};
 
+use chromium::{FleetAddress, InvalidFleetAddress};
 use chrono::TimeDelta;
-use domain::{fairness::Quotas, secret::Secret};
+use domain::fairness::Quotas;
 
 use super::values::{one_of, socket, within};
 
-/// The settings of browsers.
+/// The place where browsers run.
 #[derive(Debug, Clone)]
 pub enum BrowserConfig {
     Here {
         program: PathBuf,
-        /// The memory limit of one browser, in bytes.
+        /// The memory of one browser, in bytes.
         memory: u64,
-        /// Whether browsers run in the sandbox; without it a page that breaks out of Chromium has
-        /// the rights of the service.
-        jail: bool,
+        /// Whether they run in a sandbox. Without one, a page that breaks out of Chromium has the
+        /// rights of the service.
+        sandbox: bool,
     },
     Elsewhere(FleetAddress),
 }
 
-/// The connection to a fleet, and the proxy for its browsers.
-#[derive(Clone)]
-pub struct FleetAddress {
-    /// A `ws:` or `wss:` URL, which may contain a token.
-    pub url: Secret,
-    /// The listen address of the proxy for the fleet's browsers.
-    pub listen: SocketAddr,
-    /// The proxy's address as seen by the fleet: `HOST:PORT`.
-    pub address: String,
-}
-
-/// Omits the URL, which may contain a token.
-impl fmt::Debug for FleetAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FleetAddress").field("address", &self.address).finish_non_exhaustive()
-    }
-}
-
-/// Reads the quotas of browsers and how long a session waits for one. By default a quarter of the
-/// browsers is not available to development keys.
+/// Reads the quotas of browsers, and how long a session waits for one. By default a quarter of the
+/// browsers is reserved for production.
 pub(super) fn quotas(
     values: &BTreeMap<String, String>,
     total: u64,
@@ -77,63 +60,29 @@ pub(super) fn browsers(
         return BrowserConfig::Here {
             program: browser.into(),
             memory: memory << 20,
-            jail: one_of(&text("browser_jail", "on"), "browser_jail", "on", "off", faults),
+            sandbox: one_of(&text("browser_jail", "on"), "browser_jail", "on", "off", faults),
         };
-    }
-    let plain = url::Url::parse(&browser)
-        .is_ok_and(|url| url.has_host() && url.username().is_empty() && url.password().is_none());
-    if !plain {
-        faults.push("browser must be a program, or ws(s)://HOST[:PORT]/… without a user".into());
     }
     let listen = text("browser_proxy_listen", "");
     let listen = socket(&listen, "browser_proxy_listen", faults);
     let listen = listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
-    let address = values.get("browser_proxy_address");
-    let known = address.is_some() || (!listen.ip().is_unspecified() && listen.port() != 0);
-    let fine = |address: &String| {
-        let parts = address.rsplit_once(':');
-        parts.is_some_and(|(host, port)| {
-            let port = port.parse::<u16>().is_ok_and(|port| port != 0);
-            url::Host::parse(host).is_ok() && port
-        })
-    };
-    if !known || address.is_some_and(|address| !fine(address)) {
-        faults.push("browser_proxy_address must be HOST:PORT, as the fleet sees us".into());
+    let address = FleetAddress::new(&browser, listen, values.get("browser_proxy_address").cloned());
+    match address {
+        Ok(address) => BrowserConfig::Elsewhere(address),
+        Err(invalid) => {
+            faults.extend(invalid.into_iter().map(fault));
+            BrowserConfig::Here { program: browser.into(), memory: 0, sandbox: true }
+        }
     }
-    let address = address.cloned().unwrap_or_else(|| listen.to_string());
-    BrowserConfig::Elsewhere(FleetAddress { url: Secret::new(browser), listen, address })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(values: &[(&str, &str)]) -> Result<BrowserConfig, Vec<String>> {
-        let values = values.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        let mut faults = vec![];
-        let read = browsers(&values.collect(), &mut faults);
-        if faults.is_empty() { Ok(read) } else { Err(faults) }
-    }
-
-    #[test]
-    fn a_fleet_needs_a_way_back_to_us() {
-        let fleet = ("browser", "wss://fleet.example/?token=geheim");
-        let Ok(BrowserConfig::Elsewhere(address)) =
-            read(&[fleet, ("browser_proxy_listen", "10.0.0.7:8181")])
-        else {
-            panic!("a fleet");
-        };
-        assert_eq!(address.address, "10.0.0.7:8181");
-        assert!(!format!("{address:?}").contains("geheim"));
-        let behind = ("browser_proxy_address", "avouch.internal:8181");
-        assert!(read(&[fleet, ("browser_proxy_listen", "0.0.0.0:8181"), behind]).is_ok());
-        for values in [
-            vec![fleet],
-            vec![fleet, ("browser_proxy_listen", "0.0.0.0:8181")],
-            vec![fleet, ("browser_proxy_listen", "0.0.0.0:8181"), ("browser_proxy_address", "x")],
-            vec![("browser", "ws://ada:pw@fleet/"), ("browser_proxy_listen", "10.0.0.7:8181")],
-        ] {
-            assert!(read(&values).is_err(), "{}", values.len());
+fn fault(invalid: InvalidFleetAddress) -> String {
+    match invalid {
+        InvalidFleetAddress::Url => {
+            "browser must be a program, or ws(s)://HOST[:PORT]/… without a user".into()
+        }
+        InvalidFleetAddress::Proxy => {
+            "browser_proxy_address must be HOST:PORT, as the fleet sees us".into()
         }
     }
 }

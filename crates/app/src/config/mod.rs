@@ -34,9 +34,7 @@ use system::encryption::EncryptionKeys;
 
 pub(crate) use self::names::is_setting;
 pub use self::{
-    attestation::AttestationConfig,
-    browsers::{BrowserConfig, FleetAddress},
-    mailing::MailConfig,
+    attestation::AttestationConfig, browsers::BrowserConfig, mailing::MailConfig,
     messages::MessageConfig,
 };
 use self::{
@@ -124,8 +122,13 @@ impl Config {
         if faults.is_empty() { Ok(config) } else { Err(InvalidConfig(faults)) }
     }
 
-    /// Reads the configuration together with its errors; if there are any, the invalid values are
-    /// meaningless.
+    /// Returns the folder of the sandbox platform's certificate.
+    pub(crate) fn sandbox_folder(&self) -> PathBuf {
+        self.data_dir.join("sandbox")
+    }
+
+    /// The same with what is wrong beside it; where there is something, the values that are wrong
+    /// have no meaning.
     pub(crate) fn read(
         file: Option<&Path>,
         environment: impl Fn(&str) -> Option<String>,

@@ -58,17 +58,10 @@ pub(super) fn storage(
     faults: &mut Vec<String>,
 ) -> ObjectStorage {
     let Some(url) = url else { return ObjectStorage::Folder(data_dir.join("objects")) };
-    match url.split_once("://") {
-        Some(("file", folder)) if !folder.is_empty() => ObjectStorage::Folder(folder.into()),
-        Some(("s3", bucket)) if !bucket.is_empty() => ObjectStorage::Bucket {
-            url: url.clone(),
-            variables: std::env::vars().filter(|(name, _)| name.starts_with("AWS_")).collect(),
-        },
-        _ => {
-            faults.push("storage_url must be file://FOLDER or s3://BUCKET/PREFIX".into());
-            ObjectStorage::Folder(data_dir.to_owned())
-        }
-    }
+    ObjectStorage::parse(url, std::env::vars()).unwrap_or_else(|| {
+        faults.push("storage_url must be file://FOLDER or s3://BUCKET/PREFIX".into());
+        ObjectStorage::Folder(data_dir.to_owned())
+    })
 }
 
 pub(super) fn checked_url(url: Option<&String>, faults: &mut Vec<String>) -> Option<String> {
@@ -86,7 +79,7 @@ pub(super) fn roots(
     browser: &BrowserConfig,
     faults: &mut Vec<String>,
 ) -> Vec<Vec<u8>> {
-    if let (Some(_), BrowserConfig::Here { jail: false, .. }) = (file, browser) {
+    if let (Some(_), BrowserConfig::Here { sandbox: false, .. }) = (file, browser) {
         faults
             .push("egress_roots needs browser_jail to be on: browsers learn of them there".into());
     }

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use application::{
-    portal::{
-        ApiKeys, Contacts, Members, TeamSessionLookup, TeamSessions, TeamWebhooks, Templates,
-    },
-    webhooks::WebhookUseCases,
+use application::portal::{
+    ApiKeys, Contacts, Members, TeamSessionLookup, TeamSessions, TeamWebhooks, Templates,
 };
 use messaging::MailTemplates;
 use ports::driving::SessionService;
 
 use super::Shared;
+use crate::admin::webhooks;
 
 impl Shared<'_> {
     pub(super) fn api_keys(&self) -> ApiKeys {
@@ -44,15 +42,12 @@ impl Shared<'_> {
 
     pub(super) fn webhooks(&self) -> TeamWebhooks {
         TeamWebhooks {
-            webhooks: Arc::new(WebhookUseCases {
-                store: self.store.clone(),
-                log: self.store.clone(),
-                keys: self.store.clone(),
-                teams: self.store.clone(),
-                clock: self.clock.clone(),
-                random: self.random.clone(),
-                egress: self.config.egress.clone(),
-            }),
+            webhooks: Arc::new(webhooks(
+                self.config,
+                &self.store,
+                self.clock.clone(),
+                self.random.clone(),
+            )),
             store: self.store.clone(),
             lookup: self.lookup(),
             audit: self.audit.clone(),

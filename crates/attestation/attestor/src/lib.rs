@@ -9,6 +9,7 @@ mod attempts;
 mod clients;
 mod config;
 mod conversation;
+mod embedded;
 mod examine;
 mod keys;
 mod log;
@@ -39,6 +40,7 @@ use self::{
 pub use self::{
     clients::AllowedClients,
     config::{AttestorConfig, ConfigError},
+    embedded::{EmbeddedAttestor, EmbeddedSettings, EmbeddedStartError},
     examine::run_worker,
     keys::{KeyEntry, KeyError, KeyState, list_keys, new_key, revoke_key},
     log::{LogError, default_origin, log_key},

@@ -6,6 +6,7 @@
 //! attestor's receipt matches the bytes that the prover saw. The attestation is verified like one
 //! from any other source.
 
+mod address;
 mod channel;
 mod connection;
 mod conversation;
@@ -15,7 +16,7 @@ mod reader;
 mod sanitize;
 mod verification;
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use attestation::signed::hex;
@@ -24,7 +25,8 @@ use rustls::RootCertStore;
 use tokio::sync::Semaphore;
 
 pub use self::{
-    plan::{descriptor, request},
+    address::{AttestorAddress, InvalidAttestorAddress},
+    plan::{PlanDescriptors, descriptor, request},
     proving::run_worker,
     reader::PackageReader,
 };
@@ -44,24 +46,6 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1200);
 /// Minimum delay before the second attempt, and maximum random addition in milliseconds.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_JITTER_MILLIS: u64 = 2000;
-
-/// Address of the attestor, with its public keys.
-#[derive(Clone)]
-pub struct AttestorAddress {
-    pub host: String,
-    pub port: u16,
-    /// Token that authenticates this client; empty if the attestor serves every client.
-    pub token: String,
-    /// Its public keys (Ed25519): one, or two during a key rotation.
-    pub keys: Vec<[u8; 32]>,
-}
-
-impl fmt::Debug for AttestorAddress {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The token is left out.
-        write!(out, "{}:{}", self.host, self.port)
-    }
-}
 
 /// The prover of all attestations.
 pub struct Prover {

@@ -10,7 +10,10 @@ use attestation::{
     },
 };
 use domain::workflow::{Attest, AttestMode, Definition};
-use ports::attestor::AttestationOrder;
+use ports::{
+    attestation_descriptors::{AttestationDescriptors, InvalidDescriptor},
+    attestor::AttestationOrder,
+};
 
 const COOKIE: &str = "cookie";
 const USER_AGENT: &str = "user-agent";
@@ -21,6 +24,18 @@ const USER_AGENT: &str = "user-agent";
 pub fn descriptor(definition: &Definition) -> Option<Descriptor> {
     let plan = definition.attest.as_ref()?;
     descriptor_for(plan, &definition.requests.get(&plan.request)?.url)
+}
+
+/// Derives descriptors from the plans of definitions.
+pub struct PlanDescriptors;
+
+impl AttestationDescriptors for PlanDescriptors {
+    fn descriptor(&self, definition: &Definition) -> Result<Option<String>, InvalidDescriptor> {
+        let Some(descriptor) = descriptor(definition) else { return Ok(None) };
+        descriptor.check().map_err(|error| InvalidDescriptor(error.to_string()))?;
+        let text = serde_json::to_string_pretty(&descriptor);
+        text.map(Some).map_err(|error| InvalidDescriptor(error.to_string()))
+    }
 }
 
 /// Returns the descriptor of a plan whose request has this URL.

@@ -10,6 +10,7 @@ use crate::StoreError;
 
 /// Stores a log for each team. Each entry contains the hash of the previous one. Entries are
 /// appended and never change.
+#[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait AuditLog: Send + Sync {
     /// Appends an entry. Two concurrent calls MUST get different numbers, and the later entry the

@@ -13,6 +13,7 @@ use crate::StoreError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CatalogueRevision(pub i64);
 
+#[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait Catalogue: Send + Sync {
     /// Returns the platforms of an environment, sorted by number.

@@ -1,5 +1,6 @@
 //! The driving ports: the services that partners, applicants, observers and members use.
 
+mod administration;
 mod applicant;
 mod observer;
 mod partner;
@@ -7,9 +8,14 @@ mod portal;
 mod readiness;
 mod webhooks;
 
-#[cfg(feature = "mock")]
-pub use self::partner::{MockAuthenticator, MockLookupService, MockSessionService};
 pub use self::{
+    administration::{
+        AdministrationError, ApiKeyAdminService, AttestationExportService, ContactAdminService,
+        DataKeys, DefinitionService, EncryptionAdminService, ExportedAttestation, ExportedFile,
+        GeneratedPassword, InvalidDefinition, IssuedApiKey, NewApiKey, PlatformAdminService,
+        ReencryptionCounts, ReencryptionError, TeamAdminService, TemplateAdminService,
+        UserAdminService,
+    },
     applicant::{
         ApplicantConnection, ApplicantError, ApplicantService, ClientCommand, Guest, GuestAnswer,
         Handover, JoinRequest, MailPreference, MailPreferenceService, PageAppearance, Prompt,
@@ -33,4 +39,14 @@ pub use self::{
     },
     readiness::Readiness,
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
+};
+#[cfg(feature = "mock")]
+pub use self::{
+    administration::{
+        MockApiKeyAdminService, MockAttestationExportService, MockContactAdminService,
+        MockDefinitionService, MockEncryptionAdminService, MockPlatformAdminService,
+        MockTeamAdminService, MockTemplateAdminService, MockUserAdminService,
+    },
+    partner::{MockAuthenticator, MockLookupService, MockSessionService},
+    webhooks::MockWebhookService,
 };

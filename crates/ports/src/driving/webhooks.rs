@@ -17,6 +17,7 @@ use crate::{
 };
 
 /// Manages webhooks and reads their delivery log.
+#[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait WebhookService: Send + Sync {
     /// Creates a webhook. Only this result contains its signing secret.

@@ -124,6 +124,28 @@ impl SlotIndex {
     }
 }
 
+/// What an operator can do about a step that was refused, by the beginning of the helper's error.
+const HINTS: &[(&str, &str)] = &[
+    (
+        "namespaces, as root",
+        "give the container CAP_SYS_ADMIN, or run the service as an ordinary user",
+    ),
+    (
+        "user namespace",
+        "allow unprivileged user namespaces (in a container, with its seccomp profile; on Ubuntu, \
+         kernel.apparmor_restrict_unprivileged_userns=0)",
+    ),
+    (
+        "a new /proc",
+        "the container masks parts of /proc, and the kernel then refuses a new procfs: start it \
+         with --security-opt systempaths=unconfined (Docker), unmask=ALL (Podman) or procMount: \
+         Unmasked (Kubernetes)",
+    ),
+    ("filter of system calls", "the kernel needs CONFIG_SECCOMP_FILTER"),
+];
+const OTHER_HINT: &str =
+    "allow unshare, clone, mount, umount2 and pivot_root in the container's seccomp profile";
+
 /// The reason why a sandbox cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
@@ -133,6 +155,16 @@ pub enum SandboxError {
     Forbidden(String),
     #[error("the sandbox's helper did not respond")]
     NotResponding,
+}
+
+impl SandboxError {
+    /// Returns what an operator can do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        let error = self.to_string();
+        let hint = HINTS.iter().find(|(step, _)| error.starts_with(step));
+        hint.map_or(OTHER_HINT, |(_, hint)| hint)
+    }
 }
 
 impl Sandbox {

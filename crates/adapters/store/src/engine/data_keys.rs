@@ -1,22 +1,27 @@
-//! The rows of data keys: rewrapped with another deployment key, replaced, and destroyed.
+//! The maintenance of data keys: encrypted with another key of the deployment, replaced, and
+//! destroyed.
 
 use ::diesel::{dsl::exists, prelude::*, select};
+use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel_async::RunQueryDsl;
-use ports::{Reencrypted, StoreError};
+use ports::{
+    Reencrypted, StoreError,
+    encryption_maintenance::{EncryptedTable, EncryptionMaintenance},
+};
+use uuid::Uuid;
 
 use crate::engine::column::{Id, Timestamp};
 use crate::engine::data_key::{prefix, wrapping};
 use crate::engine::database::{Store, failed, with_conn};
 use crate::engine::schema::{data_keys, delivery_attempts, notices, receivers, sessions};
 
-/// The number of teams that get new keys per query.
-const BATCH: i64 = 500;
+/// Rows that one query reads.
+const QUERY_BATCH: i64 = 500;
 
-impl Store {
-    /// Rewraps up to `limit` data keys after number `after` with the deployment's current key, if
-    /// another one wraps them. No other row is written, so running processes are not affected.
-    pub async fn rewrap_data_keys(
+#[async_trait]
+impl EncryptionMaintenance for Store {
+    async fn rewrap_data_keys(
         &self,
         after: Option<i64>,
         limit: u16,
@@ -41,11 +46,11 @@ impl Store {
                 continue;
             };
             let secret = zeroize::Zeroizing::new(secret);
-            let anew = self.cipher.encrypt(&wrapping(team.0), &secret);
-            let anew = anew.map_err(failed("wrap a data key"))?;
+            let rewrapped = self.cipher.encrypt(&wrapping(team.0), &secret);
+            let rewrapped = rewrapped.map_err(failed("wrap a data key"))?;
             let this = data_keys::table.find(*number).filter(data_keys::wrapped.eq(wrapped));
             let changed: QueryResult<usize> = with_conn!(self, |conn| {
-                ::diesel::update(this).set(data_keys::wrapped.eq(&anew)).execute(conn).await
+                ::diesel::update(this).set(data_keys::wrapped.eq(&rewrapped)).execute(conn).await
             });
             done.changed += changed.map_err(failed("wrap a data key anew"))?;
         }
@@ -54,10 +59,8 @@ impl Store {
         Ok(done)
     }
 
-    /// Gives every team that has a data key a new one, which encrypts all later writes; in other
-    /// processes within a minute. Returns the number of teams.
-    pub async fn replace_data_keys(&self) -> Result<usize, StoreError> {
-        let (mut after, mut made) = (Id(uuid::Uuid::nil()), 0);
+    async fn replace_data_keys(&self) -> Result<usize, StoreError> {
+        let (mut after, mut made) = (Id(Uuid::nil()), 0);
         loop {
             let teams: QueryResult<Vec<Id>> = with_conn!(self, |conn| {
                 data_keys::table
@@ -65,7 +68,7 @@ impl Store {
                     .select(data_keys::team)
                     .distinct()
                     .order(data_keys::team)
-                    .limit(BATCH)
+                    .limit(QUERY_BATCH)
                     .load(conn)
                     .await
             });
@@ -81,9 +84,24 @@ impl Store {
         Ok(made)
     }
 
-    /// Destroys data keys that a newer one replaced before `before` and that no row refers to, and
-    /// returns their number. Searches all encrypted columns for each such key.
-    pub async fn drop_data_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError> {
+    /// With [`super::keyring::Encryption::Prepare`] it decrypts instead.
+    async fn encrypt_rows(
+        &self,
+        table: EncryptedTable,
+        after: Option<Uuid>,
+        limit: u16,
+    ) -> Result<Reencrypted<Uuid>, StoreError> {
+        let after = Id(after.unwrap_or_else(Uuid::nil));
+        match table {
+            EncryptedTable::Sessions => self.encrypt_sessions(after, limit).await,
+            EncryptedTable::Notices => self.encrypt_notices(after, limit).await,
+            EncryptedTable::Attempts => self.encrypt_attempts(after, limit).await,
+            EncryptedTable::Contacts => self.encrypt_receivers(after, limit).await,
+        }
+    }
+
+    /// Looks through all encrypted columns for each replaced key.
+    async fn drop_data_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError> {
         let newer = ::diesel::alias!(data_keys as newer);
         let replaced = exists(
             newer
@@ -91,7 +109,7 @@ impl Store {
                 .filter(newer.field(data_keys::number).gt(data_keys::number))
                 .filter(newer.field(data_keys::created_at).lt(Timestamp(before))),
         );
-        let old = data_keys::table.filter(replaced).select(data_keys::number).limit(BATCH);
+        let old = data_keys::table.filter(replaced).select(data_keys::number).limit(QUERY_BATCH);
         let old: QueryResult<Vec<i64>> = with_conn!(self, |conn| old.load(conn).await);
         let mut dropped = 0;
         for number in old.map_err(failed("find data keys that were replaced"))? {
@@ -105,8 +123,10 @@ impl Store {
         }
         Ok(dropped)
     }
+}
 
-    /// Returns whether a row has a value that is encrypted with this key.
+impl Store {
+    /// Returns whether a row has a value that this key encrypted.
     async fn is_named(&self, number: i64) -> Result<bool, StoreError> {
         let like = format!("{}%", prefix(number));
         let found: QueryResult<bool> = with_conn!(self, |conn| {

@@ -12,30 +12,6 @@ use crate::engine::database::{Store, failed, with_conn};
 use crate::engine::schema::{deliveries, delivery_attempts, notices, receivers, sessions};
 use crate::sessions::row::SessionRow;
 
-/// The tables with encrypted columns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Table {
-    Sessions,
-    Notices,
-    Attempts,
-    Receivers,
-}
-
-impl Table {
-    pub const ALL: [Self; 4] = [Self::Sessions, Self::Notices, Self::Attempts, Self::Receivers];
-
-    /// The name of a row of the table in messages to operators.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sessions => "session",
-            Self::Notices => "body of a delivery",
-            Self::Attempts => "answer to delivery",
-            Self::Receivers => "receiver",
-        }
-    }
-}
-
 type StoredAttemptRow = (Id, i32, Option<String>, Id);
 type StoredContactRow = (Id, Id, Option<String>, Option<String>, Option<String>);
 
@@ -46,25 +22,7 @@ fn page(ids: &[Id], limit: u16) -> Reencrypted<Uuid> {
 }
 
 impl Store {
-    /// Encrypts up to `limit` rows of a table after the row `after` with the newest keys of their
-    /// teams, unless they are already. A row that changed meanwhile is left unchanged. With
-    /// [`Encryption::Prepare`](crate::Encryption::Prepare) it decrypts instead.
-    pub async fn encrypt_rows(
-        &self,
-        table: Table,
-        after: Option<Uuid>,
-        limit: u16,
-    ) -> Result<Reencrypted<Uuid>, StoreError> {
-        let after = Id(after.unwrap_or_else(Uuid::nil));
-        match table {
-            Table::Sessions => self.encrypt_sessions(after, limit).await,
-            Table::Notices => self.encrypt_notices(after, limit).await,
-            Table::Attempts => self.encrypt_attempts(after, limit).await,
-            Table::Receivers => self.encrypt_receivers(after, limit).await,
-        }
-    }
-
-    async fn encrypt_sessions(
+    pub(super) async fn encrypt_sessions(
         &self,
         after: Id,
         limit: u16,
@@ -104,7 +62,7 @@ impl Store {
         Ok(done)
     }
 
-    async fn encrypt_notices(
+    pub(super) async fn encrypt_notices(
         &self,
         after: Id,
         limit: u16,
@@ -149,7 +107,7 @@ impl Store {
         Ok(done)
     }
 
-    async fn encrypt_attempts(
+    pub(super) async fn encrypt_attempts(
         &self,
         after: Id,
         limit: u16,
@@ -201,7 +159,7 @@ impl Store {
         Ok(done)
     }
 
-    async fn encrypt_receivers(
+    pub(super) async fn encrypt_receivers(
         &self,
         after: Id,
         limit: u16,

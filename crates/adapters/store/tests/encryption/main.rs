@@ -16,9 +16,10 @@ use ports::{
     clock::Clock as _,
     contact_store::ContactStore as _,
     encryption::Cipher,
+    encryption_maintenance::{EncryptedTable, EncryptionMaintenance as _},
     session_store::{SessionQueries as _, SessionRetention as _, SessionStore as _},
 };
-use store::{Encryption, Store, Table};
+use store::{Encryption, Store};
 use system::clock::SystemClock;
 use system::encryption::XChaChaCipher;
 use testkit::sample::noon;
@@ -287,7 +288,7 @@ fn seal(byte: u8) -> Arc<dyn Cipher> {
 
 async fn encrypt(store: &Store) -> usize {
     let mut changed = 0;
-    for table in Table::ALL {
+    for table in EncryptedTable::ALL {
         let mut after = None;
         loop {
             let done = store.encrypt_rows(table, after, BATCH).await.unwrap();

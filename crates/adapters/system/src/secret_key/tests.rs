@@ -32,7 +32,7 @@ async fn of_two_first_starts_with_folders_of_their_own_one_is_refused() {
     late.expect_has_any_team().returning(|| Ok(false));
     late.expect_claim_deployment_key().returning(move |_| Ok(recorded.clone()));
     let error = second.agree(&late).await.unwrap_err();
-    assert!(matches!(error, SecretKeyError::OtherKey { .. }), "{error}");
+    assert!(matches!(error, KeyAgreementError::OtherKey { .. }), "{error}");
     assert!(!two.path().join("secret.key").exists());
 }
 
@@ -74,7 +74,7 @@ async fn a_missing_file_is_not_created_for_a_database_that_has_a_key_or_data() {
     unrecorded.expect_deployment_key().returning(|| Ok(None));
     unrecorded.expect_has_any_team().returning(|| Ok(true));
     let error = keys.agree(&unrecorded).await.unwrap_err();
-    assert!(matches!(error, SecretKeyError::Missing(_)), "{error}");
+    assert!(matches!(error, KeyAgreementError::Missing(_)), "{error}");
     assert!(!elsewhere.path().join("secret.key").exists());
 }
 
@@ -90,7 +90,7 @@ async fn a_rotated_key_decrypts_what_the_earlier_one_encrypted_and_is_recorded_a
     let after = SecretKeys::read(folder.path()).unwrap();
     assert_eq!(rotated.current, hex(&after.fingerprint()));
     assert_eq!(rotated.earlier, hex(&before.fingerprint()));
-    assert!(matches!(after.rotate(), Err(SecretKeyError::RotationPending(_))));
+    assert!(matches!(after.rotate(), Err(KeyAgreementError::RotationPending(_))));
     assert_eq!(after.cipher("seal", &none).decrypt("column", &encrypted).unwrap(), b"value");
     assert_eq!(agree(folder.path(), &database).await, stable_key);
     assert_eq!(database.record().unwrap().fingerprint, before.fingerprint());
@@ -110,7 +110,7 @@ async fn a_damaged_record_is_refused() {
     agree(folder.path(), &database).await;
     database.write(|record| record.encrypted_stable_key[30] ^= 1);
     let mut keys = SecretKeys::read(folder.path()).unwrap();
-    assert!(matches!(keys.agree(&database).await, Err(SecretKeyError::Cipher(_))));
+    assert!(matches!(keys.agree(&database).await, Err(KeyAgreementError::Cipher(_))));
 }
 
 #[test]

@@ -14,25 +14,21 @@ use domain::{
     account::Email,
     attempts::{Attempts, Delays},
     audit::{AuditEntry, AuditEvent},
-    branding::Brand,
     id::{TeamId, UserId},
     rate::RateWindow,
-    secret::Secret,
-    template::TemplateText,
 };
 use ports::{
     StoreError,
-    account_store::PasswordHash,
     attempts::{AttemptLimiter, AttemptTarget},
     audit_log::AuditLog,
-    credentials::{PasswordHasher, TotpVerifier},
     encryption::{Cipher, CipherError},
-    notifier::{MailRenderer, RenderedMail},
     passkeys::{Ceremony, Credential, PasskeyVerifier},
     random::RandomSource,
     rate_limiter::{Charge, RateLimiter, Subject},
     refusals::{RefusalClass, RefusalLog},
 };
+
+pub(super) use crate::fakes::{PlainHasher, PlainRenderer, PlainTotp, plain_hash};
 
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
@@ -100,62 +96,6 @@ impl Cipher for BrokenCipher {
     }
 }
 
-/// Returns the hash that [`PlainHasher`] makes of a password.
-pub(super) fn plain_hash(password: &str) -> PasswordHash {
-    PasswordHash(format!("plain:{password}"))
-}
-
-/// Stores passwords as they are, and counts how often it verifies one.
-#[derive(Default)]
-pub(super) struct PlainHasher {
-    pub(super) verified: AtomicU64,
-}
-
-#[async_trait]
-impl PasswordHasher for PlainHasher {
-    async fn hash(&self, password: Secret) -> Result<PasswordHash, StoreError> {
-        Ok(plain_hash(password.expose()))
-    }
-
-    async fn verify(&self, password: Secret, hash: Option<PasswordHash>) -> bool {
-        self.verified.fetch_add(1, Ordering::Relaxed);
-        hash.is_some_and(|hash| hash == plain_hash(password.expose()))
-    }
-
-    fn is_frequent(&self, password: &Secret) -> bool {
-        password.expose().contains("frequent")
-    }
-
-    async fn is_guessable(&self, password: Secret, words: Vec<String>) -> bool {
-        words.iter().any(|word| password.expose().contains(word))
-    }
-}
-
-/// A code is the first six characters of the secret and the time step.
-pub(super) struct PlainTotp;
-
-impl PlainTotp {
-    pub(super) fn code(secret: &str, now: DateTime<Utc>) -> String {
-        format!("{}-{}", &secret[..6], now.timestamp() / 30)
-    }
-}
-
-impl TotpVerifier for PlainTotp {
-    fn secret(&self, bits: [u8; 20]) -> Secret {
-        // The bits that differ come first in a recovery code as well.
-        let digits: Vec<_> = bits[2..18].iter().map(|byte| format!("{byte:02X}")).collect();
-        Secret::new(digits.concat())
-    }
-
-    fn step(&self, secret: &Secret, code: &str, now: DateTime<Utc>) -> Option<i64> {
-        (code == Self::code(secret.expose(), now)).then(|| now.timestamp() / 30)
-    }
-
-    fn url(&self, secret: &Secret, account: &str) -> Secret {
-        Secret::new(format!("otpauth://totp/{account}?secret={}", secret.expose()))
-    }
-}
-
 /// An answer is the identifier of a credential.
 pub(super) struct PlainPasskeys;
 
@@ -190,24 +130,6 @@ impl PasskeyVerifier for PlainPasskeys {
         let found = found.filter(|_| state == b"get")?;
         let state = found.state.iter().map(|counter| counter + 1).collect();
         Some(Credential { state, ..found.clone() })
-    }
-}
-
-/// Renders everything but what contains `broken`.
-pub(super) struct PlainRenderer;
-
-impl MailRenderer for PlainRenderer {
-    fn preview(
-        &self,
-        wording: &TemplateText,
-        sender: &str,
-        _: &Brand,
-    ) -> Result<RenderedMail, Vec<String>> {
-        if wording.body.contains("broken") {
-            return Err(vec!["the body is broken".to_owned()]);
-        }
-        let subject = format!("{sender}: {}", wording.subject);
-        Ok(RenderedMail { subject, text: wording.body.clone(), html: String::new() })
     }
 }
 

@@ -8,40 +8,42 @@ use std::{
 
 use domain::{secret::Secret, webhook::WebhookHeader};
 
-use crate::storage::StartupError;
+use crate::CommandError;
 
-/// Bytes of a name and a value together; servers take no more (RFC 9110 leaves it to them).
-const LONGEST: u64 = 8192;
+/// The maximum length of name and value together; many servers accept no longer header (RFC 9110
+/// leaves the limit to them).
+const MAX_HEADER_BYTES: u64 = 8192;
 
-/// Reads `NAME: VALUE` from one of both, if there is one. Spaces and the end of the line around the
-/// value are not part of it (RFC 9110, section 5.5).
+/// Reads `NAME: VALUE` from the argument or the file, if one of them is given. White space around
+/// the value is not part of it (RFC 9110, section 5.5). Errors do not repeat the value.
 pub(super) fn header(
     text: Option<&str>,
     file: Option<&Path>,
-) -> Result<Option<WebhookHeader>, StartupError> {
-    let read;
+) -> Result<Option<WebhookHeader>, CommandError> {
+    let line;
     let text = match (text, file) {
         (None, None) => return Ok(None),
         (Some(text), _) => text,
         (None, Some(file)) => {
-            read = line(file).map_err(|error| format!("{}: {error}", file.display()))?;
-            read.trim()
+            line = read_line(file).map_err(|error| format!("{}: {error}", file.display()))?;
+            line.trim()
         }
     };
     let (name, value) = text.split_once(':').ok_or("a header reads 'NAME: VALUE'")?;
     Ok(Some(WebhookHeader { name: name.to_owned(), value: Secret::new(value.to_owned()) }))
 }
 
-fn line(file: &Path) -> Result<String, StartupError> {
+fn read_line(file: &Path) -> Result<String, CommandError> {
     let mut line = String::new();
-    let mut whole = |from: &mut dyn Read| from.take(LONGEST + 1).read_to_string(&mut line);
+    let mut read =
+        |source: &mut dyn Read| source.take(MAX_HEADER_BYTES + 1).read_to_string(&mut line);
     if file == Path::new("-") {
-        whole(&mut io::stdin().lock())?
+        read(&mut io::stdin().lock())?
     } else {
-        whole(&mut File::open(file)?)?
+        read(&mut File::open(file)?)?
     };
-    if u64::try_from(line.len())? > LONGEST {
-        return Err(format!("a header has {LONGEST} bytes at most").into());
+    if u64::try_from(line.len())? > MAX_HEADER_BYTES {
+        return Err(format!("a header has {MAX_HEADER_BYTES} bytes at most").into());
     }
     if line.trim().contains('\n') {
         return Err("there is more than one line in it".into());
@@ -53,7 +55,7 @@ fn line(file: &Path) -> Result<String, StartupError> {
 mod tests {
     use super::*;
 
-    fn from_file(text: &str) -> Result<Option<WebhookHeader>, StartupError> {
+    fn from_file(text: &str) -> Result<Option<WebhookHeader>, CommandError> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("header");
         std::fs::write(&file, text).unwrap();
@@ -74,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_is_refused_without_being_repeated() {
+    fn an_invalid_header_is_refused_without_being_repeated() {
         let long = format!("x: {}", "geheim".repeat(2000));
         for text in ["geheim", "x: geheim\ny: geheim", &*long] {
             let error = from_file(text).map(drop).unwrap_err().to_string();

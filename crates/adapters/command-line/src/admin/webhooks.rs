@@ -1,6 +1,6 @@
-//! `avouch admin …` about webhooks and what they were sent.
+//! `avouch admin …` for webhooks and their deliveries.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand, ValueEnum};
@@ -9,7 +9,7 @@ use domain::{
     webhook::{Webhook, wire_time},
 };
 use ports::{
-    clock::Clock as _,
+    clock::Clock,
     delivery_log::{
         DeliveryFilter, DeliveryScope, DeliveryState, StoredAttempt, StoredDelivery, TimeRange,
     },
@@ -17,31 +17,25 @@ use ports::{
     webhook_store::StoredWebhook,
 };
 use serde_json::{Value, json};
-use store::Store;
-use system::clock::{SystemClock, SystemRandom};
 use tokio::time::Instant;
 
 use super::header::header;
-use crate::{
-    config::Config,
-    storage::{StartupError, error_chain},
-};
-use application::webhooks::WebhookUseCases;
+use crate::CommandError;
 
-const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Beside the longest timeout of a webhook.
-const TEST_PATIENCE: Duration = Duration::from_secs(140);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How long the result of a test is waited for: more than the longest timeout of a webhook.
+const TEST_TIMEOUT: Duration = Duration::from_secs(140);
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum WebhookCommand {
-    /// Makes a webhook; prints {"webhookId","secret"}
+pub enum WebhookCommand {
+    /// Creates a webhook; prints {"webhookId","secret"}
     CreateWebhook(CreateWebhook),
-    /// Lists a team's webhooks and how their receivers do
+    /// Lists a team's webhooks and the health of their endpoints
     ListWebhooks {
         #[arg(long)]
         team: TeamId,
     },
-    /// Switches a webhook on or off; what it is owed waits while it is off
+    /// Activates or deactivates a webhook; pending deliveries of an inactive one wait
     SetWebhook {
         webhook_id: WebhookId,
         #[arg(long, action = clap::ArgAction::Set)]
@@ -50,19 +44,19 @@ pub(crate) enum WebhookCommand {
     /// Gives a webhook a new secret; prints {"webhookId","secret","oldSecretUntil"}
     RotateWebhookSecret {
         webhook_id: WebhookId,
-        /// For how long the old secret signs too
+        /// How many hours the old secret also signs
         #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u8).range(0..=168))]
         overlap_hours: u8,
     },
-    /// Sends a webhook a test by the running service; prints what came of it
+    /// Sends a test delivery through the running service; prints its result
     TestWebhook { webhook_id: WebhookId },
     /// Lists deliveries, the newest first
     ListDeliveries(ListDeliveries),
     /// Shows a delivery with its attempts
     ShowDelivery { delivery_id: DeliveryId },
-    /// Sends a delivery again: the same identifier, the same body
+    /// Resends a delivery, with the same identifier and the same body
     Resend { delivery_id: DeliveryId },
-    /// Sends again what was given up on; prints {"webhookId","sent"}
+    /// Resends the exhausted deliveries of a time range; prints {"webhookId","sent"}
     ResendExhausted {
         #[arg(long)]
         webhook: WebhookId,
@@ -75,18 +69,19 @@ pub(crate) enum WebhookCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct CreateWebhook {
+pub struct CreateWebhook {
     #[arg(long)]
     team: TeamId,
     #[arg(long)]
     url: String,
-    /// 'NAME: VALUE', sent with every delivery; while this runs, other users of the machine see it
+    /// 'NAME: VALUE', sent with every delivery; other users of the machine see it while the command
+    /// runs
     #[arg(long, conflicts_with = "header_file")]
     header: Option<String>,
-    /// A file that has 'NAME: VALUE' in it, or - for standard input: nobody else sees it
+    /// A file that contains 'NAME: VALUE', or - for standard input: no other user sees it
     #[arg(long, value_name = "FILE")]
     header_file: Option<PathBuf>,
-    /// A key whose sessions it is told of; may be repeated; without one: all of the team's
+    /// A key whose sessions the webhook receives; may be repeated; without one, all keys of the team
     #[arg(long = "key")]
     keys: Vec<ApiKeyId>,
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=120))]
@@ -98,7 +93,7 @@ pub(crate) struct CreateWebhook {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ListDeliveries {
+pub struct ListDeliveries {
     #[arg(long, conflicts_with = "session", required_unless_present = "session")]
     webhook: Option<WebhookId>,
     #[arg(long)]
@@ -127,58 +122,47 @@ impl From<State> for DeliveryState {
 }
 
 impl WebhookCommand {
-    pub(crate) async fn run(
+    pub(super) async fn run(
         self,
-        config: &Config,
-        store: Arc<Store>,
-    ) -> Result<Value, StartupError> {
-        let webhooks = WebhookUseCases {
-            store: store.clone(),
-            log: store.clone(),
-            keys: store.clone(),
-            teams: store,
-            clock: Arc::new(SystemClock),
-            random: Arc::new(SystemRandom),
-            egress: config.egress.clone(),
-        };
+        webhooks: &dyn WebhookService,
+        clock: &dyn Clock,
+    ) -> Result<Value, CommandError> {
         match self {
-            Self::CreateWebhook(order) => {
-                let made = webhooks.create(order.read()?).await.map_err(error_chain)?.webhook;
-                Ok(json!({ "webhookId": made.id, "secret": made.secret.expose() }))
+            Self::CreateWebhook(arguments) => {
+                let created = webhooks.create(arguments.parse()?).await?.webhook;
+                Ok(json!({ "webhookId": created.id, "secret": created.secret.expose() }))
             }
             Self::ListWebhooks { team } => {
-                let all = webhooks.list(team).await.map_err(error_chain)?;
-                Ok(json!({ "webhooks": all.iter().map(shown).collect::<Vec<_>>() }))
+                let (listed, now) = (webhooks.list(team).await?, clock.now());
+                let listed: Vec<_> = listed.iter().map(|stored| webhook(stored, now)).collect();
+                Ok(json!({ "webhooks": listed }))
             }
             Self::SetWebhook { webhook_id, active } => {
-                webhooks.set_active(webhook_id, active).await.map_err(error_chain)?;
+                webhooks.set_active(webhook_id, active).await?;
                 Ok(json!({ "webhookId": webhook_id, "active": active }))
             }
             Self::RotateWebhookSecret { webhook_id, overlap_hours } => {
                 let overlap = Duration::from_secs(u64::from(overlap_hours) * 3600);
-                let fresh =
-                    webhooks.rotate_secret(webhook_id, overlap).await.map_err(error_chain)?;
-                let (secret, until) = (fresh.secret.expose(), wire_time(fresh.old_until));
+                let rotated = webhooks.rotate_secret(webhook_id, overlap).await?;
+                let (secret, until) = (rotated.secret.expose(), wire_time(rotated.old_until));
                 Ok(json!({ "webhookId": webhook_id, "secret": secret, "oldSecretUntil": until }))
             }
-            Self::TestWebhook { webhook_id } => test(&webhooks, webhook_id).await,
-            Self::ListDeliveries(find) => {
-                let found = webhooks.deliveries(find.read()?).await.map_err(error_chain)?;
+            Self::TestWebhook { webhook_id } => test(webhooks, webhook_id).await,
+            Self::ListDeliveries(arguments) => {
+                let found = webhooks.deliveries(arguments.parse()?).await?;
                 Ok(json!({ "deliveries": found.iter().map(delivery).collect::<Vec<_>>() }))
             }
             Self::ShowDelivery { delivery_id } => {
-                let (found, attempts) =
-                    webhooks.delivery(delivery_id).await.map_err(error_chain)?;
-                Ok(whole(&found, &attempts))
+                let (found, attempts) = webhooks.delivery(delivery_id).await?;
+                Ok(delivery_with_attempts(&found, &attempts))
             }
             Self::Resend { delivery_id } => {
-                webhooks.send_again(delivery_id).await.map_err(error_chain)?;
+                webhooks.send_again(delivery_id).await?;
                 Ok(json!({ "deliveryId": delivery_id }))
             }
             Self::ResendExhausted { webhook, from, to } => {
-                let span = TimeRange { from, to };
-                let sent =
-                    webhooks.send_exhausted_again(webhook, span).await.map_err(error_chain)?;
+                let range = TimeRange { from, to };
+                let sent = webhooks.send_exhausted_again(webhook, range).await?;
                 Ok(json!({ "webhookId": webhook, "sent": sent }))
             }
         }
@@ -186,7 +170,7 @@ impl WebhookCommand {
 }
 
 impl CreateWebhook {
-    fn read(self) -> Result<NewWebhook, StartupError> {
+    fn parse(self) -> Result<NewWebhook, CommandError> {
         Ok(NewWebhook {
             team: self.team,
             url: self.url,
@@ -202,7 +186,7 @@ impl CreateWebhook {
 }
 
 impl ListDeliveries {
-    fn read(self) -> Result<DeliveryFilter, StartupError> {
+    fn parse(self) -> Result<DeliveryFilter, CommandError> {
         let of = match (self.webhook, self.session) {
             (Some(webhook), _) => DeliveryScope::Webhook(webhook),
             (None, Some(session)) => DeliveryScope::Session(session),
@@ -212,69 +196,69 @@ impl ListDeliveries {
     }
 }
 
-/// Owes a test, and waits for what the service makes of it.
-async fn test(webhooks: &WebhookUseCases, id: WebhookId) -> Result<Value, StartupError> {
-    let owed = webhooks.test(id).await.map_err(error_chain)?;
-    let ends = Instant::now() + TEST_PATIENCE;
+/// Enqueues a test delivery, and waits until the service has sent it.
+async fn test(webhooks: &dyn WebhookService, id: WebhookId) -> Result<Value, CommandError> {
+    let delivery = webhooks.test(id).await?;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
-        let (found, attempts) = webhooks.delivery(owed).await.map_err(error_chain)?;
+        let (found, attempts) = webhooks.delivery(delivery).await?;
         if found.state != DeliveryState::Pending {
-            return Ok(whole(&found, &attempts));
+            return Ok(delivery_with_attempts(&found, &attempts));
         }
-        if Instant::now() > ends {
-            return Err(format!("the test {owed} was not sent: does the service run?").into());
+        if Instant::now() > deadline {
+            return Err(format!("the test {delivery} was not sent: does the service run?").into());
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// A webhook without its secrets.
-fn shown(kept: &StoredWebhook) -> Value {
-    let (webhook, health) = (&kept.webhook, &kept.health);
+/// Returns a webhook without its secrets.
+fn webhook(stored: &StoredWebhook, now: DateTime<Utc>) -> Value {
+    let (webhook, health) = (&stored.webhook, &stored.health);
     json!({
         "webhookId": webhook.id,
         "url": webhook.url,
         "header": webhook.header.as_ref().map(|header| &header.name),
-        "keys": kept.keys,
+        "keys": stored.keys,
         "timeoutSeconds": webhook.timeout.as_secs(),
         "retries": webhook.retries,
         "active": webhook.active,
-        "createdAt": wire_time(kept.created_at),
+        "createdAt": wire_time(stored.created_at),
         "oldSecretUntil": webhook.retiring.as_ref().map(|old| wire_time(old.until)),
-        "failing": health.failing(SystemClock.now()),
+        "failing": health.failing(now),
         "failures": health.failures,
         "failingSince": health.failing_since.map(wire_time),
         "pausedUntil": health.paused_until.map(wire_time),
     })
 }
 
-fn delivery(kept: &StoredDelivery) -> Value {
+fn delivery(stored: &StoredDelivery) -> Value {
     json!({
-        "deliveryId": kept.id,
-        "webhookId": kept.webhook,
-        "sessionId": kept.session,
-        "test": kept.test,
-        "state": kept.state.as_str(),
-        "createdAt": wire_time(kept.created_at),
-        "dueAt": kept.due.map(wire_time),
+        "deliveryId": stored.id,
+        "webhookId": stored.webhook,
+        "sessionId": stored.session,
+        "test": stored.test,
+        "state": stored.state.as_str(),
+        "createdAt": wire_time(stored.created_at),
+        "dueAt": stored.due.map(wire_time),
     })
 }
 
-fn whole(kept: &StoredDelivery, attempts: &[StoredAttempt]) -> Value {
-    let attempts = attempts.iter().map(|one| {
+fn delivery_with_attempts(stored: &StoredDelivery, attempts: &[StoredAttempt]) -> Value {
+    let attempts = attempts.iter().map(|attempt| {
         json!({
-            "attempt": one.number,
-            "at": wire_time(one.at),
-            "tookMs": one.took_ms,
-            "status": one.status,
-            "error": one.error,
-            "answer": one.answer,
-            "sent": one.sent.lines().collect::<Vec<_>>(),
+            "attempt": attempt.number,
+            "at": wire_time(attempt.at),
+            "tookMs": attempt.took_ms,
+            "status": attempt.status,
+            "error": attempt.error,
+            "answer": attempt.answer,
+            "sent": attempt.sent.lines().collect::<Vec<_>>(),
         })
     });
-    let mut whole = delivery(kept);
-    if let Some(whole) = whole.as_object_mut() {
-        whole.insert("attempts".to_owned(), attempts.collect());
+    let mut object = delivery(stored);
+    if let Some(object) = object.as_object_mut() {
+        object.insert("attempts".to_owned(), attempts.collect());
     }
-    whole
+    object
 }
