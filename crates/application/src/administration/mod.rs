@@ -41,7 +41,7 @@ async fn require_team(teams: &dyn TeamStore, team: TeamId) -> Result<(), Adminis
 fn require(
     is_found: bool,
     kind: &'static str,
-    id: impl ToString,
+    id: impl std::fmt::Display,
 ) -> Result<(), AdministrationError> {
     if is_found { Ok(()) } else { Err(AdministrationError::NotFound { kind, id: id.to_string() }) }
 }
