@@ -220,7 +220,7 @@ impl Bench {
                     after: None,
                     limit: 20,
                     each: 20,
-                    room: vec![],
+                    capacities: vec![],
                 };
                 let began = Instant::now();
                 let claimed = store.claim_deliveries(&ask).await.expect("a claim");

@@ -165,7 +165,7 @@ impl WarmPool {
                 ),
             }
         }
-        Err(if wrong_country { StartError::Elsewhere } else { StartError::NoExit })
+        Err(if wrong_country { StartError::Elsewhere } else { StartError::NoEgress })
     }
 
     /// Starts one browser if there are fewer warm ones than the target and a slot is free. Returns

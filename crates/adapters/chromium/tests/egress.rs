@@ -106,7 +106,7 @@ async fn check_proxies() {
     assert!(matches!(error, StartError::Elsewhere), "{error:?}");
     let dead = pool("d", "DE=http://10.77.1.2:1");
     let error = dead.start(spec(HOST, "DE")).await.map(drop).unwrap_err();
-    assert!(matches!(error, StartError::NoExit), "{error:?}");
+    assert!(matches!(error, StartError::NoEgress), "{error:?}");
 
     // The direct route works, and the capture sees its packets.
     let mut capture = Capture::start();

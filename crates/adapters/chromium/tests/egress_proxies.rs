@@ -58,7 +58,7 @@ async fn the_next_proxy_is_tried_after_one_that_is_dead_or_refuses_us() {
     let (dead, refusing) = ("http://127.0.0.1:1", network.proxy_url("falsch"));
     let pool = network.pool(&format!("{dead} {refusing}"));
     let error = pool.start(spec(HOST, "DE")).await.map(drop).unwrap_err();
-    assert!(matches!(error, StartError::NoExit), "{error:?}");
+    assert!(matches!(error, StartError::NoEgress), "{error:?}");
     let pool = network.pool(&format!("{dead} {refusing} {}", network.proxy_url("geheim")));
     pool.start(spec(HOST, "DE")).await.unwrap();
     pool.end_all().await;
@@ -69,7 +69,7 @@ async fn without_a_proxy_for_the_country_no_connection_is_made() {
     let network = Network::new("DE").await;
     let pool = network.pool(&format!("DE={}", network.proxy_url("geheim")));
     let error = pool.start(spec(HOST, "FR")).await.map(drop).unwrap_err();
-    assert!(matches!(error, StartError::NoExit), "{error:?}");
+    assert!(matches!(error, StartError::NoEgress), "{error:?}");
     assert!(network.targets().is_empty(), "{:?}", network.targets());
 }
 

@@ -135,7 +135,7 @@ pub(super) fn admitted(
     if let Some(window) = outcome.window {
         request.extensions_mut().insert(window);
     }
-    outcome.verdict.map_err(|refusal| {
+    outcome.result.map_err(|refusal| {
         request.extensions_mut().insert(ShownKey::new(key(request), outcome.key));
         match refusal {
             AccessDenied::Unauthorized => ApiError::Unauthorized,

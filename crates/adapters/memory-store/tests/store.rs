@@ -112,7 +112,8 @@ async fn owing(store: &MemoryStore) -> DeliveryId {
 }
 
 async fn claimed(store: &MemoryStore, after: TimeDelta) -> Delivery {
-    let ask = ClaimRequest { now: noon() + after, after: None, limit: 1, each: 1, room: vec![] };
+    let ask =
+        ClaimRequest { now: noon() + after, after: None, limit: 1, each: 1, capacities: vec![] };
     store.claim_deliveries(&ask).await.unwrap().deliveries.remove(0)
 }
 
@@ -126,7 +127,7 @@ async fn settle(store: &MemoryStore, delivery: &Delivery) -> bool {
         webhook: delivery.webhook.id,
         claim: delivery.claim,
         attempt: DeliveryAttempt { at: noon(), took: delivery.webhook.timeout, call },
-        verdict: DeliveryDecision::Exhausted,
+        decision: DeliveryDecision::Exhausted,
     };
     store.settle_deliveries(&[settled]).await.unwrap()[0]
 }

@@ -265,3 +265,26 @@ fn failed<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
 ) -> impl Fn(E) -> StoreError {
     move |error| StoreError::new(action, error)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_storage_is_a_folder_or_a_bucket_with_its_variables() {
+        let parse = |url| {
+            let variables = ["AWS_REGION", "HOME"].map(|name| (name.to_owned(), "x".to_owned()));
+            ObjectStorage::parse(url, variables.into_iter())
+        };
+        assert_eq!(
+            parse("file:///var/objects"),
+            Some(ObjectStorage::Folder("/var/objects".into()))
+        );
+        let url = "s3://bucket/prefix".to_owned();
+        let variables = vec![("AWS_REGION".to_owned(), "x".to_owned())];
+        assert_eq!(parse(&url), Some(ObjectStorage::Bucket { url: url.clone(), variables }));
+        for url in ["", "file://", "s3://", "https://bucket", "bucket"] {
+            assert_eq!(parse(url), None, "{url}");
+        }
+    }
+}

@@ -168,6 +168,9 @@ mod tests {
         for host in ["localhost", "avouch.example"] {
             assert!(RelyingParty::new(host, format!("https://{host}")).is_ok(), "{host}");
         }
+        assert!(RelyingParty::for_origin("https://avouch.example:8443").is_some());
+        assert!(RelyingParty::for_origin("http://127.0.0.1:8080").is_none());
+        assert!(RelyingParty::for_origin("nowhere").is_none());
     }
 
     #[test]

@@ -133,7 +133,7 @@ fn factor_page(user: &SignedInUser, offer: &TotpSetup) -> PortalPage {
         .with("secret", offer.secret.expose())
         .with("picture", drawn)
         .with("offer", offer.sealed.expose())
-        .with("needed", user.duty.is_some())
+        .with("needed", user.required_action.is_some())
 }
 
 async fn keep(

@@ -44,7 +44,11 @@ impl FromRequest for Authenticated {
         let request = request.clone();
         Box::pin(async move {
             let user = require_sign_in(&request).await?;
-            if user.duty.is_some() { Err(PageError::SecondFactorRequired) } else { Ok(Self(user)) }
+            if user.required_action.is_some() {
+                Err(PageError::SecondFactorRequired)
+            } else {
+                Ok(Self(user))
+            }
         })
     }
 }

@@ -102,7 +102,7 @@ impl FromRequest for CsrfForm {
         Box::pin(async move {
             let CsrfFormBeforeDuty(submitted) =
                 CsrfFormBeforeDuty::from_request(&request, &mut { payload }).await?;
-            if submitted.user.duty.is_some() {
+            if submitted.user.required_action.is_some() {
                 Err(PageError::SecondFactorRequired)
             } else {
                 Ok(submitted)

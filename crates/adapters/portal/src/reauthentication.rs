@@ -118,7 +118,11 @@ impl<A: ChangeScope + 'static> FromRequest for ConfirmedPage<A> {
 /// A user who has to set up a second factor may change only their own credentials until then.
 fn require_second_factor_setup<A: ChangeScope>(user: &SignedInUser) -> Result<(), PageError> {
     let is_own = A::CHANGE == SensitiveAction::Credentials;
-    if is_own || user.duty.is_none() { Ok(()) } else { Err(PageError::SecondFactorRequired) }
+    if is_own || user.required_action.is_none() {
+        Ok(())
+    } else {
+        Err(PageError::SecondFactorRequired)
+    }
 }
 
 fn is_confirmed<A: ChangeScope>(portal: &Portal, user: &SignedInUser) -> bool {

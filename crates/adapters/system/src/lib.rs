@@ -7,4 +7,5 @@ pub mod encryption;
 pub mod places;
 pub mod process;
 pub mod refusals;
+pub mod secret_file;
 pub mod secret_key;

@@ -1,11 +1,10 @@
 //! Secrets in files, as container platforms provide them.
 
-use std::{collections::BTreeMap, fs, io::Read as _};
+use std::collections::BTreeMap;
+
+use system::secret_file::read_secret;
 
 use super::SECRETS;
-
-/// The maximum size of a secret's file.
-pub(super) const MAX_SECRET_BYTES: u64 = 64 << 10;
 
 /// Replaces the keys that name files by the contents of the files.
 pub(super) fn take(values: &mut BTreeMap<String, String>, faults: &mut Vec<String>) {
@@ -16,7 +15,7 @@ pub(super) fn take(values: &mut BTreeMap<String, String>, faults: &mut Vec<Strin
             faults.push(format!("{key} and {in_file} are both set"));
             continue;
         }
-        match secret(&path) {
+        match read_secret(&path) {
             Ok(text) => {
                 values.insert((*key).to_owned(), text);
             }
@@ -43,22 +42,7 @@ pub(super) fn variable(
         faults.push(format!("{name} and {in_file} are both set"));
         return value;
     }
-    secret(&path).map_err(|error| faults.push(format!("{in_file}: {path} {error}"))).ok()
-}
-
-/// Returns the content of a file without its trailing newline.
-pub(super) fn secret(path: &str) -> Result<String, String> {
-    let file = fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
-    let mut bytes = vec![];
-    let read = file.take(MAX_SECRET_BYTES + 1).read_to_end(&mut bytes);
-    let read = read.map_err(|error| format!("cannot be read: {error}"))?;
-    if u64::try_from(read).is_ok_and(|read| read > MAX_SECRET_BYTES) {
-        return Err(format!("has more than {MAX_SECRET_BYTES} bytes"));
-    }
-    let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())?;
-    let line = text.strip_suffix('\n').unwrap_or(&text);
-    let line = line.strip_suffix('\r').unwrap_or(line);
-    if line.is_empty() { Err("is empty".into()) } else { Ok(line.to_owned()) }
+    read_secret(&path).map_err(|error| faults.push(format!("{in_file}: {path} {error}"))).ok()
 }
 
 #[cfg(test)]

@@ -47,12 +47,12 @@ impl ApiKeyAdminService for ApiKeyAdministration {
         let key =
             key.ok_or_else(|| AdministrationError::NotFound { kind: "key", id: id.to_string() })?;
         let text = ApiKeyText::new(key.environment, self.random.random_bytes());
-        require(self.keys.rotate_key(id, &text.hash()).await?, USABLE_KEY, id)?;
+        require(self.keys.rotate_key(id, &text.hash()).await?, USABLE_KEY, &id)?;
         Ok(issued(id, &text))
     }
 
     async fn revoke(&self, id: ApiKeyId) -> Result<(), AdministrationError> {
-        require(self.keys.revoke_key(id, self.clock.now()).await?, USABLE_KEY, id)
+        require(self.keys.revoke_key(id, self.clock.now()).await?, USABLE_KEY, &id)
     }
 }
 

@@ -55,6 +55,6 @@ impl ContactAdminService for ContactAdministration {
 
     async fn remove(&self, team: TeamId, id: ContactId) -> Result<(), AdministrationError> {
         self.audit.record(team, "receiver.remove", &id.to_string()).await?;
-        require(self.contacts.remove_contact(team, id).await?, "receiver of that team:", id)
+        require(self.contacts.remove_contact(team, id).await?, "receiver of that team:", &id)
     }
 }

@@ -29,19 +29,21 @@ pub use self::{
     users::UserAdministration,
 };
 
+use std::fmt::Display;
+
 use domain::id::TeamId;
 use ports::{driving::AdministrationError, key_store::TeamStore};
 
 /// Refuses a team that does not exist.
 async fn require_team(teams: &dyn TeamStore, team: TeamId) -> Result<(), AdministrationError> {
-    require(teams.has_team(team).await?, "team", team)
+    require(teams.has_team(team).await?, "team", &team)
 }
 
 /// Refuses a record that was not found.
 fn require(
     is_found: bool,
     kind: &'static str,
-    id: impl std::fmt::Display,
+    id: &impl Display,
 ) -> Result<(), AdministrationError> {
     if is_found { Ok(()) } else { Err(AdministrationError::NotFound { kind, id: id.to_string() }) }
 }

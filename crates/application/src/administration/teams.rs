@@ -48,6 +48,6 @@ impl TeamAdminService for TeamAdministration {
             let rule = format!("a team has up to {MAX_FRAME_ANCESTORS} origins");
             return Err(AdministrationError::Invalid(rule));
         }
-        require(self.teams.set_frame_ancestors(team, origins).await?, "team", team)
+        require(self.teams.set_frame_ancestors(team, origins).await?, "team", &team)
     }
 }

@@ -86,7 +86,7 @@ impl TrialSession {
     pub async fn run(&self, report: &(dyn Fn(TrialProgress) + Sync)) -> Result<Value, TrialError> {
         let body = json!({ "platformId": self.platform.0, "location": { "country": "US" } });
         let request = NewSession::read(&body)?;
-        let created = self.sessions.create(&self.caller, request, None).await?.face;
+        let created = self.sessions.create(&self.caller, request, None).await?.view;
         let (id, mut status) = (created.session.id, created.session.status());
         report(TrialProgress::Created { embed_url: created.embed_url });
         loop {

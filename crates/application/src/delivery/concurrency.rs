@@ -122,7 +122,7 @@ impl<T> ConcurrencyLimits<T> {
             busy: window.in_hand() > 0,
         };
         let room = self.by.iter().map(room).collect();
-        Some(ClaimRequest { now, after, limit, each: INITIAL_LIMIT, room })
+        Some(ClaimRequest { now, after, limit, each: INITIAL_LIMIT, capacities: room })
     }
 
     const fn free(&self) -> u32 {
@@ -138,7 +138,8 @@ impl<T> ConcurrencyLimits<T> {
         next: Option<WebhookId>,
     ) -> bool {
         let most = most(self.free());
-        let asked: HashMap<_, _> = ask.room.iter().map(|room| (room.webhook, room.most)).collect();
+        let asked: HashMap<_, _> =
+            ask.capacities.iter().map(|room| (room.webhook, room.most)).collect();
         let seen = |webhook: &WebhookId| {
             ask.after.is_none_or(|after| *webhook > after)
                 && next.is_none_or(|next| *webhook <= next)

@@ -205,7 +205,8 @@ impl WebhookDispatcher {
         log_attempt(delivery, &call.answer);
         let attempt = DeliveryAttempt { at, took, call };
         let (webhook, claim) = (delivery.webhook.id, delivery.claim);
-        let settled = AttemptResult { delivery: delivery.id, webhook, claim, attempt, verdict };
+        let settled =
+            AttemptResult { delivery: delivery.id, webhook, claim, attempt, decision: verdict };
         CallOutcome { settled, ailing: delivery.endpoint_failing }
     }
 

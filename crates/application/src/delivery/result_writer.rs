@@ -95,7 +95,7 @@ fn success(settled: &AttemptResult) -> Option<bool> {
         WebhookResponse::Failed(FailureCause::Request)
         | WebhookResponse::Status { code: 410, .. } => None,
         WebhookResponse::Failed(_) | WebhookResponse::Status { .. } => {
-            Some(settled.verdict == DeliveryDecision::Delivered)
+            Some(settled.decision == DeliveryDecision::Delivered)
         }
     }
 }

@@ -54,7 +54,7 @@ impl RedactedStream {
                 biased;
                 _ = self.changes.changed() => self.take_in_state(),
                 _ = self.text_input.changed() => self.redactor.text_input(Instant::now()),
-                scene = self.browser.scene(self.scene) => {
+                scene = self.browser.page_state(self.scene) => {
                     let scene = scene?;
                     self.scene = scene.seq;
                     self.redactor.scene(&scene, Instant::now());

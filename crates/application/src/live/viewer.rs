@@ -163,7 +163,7 @@ impl ApplicantConnection for ActiveViewer {
             };
             let scene = async {
                 match &browser {
-                    Some(browser) => browser.scene(sent_scene).await,
+                    Some(browser) => browser.page_state(sent_scene).await,
                     None => None,
                 }
             };

@@ -165,7 +165,7 @@ fn signed_in_user(
         email: account.user.email.as_str().to_owned(),
         role: account.user.role,
         team: account.user.team,
-        duty: RequiredAction::of(AccountStatus {
+        required_action: RequiredAction::of(AccountStatus {
             role: account.user.role,
             has_second_factor: account.user.has_second_factor,
             team_needs_second_factor: team.needs_second_factor,

@@ -60,8 +60,8 @@ impl Authenticator for KeyAuthenticator {
         };
         let (key, session) = found.map_or((None, None), |(key, session)| (Some(key), session));
         let outcome = self.decide(&credentials, key).await;
-        let session = session.filter(|_| outcome.verdict.is_ok()).map(|(session, platform)| {
-            PolledSession { face: self.urls.with_urls(session), platform }
+        let session = session.filter(|_| outcome.result.is_ok()).map(|(session, platform)| {
+            PolledSession { view: self.urls.with_urls(session), platform }
         });
         Ok((outcome, session))
     }
@@ -92,7 +92,7 @@ impl KeyAuthenticator {
         // A limit on creation shows in `Retry-After` only, not in the headers of the window.
         let is_shown = |window: &RateWindow| Some(window.limit) == self.limits.requests;
         let window = windows.into_iter().next().filter(is_shown);
-        AuthOutcome { window, verdict, key: key_id, catalogue: None }
+        AuthOutcome { window, result: verdict, key: key_id, catalogue: None }
     }
 
     fn charges(&self, credentials: &RequestCredentials, caller: Option<&Caller>) -> Vec<Charge> {

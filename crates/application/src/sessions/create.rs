@@ -115,7 +115,7 @@ impl SessionUseCases {
             InsertOutcome::OtherRequest => return Err(CreateError::OtherRequest),
             InsertOutcome::InFlight => return Err(CreateError::InFlight),
         };
-        Ok(CreatedSession { face: self.urls.with_urls(session), replayed })
+        Ok(CreatedSession { view: self.urls.with_urls(session), replayed })
     }
 
     /// Charges a link to the applicant's address, for all keys of the team together.

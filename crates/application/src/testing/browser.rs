@@ -127,7 +127,7 @@ impl Browser for FakeBrowser {
         self.wait(|page| page.frame.clone().filter(|frame| frame.seq > after)).await
     }
 
-    async fn scene(&self, after: u64) -> Option<Arc<PageState>> {
+    async fn page_state(&self, after: u64) -> Option<Arc<PageState>> {
         self.wait(|page| page.scene.clone().filter(|scene| scene.seq > after)).await
     }
 

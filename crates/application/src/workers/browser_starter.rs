@@ -251,7 +251,7 @@ fn delay_at(place: usize) -> TimeDelta {
 
 const fn error_code_of(error: &StartError) -> ErrorCode {
     match error {
-        StartError::NoExit => ErrorCode::ProxyUnavailable,
+        StartError::NoEgress => ErrorCode::ProxyUnavailable,
         StartError::Elsewhere => ErrorCode::GeoMismatch,
         StartError::NoRoom | StartError::Unavailable(_) | StartError::Released => {
             ErrorCode::BrowserUnavailable

@@ -28,7 +28,7 @@ pub struct EndpointHealth {
 impl EndpointHealth {
     /// Returns whether a delivery may be sent now.
     #[must_use]
-    pub fn open(&self, now: DateTime<Utc>) -> bool {
+    pub fn permits_delivery(&self, now: DateTime<Utc>) -> bool {
         self.paused_until.is_none_or(|until| until <= now)
     }
 
@@ -97,7 +97,9 @@ mod tests {
     fn nothing_is_sent_during_a_pause() {
         let until = DateTime::from_timestamp(1_767_268_800, 0).unwrap();
         let health = EndpointHealth { paused_until: Some(until), ..EndpointHealth::default() };
-        assert!(!health.open(until - TimeDelta::milliseconds(1)));
-        assert!(health.open(until) && EndpointHealth::default().open(until));
+        assert!(!health.permits_delivery(until - TimeDelta::milliseconds(1)));
+        assert!(
+            health.permits_delivery(until) && EndpointHealth::default().permits_delivery(until)
+        );
     }
 }

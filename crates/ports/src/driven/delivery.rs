@@ -52,9 +52,9 @@ pub struct ClaimRequest {
     pub after: Option<WebhookId>,
     /// The maximum number of deliveries in total.
     pub limit: u16,
-    /// The maximum number for each webhook that is not in `room`.
+    /// The maximum number for each webhook that is not in `capacities`.
     pub each: u16,
-    pub room: Vec<EndpointCapacity>,
+    pub capacities: Vec<EndpointCapacity>,
 }
 
 /// The capacity of a caller for one webhook.
@@ -101,7 +101,7 @@ pub struct AttemptResult {
     pub webhook: WebhookId,
     pub claim: i32,
     pub attempt: DeliveryAttempt,
-    pub verdict: DeliveryDecision,
+    pub decision: DeliveryDecision,
 }
 
 /// An attempt: one POST request and its result.

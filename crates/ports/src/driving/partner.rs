@@ -45,7 +45,7 @@ pub enum RequestPurpose {
 pub struct AuthOutcome {
     /// The rate limit window that partners see; `None` without a limit.
     pub window: Option<RateWindow>,
-    pub verdict: Result<Caller, AccessDenied>,
+    pub result: Result<Caller, AccessDenied>,
     /// The record of the given key, also if the key is no longer valid; only for the log.
     pub key: Option<ApiKeyId>,
     /// The catalogue's revision when the key was looked up; `None` for a poll, or without a lookup.
@@ -85,7 +85,7 @@ pub trait Authenticator: Send + Sync {
 /// A polled session with its platform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolledSession {
-    pub face: SessionView,
+    pub view: SessionView,
     /// `None` only if the catalogue no longer has the platform.
     pub platform: Option<PlatformSummary>,
 }
@@ -101,7 +101,7 @@ pub struct IdempotentRequest {
 /// A session that was created, by this request or by the same one before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatedSession {
-    pub face: SessionView,
+    pub view: SessionView,
     pub replayed: bool,
 }
 

@@ -218,7 +218,7 @@ impl Browser for RemoteBrowser {
         }
     }
 
-    async fn scene(&self, after: u64) -> Option<Arc<PageState>> {
+    async fn page_state(&self, after: u64) -> Option<Arc<PageState>> {
         let mut scenes = self.pages.scenes.subscribe();
         tokio::select! {
             scene = scenes.wait_for(|scene| scene.seq > after) => scene.ok().map(|scene| scene.clone()),

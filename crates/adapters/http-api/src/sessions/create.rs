@@ -132,7 +132,7 @@ pub(crate) struct Created {
 
 impl From<CreatedSession> for Created {
     fn from(creation: CreatedSession) -> Self {
-        let (session, embed_url) = (creation.face.session, creation.face.embed_url);
+        let (session, embed_url) = (creation.view.session, creation.view.embed_url);
         Self {
             session_id: session.id,
             // A replay returns the status of the first response.

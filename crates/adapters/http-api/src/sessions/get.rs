@@ -129,7 +129,7 @@ struct WirePlatform {
 }
 
 impl From<PolledSession> for Full {
-    fn from(PolledSession { face, platform }: PolledSession) -> Self {
+    fn from(PolledSession { view: face, platform }: PolledSession) -> Self {
         let SessionView { session, embed_url, stream_url } = face;
         let outcome = session.state.outcome();
         let code = outcome.and_then(Outcome::error_code);

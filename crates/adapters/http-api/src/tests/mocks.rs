@@ -37,7 +37,7 @@ pub(super) fn face(session: Session) -> SessionView {
 }
 
 pub(super) fn polled() -> PolledSession {
-    PolledSession { face: face(session()), platform: None }
+    PolledSession { view: face(session()), platform: None }
 }
 
 /// Authenticates every request, within a limit, and returns this result for polls.
@@ -54,7 +54,7 @@ pub(super) fn admission() -> AuthOutcome {
     let limit = RateLimit { count: 120, seconds: 60 };
     AuthOutcome {
         window: Some(RateWindow { limit, used: 21, resets_at: sample::noon() }),
-        verdict: Ok(sample::key(TeamId::from_u128(3))),
+        result: Ok(sample::key(TeamId::from_u128(3))),
         key: None,
         catalogue: None,
     }
@@ -63,7 +63,7 @@ pub(super) fn admission() -> AuthOutcome {
 pub(super) fn refused() -> AuthOutcome {
     AuthOutcome {
         window: None,
-        verdict: Err(AccessDenied::Unauthorized),
+        result: Err(AccessDenied::Unauthorized),
         key: None,
         catalogue: None,
     }

@@ -41,7 +41,7 @@ async fn a_created_session_is_201_with_its_link() {
         let mut session = session();
         session.owner = caller.id;
         session.terms.platform = request.platform;
-        Ok(CreatedSession { face: face(session), replayed: false })
+        Ok(CreatedSession { view: face(session), replayed: false })
     });
     let body = json!({ "platformId": 7, "location": { "country": "US" } });
     let answer = call(service, &Method::POST, "/v1/partner/browser-session", Some(&body)).await;
@@ -176,7 +176,7 @@ async fn every_answer_says_where_the_limit_stands_and_has_an_id() {
 async fn who_is_over_the_limit_is_told_when_to_come_again() {
     let mut authenticator = MockAuthenticator::new();
     authenticator.expect_authenticate().returning(|_| {
-        Ok(AuthOutcome { verdict: Err(AccessDenied::TooMany { retry_after: 17 }), ..admission() })
+        Ok(AuthOutcome { result: Err(AccessDenied::TooMany { retry_after: 17 }), ..admission() })
     });
     let app = test::init_service(app(services(authenticator, MockSessionService::new()))).await;
     let request = test::TestRequest::post().uri("/v1/partner/browser-session").to_request();

@@ -22,7 +22,7 @@ impl Deliveries {
 /// of calls made before it and do not count; a success ends the pause.
 fn after(before: EndpointHealth, tally: &HealthUpdate, now: DateTime<Utc>) -> EndpointHealth {
     let health = if tally.success { EndpointHealth::default() } else { before };
-    if tally.failures == 0 || !health.open(now) {
+    if tally.failures == 0 || !health.permits_delivery(now) {
         return health;
     }
     let failures = count_failure(health.failures, tally.failures);

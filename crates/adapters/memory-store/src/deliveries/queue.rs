@@ -29,7 +29,8 @@ use crate::{MemoryStore, schedule::earliest};
 impl Deliveries {
     fn claim(&mut self, ask: &ClaimRequest) -> ClaimedDeliveries {
         let Self { webhooks, records } = self;
-        let rooms: BTreeMap<_, _> = ask.room.iter().map(|room| (room.webhook, room)).collect();
+        let rooms: BTreeMap<_, _> =
+            ask.capacities.iter().map(|room| (room.webhook, room)).collect();
         let mut claimed = ClaimedDeliveries { deliveries: vec![], next: None };
         let from = ask.after.map_or(Unbounded, Excluded);
         for (id, kept) in webhooks.range((from, Unbounded)) {
@@ -37,7 +38,7 @@ impl Deliveries {
             if free == 0 {
                 break;
             }
-            if !kept.webhook.active || !kept.health.open(ask.now) {
+            if !kept.webhook.active || !kept.health.permits_delivery(ask.now) {
                 continue;
             }
             let limit = share(ask, rooms.get(id).copied(), &kept.health).min(free);
@@ -63,7 +64,7 @@ impl Deliveries {
         else {
             return false;
         };
-        match settled.verdict {
+        match settled.decision {
             DeliveryDecision::RetryAt(due) => {
                 pending.due = due;
                 pending.leased_until = None;

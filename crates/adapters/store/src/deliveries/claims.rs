@@ -98,8 +98,10 @@ pub(crate) struct Quota {
 /// Returns the number to claim for each webhook with due deliveries, in their order.
 pub(crate) fn shares(ask: &ClaimRequest, lines: &[DueWebhook]) -> Vec<Quota> {
     let known: HashMap<_, _> =
-        ask.room.iter().map(|room| (*room.webhook.as_uuid(), room)).collect();
-    let ready = lines.iter().filter(|(row, due)| *due && row.active && row.health().open(ask.now));
+        ask.capacities.iter().map(|room| (*room.webhook.as_uuid(), room)).collect();
+    let ready = lines
+        .iter()
+        .filter(|(row, due)| *due && row.active && row.health().permits_delivery(ask.now));
     ready
         .filter_map(|(row, _)| {
             let known = known.get(&row.id.0);

@@ -83,7 +83,7 @@ impl<'a> SettleBatch<'a> {
         let rows = settled.iter().zip(answers);
         let rows: Vec<_> =
             rows.map(|(one, answer)| NewAttemptRow::of(one, answer.as_deref())).collect();
-        let verdicts = || settled.iter().map(|one| one.verdict);
+        let verdicts = || settled.iter().map(|one| one.decision);
         Self {
             ids: rows.iter().map(|row| row.delivery).collect(),
             claims: settled.iter().map(|one| one.claim).collect(),

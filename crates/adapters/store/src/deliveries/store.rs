@@ -122,7 +122,7 @@ async fn settle_one(
     };
     let made: Option<i32> = held().select(delivery_queue::attempts).first(conn).await.optional()?;
     let Some(made) = made else { return Ok(None) };
-    match due(one.verdict) {
+    match due(one.decision) {
         Some(due) => {
             let later = (
                 delivery_queue::due.eq(due),
@@ -136,7 +136,7 @@ async fn settle_one(
             ::diesel::delete(held()).execute(conn).await?;
         }
     }
-    if one.verdict == DeliveryDecision::Exhausted {
+    if one.decision == DeliveryDecision::Exhausted {
         let this = deliveries::table.filter(deliveries::id.eq(id));
         let at = deliveries::exhausted_at.eq(Timestamp(one.attempt.at));
         ::diesel::update(this).set(at).execute(conn).await?;

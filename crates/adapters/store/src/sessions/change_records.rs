@@ -23,7 +23,7 @@ pub(crate) const MAX_ROWS_PER_STATEMENT: usize = 1000;
 
 #[derive(Insertable)]
 #[diesel(table_name = notices)]
-pub(crate) struct NewNotification<'a> {
+pub(crate) struct NewWebhookBody<'a> {
     pub(crate) id: Id,
     pub(crate) test: bool,
     pub(crate) body: &'a str,
@@ -55,7 +55,7 @@ pub(crate) struct NewQueueEntry {
 
 /// A notice: the body that is delivered to webhooks.
 pub(crate) struct WebhookBody<'a> {
-    pub(crate) row: NewNotification<'a>,
+    pub(crate) row: NewWebhookBody<'a>,
     session: Id,
     at: Timestamp,
 }
@@ -63,12 +63,12 @@ pub(crate) struct WebhookBody<'a> {
 impl<'a> WebhookBody<'a> {
     /// `body` is encrypted for the notice `id`.
     pub(crate) fn of(id: Id, session: Id, body: &'a str, test: bool, at: Timestamp) -> Self {
-        Self { row: NewNotification { id, test, body }, session, at }
+        Self { row: NewWebhookBody { id, test, body }, session, at }
     }
 
     /// Returns a delivery of the notice to a webhook, with its queue entry.
     pub(crate) fn delivery_to(&self, webhook: Id) -> (NewDelivery, NewQueueEntry) {
-        let Self { row: NewNotification { id: notice, test: single, .. }, session, at } = *self;
+        let Self { row: NewWebhookBody { id: notice, test: single, .. }, session, at } = *self;
         let id = id_at(at);
         let delivery = NewDelivery { id, webhook, session, notice, created_at: at };
         let (since, due) = (at, at);

@@ -64,7 +64,7 @@ impl SessionStore for Store {
     }
 
     async fn commit(&self, change: &Change, alive_until: DateTime<Utc>) -> Result<(), CommitError> {
-        self.commit_move(change, alive_until).await
+        self.commit_change(change, alive_until).await
     }
 }
 

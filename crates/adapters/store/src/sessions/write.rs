@@ -169,7 +169,7 @@ impl Store {
         ))
     }
 
-    pub(crate) async fn commit_move(
+    pub(crate) async fn commit_change(
         &self,
         change: &Change,
         alive_until: DateTime<Utc>,

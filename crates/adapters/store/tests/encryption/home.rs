@@ -38,7 +38,7 @@ pub(crate) fn data(state: &State) -> String {
 }
 
 pub(crate) async fn claim(store: &Store, now: DateTime<Utc>) -> Vec<ports::delivery::Delivery> {
-    let ask = ClaimRequest { now, after: None, limit: 10, each: 10, room: vec![] };
+    let ask = ClaimRequest { now, after: None, limit: 10, each: 10, capacities: vec![] };
     store.claim_deliveries(&ask).await.unwrap().deliveries
 }
 
@@ -117,7 +117,7 @@ impl Home {
             DeliveryAttempt { at: noon(), took: std::time::Duration::from_millis(5), call };
         let verdict = DeliveryDecision::RetryAt(noon());
         let (webhook, claim) = (webhook.id, claimed.claim);
-        let settled = AttemptResult { delivery, webhook, claim, attempt, verdict };
+        let settled = AttemptResult { delivery, webhook, claim, attempt, decision: verdict };
         assert_eq!(store.settle_deliveries(&[settled]).await.unwrap(), [true]);
         let (_, attempts) = store.delivery(delivery).await.unwrap().unwrap();
         assert_eq!(attempts[0].answer, format!("{CANARY}-answer"));

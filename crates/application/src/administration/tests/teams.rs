@@ -100,9 +100,9 @@ async fn a_contact_does_not_change_without_an_audit_event() {
     let id = fixture.contacts().register(TEAM, contact()).await.unwrap();
     let fixture = fixture.with_broken_audit_log();
     let contacts = fixture.contacts();
-    store_failed(contacts.register(TEAM, contact()).await.map(drop));
-    store_failed(contacts.remove(TEAM, id).await);
-    store_failed(contacts.remove(TEAM, ContactId::from_uuid(Uuid::nil())).await);
+    store_failed(&contacts.register(TEAM, contact()).await.map(drop));
+    store_failed(&contacts.remove(TEAM, id).await);
+    store_failed(&contacts.remove(TEAM, ContactId::from_uuid(Uuid::nil())).await);
     assert_eq!(fixture.store.contacts(TEAM).await.unwrap().len(), 1);
 }
 
@@ -119,7 +119,7 @@ fn unknown_team(result: Result<(), AdministrationError>) {
     assert_eq!(result.unwrap_err().to_string(), format!("there is no team {UNKNOWN_TEAM}"));
 }
 
-fn store_failed(result: Result<(), AdministrationError>) {
+fn store_failed(result: &Result<(), AdministrationError>) {
     assert!(matches!(result, Err(AdministrationError::Store(_))), "{result:?}");
 }
 

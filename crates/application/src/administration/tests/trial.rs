@@ -34,7 +34,7 @@ async fn each_change_is_reported_until_the_session_ends() {
     let created = view(State::START);
     let closed = view(State::Closed { outcome: Outcome::Terminated, ran: None });
     let mut sessions = MockSessionService::new();
-    let answer = CreatedSession { face: created.clone(), replayed: false };
+    let answer = CreatedSession { view: created.clone(), replayed: false };
     sessions.expect_create().times(1).returning(move |_, _, _| Ok(answer.clone()));
     sessions.expect_read().times(2).returning(move |_, _| Ok(created.clone()));
     sessions.expect_read().times(1).returning(move |_, _| Ok(closed.clone()));
@@ -53,7 +53,7 @@ async fn each_change_is_reported_until_the_session_ends() {
 
 #[tokio::test]
 async fn a_session_that_cannot_be_read_ends_the_trial() {
-    let answer = CreatedSession { face: view(State::START), replayed: false };
+    let answer = CreatedSession { view: view(State::START), replayed: false };
     let mut sessions = MockSessionService::new();
     sessions.expect_create().returning(move |_, _, _| Ok(answer.clone()));
     sessions.expect_read().returning(|_, _| Err(SessionError::NotFound));

@@ -15,7 +15,7 @@ fn now() -> Instant {
 
 fn room(limits: &mut ConcurrencyLimits<()>, webhook: WebhookId) -> u16 {
     let ask = limits.ask(DateTime::UNIX_EPOCH, None).unwrap();
-    ask.room.iter().find(|room| room.webhook == webhook).map_or(ask.each, |room| room.most)
+    ask.capacities.iter().find(|room| room.webhook == webhook).map_or(ask.each, |room| room.most)
 }
 
 fn call(

@@ -128,16 +128,16 @@ async fn a_required_second_factor_is_set_up_before_anything_else() {
     let policy = SignInPolicy { operators_need_second_factor: true, ..POLICY };
     let fixture = Fixture { policy, ..fixture };
     let operator = fixture.user(Role::Operator).await;
-    assert_eq!(operator.duty, Some(RequiredAction::SecondFactor));
+    assert_eq!(operator.required_action, Some(RequiredAction::SecondFactor));
     let member = fixture.user(Role::Member).await;
-    assert_eq!(member.duty, None);
+    assert_eq!(member.required_action, None);
     fixture.store.require_second_factor(TEAM, true).await.unwrap();
     fixture.add_member(TEAM, ADA, Role::Viewer).await;
     let token = fixture.token(ADA).await;
     let viewer = fixture.user_of(&token).await;
-    assert_eq!(viewer.duty, Some(RequiredAction::SecondFactor));
+    assert_eq!(viewer.required_action, Some(RequiredAction::SecondFactor));
     let refused = viewer.require(domain::account::Permission::Look);
     assert!(matches!(error(refused), PortalError::Forbidden));
     fixture.enable_totp(&viewer).await;
-    assert_eq!(fixture.user_of(&token).await.duty, None);
+    assert_eq!(fixture.user_of(&token).await.required_action, None);
 }

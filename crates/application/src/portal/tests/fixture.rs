@@ -18,7 +18,7 @@ use ports::{
     clock::Clock as _,
     driving::{AccountService as _, PortalError, SignInAttempt, SignedIn, SignedInUser},
     encryption::Cipher,
-    key_store::TeamStore as _,
+    key_store::{KeyStore as _, TeamStore as _},
     notice_store::NoticeStore as _,
     passkeys::PasskeyVerifier,
     random::RandomSource as _,

@@ -19,7 +19,7 @@ use domain::{
     secret::Secret,
 };
 use ports::{
-    account_store::{RequestOrigin, UserStore as _},
+    account_store::{ProviderSubjects as _, RequestOrigin},
     clock::Clock as _,
     driving::{
         AccountService as _, FirstFactor, IdentityService as _, PortalError, ReauthenticationProof,

@@ -191,6 +191,7 @@ impl Fixture {
         Identities {
             provider,
             users: self.store.clone(),
+            subjects: self.store.clone(),
             issuer: self.issuer(),
             browsers: self.browsers(),
             proofs: self.proofs(),

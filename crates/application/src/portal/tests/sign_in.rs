@@ -28,7 +28,7 @@ async fn the_right_password_signs_in_however_the_address_is_written() {
     let user = user.expect("a sign-in");
     assert_eq!((user.user, user.team, user.role), (id, TEAM, Role::Member));
     assert_eq!((user.email.as_str(), user.team_name.as_str()), (ADA, "Lender"));
-    assert!(user.passed && user.duty.is_none() && !user.is_by_provider());
+    assert!(user.passed && user.required_action.is_none() && !user.is_by_provider());
     assert_eq!(fixture.attempts.counted(), 0, "an attempt that was right is not counted");
 }
 

@@ -24,7 +24,7 @@ async fn a_key_is_known_by_its_hash_and_its_use_is_noted() {
     let world = World::new().await;
     let gate = authenticator(&world, Limits::default());
     let outcome = gate.authenticate(shown(&world, RequestPurpose::Any)).await.unwrap();
-    assert_eq!(outcome.verdict, Ok(world.key.clone()));
+    assert_eq!(outcome.result, Ok(world.key.clone()));
     assert!(outcome.catalogue.is_some() && outcome.window.is_none());
     assert_eq!(gate.uses.take().len(), 1);
 
@@ -32,7 +32,7 @@ async fn a_key_is_known_by_its_hash_and_its_use_is_noted() {
     for key in [None, Some("nonsense"), Some(unknown.expose())] {
         let credentials = credentials(key, RequestPurpose::Any);
         let outcome = gate.authenticate(credentials).await.unwrap();
-        assert_eq!((outcome.verdict, outcome.key), (Err(AccessDenied::Unauthorized), None));
+        assert_eq!((outcome.result, outcome.key), (Err(AccessDenied::Unauthorized), None));
     }
     assert!(gate.uses.take().is_empty());
 }
@@ -43,7 +43,7 @@ async fn a_revoked_key_is_named_in_the_outcome_and_opens_nothing() {
     world.store.revoke_key(world.key.id, noon() - TimeDelta::hours(1)).await.unwrap();
     let gate = authenticator(&world, Limits::default());
     let outcome = gate.authenticate(shown(&world, RequestPurpose::Any)).await.unwrap();
-    assert_eq!(outcome.verdict, Err(AccessDenied::Unauthorized));
+    assert_eq!(outcome.result, Err(AccessDenied::Unauthorized));
     assert_eq!(outcome.key, Some(world.key.id));
 }
 
@@ -55,10 +55,10 @@ async fn requests_are_charged_to_the_key_and_unknown_ones_to_the_address() {
     let first = gate.authenticate(shown(&world, RequestPurpose::Any)).await.unwrap();
     assert_eq!(first.window.unwrap().remaining(), 0);
     let second = gate.authenticate(shown(&world, RequestPurpose::Any)).await.unwrap();
-    assert_eq!(second.verdict, Err(AccessDenied::TooMany { retry_after: 60 }));
+    assert_eq!(second.result, Err(AccessDenied::TooMany { retry_after: 60 }));
     for verdict in [AccessDenied::Unauthorized, AccessDenied::TooMany { retry_after: 60 }] {
         let outcome = gate.authenticate(credentials(None, RequestPurpose::Any)).await.unwrap();
-        assert_eq!(outcome.verdict, Err(verdict));
+        assert_eq!(outcome.result, Err(verdict));
     }
 }
 
@@ -70,12 +70,12 @@ async fn creations_have_limits_of_their_own_which_no_header_shows() {
         &world,
         Limits { requests: Some(UNLIMITED), creations, team_creations: creations, recipient: None },
     );
-    gate.authenticate(shown(&world, RequestPurpose::Creation)).await.unwrap().verdict.unwrap();
+    gate.authenticate(shown(&world, RequestPurpose::Creation)).await.unwrap().result.unwrap();
     let outcome = gate.authenticate(shown(&world, RequestPurpose::Creation)).await.unwrap();
-    assert_eq!(outcome.verdict, Err(AccessDenied::TooMany { retry_after: 30 }));
+    assert_eq!(outcome.result, Err(AccessDenied::TooMany { retry_after: 30 }));
     assert_eq!(outcome.window.unwrap().limit, UNLIMITED);
     let other = gate.authenticate(shown(&world, RequestPurpose::Any)).await.unwrap();
-    assert!(other.verdict.is_ok());
+    assert!(other.result.is_ok());
 
     let gate = authenticator(&world, Limits { creations, ..Limits::default() });
     let outcome = gate.authenticate(shown(&world, RequestPurpose::Creation)).await.unwrap();
@@ -89,18 +89,18 @@ async fn a_poll_returns_the_session_to_its_owner_alone() {
     let requests = Some(RateLimit { count: 3, seconds: 60 });
     let gate = authenticator(&world, Limits { requests, ..Limits::default() });
     let (outcome, found) = gate.poll(shown(&world, RequestPurpose::Any), Some(id)).await.unwrap();
-    assert!(outcome.verdict.is_ok());
+    assert!(outcome.result.is_ok());
     let found = found.unwrap();
-    assert_eq!(found.face.session.id, id);
+    assert_eq!(found.view.session.id, id);
     assert_eq!(found.platform.unwrap().id, world.platform);
     let (outcome, found) = gate.poll(shown(&world, RequestPurpose::Any), None).await.unwrap();
-    assert!(outcome.verdict.is_ok() && found.is_none());
+    assert!(outcome.result.is_ok() && found.is_none());
     let (outcome, found) =
         gate.poll(credentials(Some("nonsense"), RequestPurpose::Any), Some(id)).await.unwrap();
-    assert!(outcome.verdict.is_err() && found.is_none());
+    assert!(outcome.result.is_err() && found.is_none());
     gate.poll(shown(&world, RequestPurpose::Any), Some(id)).await.unwrap();
     let (outcome, found) = gate.poll(shown(&world, RequestPurpose::Any), Some(id)).await.unwrap();
-    assert!(outcome.verdict.is_err() && found.is_none(), "over the limit nothing is shown");
+    assert!(outcome.result.is_err() && found.is_none(), "over the limit nothing is shown");
 }
 
 fn authenticator(world: &World, limits: Limits) -> KeyAuthenticator {

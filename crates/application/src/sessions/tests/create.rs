@@ -79,15 +79,15 @@ async fn a_session_takes_the_words_of_the_lookups() {
         RequestedLocation { country: "US".into(), region: Some("ca".into()), city: None };
     let wanted = NewSession { location, ..request(&world) };
     let created = use_cases(&world).create(&world.key, wanted, None).await.unwrap();
-    let session = &created.face.session;
+    let session = &created.view.session;
     assert_eq!(session.terms.location.region.as_deref(), Some("California"));
     assert_eq!(session.terms.worker_region, WorkerRegion::closest_to("US"));
     assert_eq!((session.status(), created.replayed), (Status::Created, false));
     assert_eq!(
-        created.face.embed_url,
+        created.view.embed_url,
         format!("https://avouch.test/embed/{0}?token=embed-{0}", session.id)
     );
-    assert_eq!(created.face.stream_url, None, "it has no browser yet");
+    assert_eq!(created.view.stream_url, None, "it has no browser yet");
 }
 
 #[tokio::test]
@@ -102,7 +102,7 @@ async fn a_registered_contact_fills_in_what_the_request_leaves_out() {
         ..request(&world)
     };
     let created = use_cases(&world).create(&world.key, wanted, None).await.unwrap();
-    let terms = created.face.session.terms;
+    let terms = created.view.session.terms;
     let receiver = terms.receiver.unwrap();
     assert_eq!(receiver.name.as_deref(), Some("Ada L."));
     assert_eq!(receiver.email.as_deref(), Some("ada@example.com"));
@@ -128,7 +128,7 @@ async fn a_template_has_to_be_approved() {
     let template = approved_template(&world).await;
     let wanted = NewSession { email_template: Some(template), ..wanted };
     let created = partners.create(&world.key, wanted, None).await.unwrap();
-    let invitation = created.face.session.terms.invitation.unwrap();
+    let invitation = created.view.session.terms.invitation.unwrap();
     assert_eq!(invitation.template.map(|id| i64::from(id.0)), Some(template));
 }
 
@@ -140,12 +140,12 @@ async fn a_repeated_request_returns_the_first_session() {
     let first = partners.create(&world.key, request(&world), key(1)).await.unwrap();
     let second = partners.create(&world.key, request(&world), key(1)).await.unwrap();
     assert!(!first.replayed && second.replayed);
-    assert_eq!(first.face, second.face);
+    assert_eq!(first.view, second.view);
     let other = partners.create(&world.key, request(&world), key(2)).await;
     assert!(matches!(other, Err(CreateError::OtherRequest)));
     world.clock.forward(chrono::TimeDelta::hours(25));
     let later = partners.create(&world.key, request(&world), key(2)).await.unwrap();
-    assert_ne!(later.face.session.id, first.face.session.id, "a key stands for a day");
+    assert_ne!(later.view.session.id, first.view.session.id, "a key stands for a day");
 }
 
 #[tokio::test]

@@ -94,7 +94,7 @@ async fn a_start_is_retried_and_fails_the_session_in_the_end() {
 
     let cases: [(fn() -> StartError, ErrorCode); 3] = [
         (|| StartError::Unavailable("broken".into()), ErrorCode::BrowserUnavailable),
-        (|| StartError::NoExit, ErrorCode::ProxyUnavailable),
+        (|| StartError::NoEgress, ErrorCode::ProxyUnavailable),
         (|| StartError::Elsewhere, ErrorCode::GeoMismatch),
     ];
     for (error, expected) in cases {

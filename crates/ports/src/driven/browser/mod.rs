@@ -154,7 +154,7 @@ pub trait Browser: Send + Sync {
     async fn frame(&self, after: u64) -> Option<Arc<Frame>>;
 
     /// Waits for a page state newer than `after` and returns it. `None` once the browser has ended.
-    async fn scene(&self, after: u64) -> Option<Arc<PageState>>;
+    async fn page_state(&self, after: u64) -> Option<Arc<PageState>>;
 
     /// Forwards the applicant's input, in order. It never waits, and never logs or stores the input.
     fn input(&self, input: Input);
@@ -197,7 +197,7 @@ pub enum StartError {
     #[error("failed to start a browser: {0}")]
     Unavailable(String),
     #[error("no egress proxy for the place works")]
-    NoExit,
+    NoEgress,
     #[error("the egress proxies for the place are in another country")]
     Elsewhere,
 }

@@ -64,7 +64,7 @@ pub struct SignedInUser {
     /// The expiry of a generated password; `None` if the user chose it.
     pub password_until: Option<DateTime<Utc>>,
     /// The action that the user has to take before any other.
-    pub duty: Option<RequiredAction>,
+    pub required_action: Option<RequiredAction>,
     /// The CSRF token of the user's forms.
     pub form_token: Secret,
     pub from: RequestOrigin,
@@ -82,7 +82,7 @@ impl SignedInUser {
     /// The role lacks the permission, a required factor was not verified, or the user has to take a
     /// [`RequiredAction`] first.
     pub fn require(&self, permission: Permission) -> Result<(), PortalError> {
-        if self.passed && self.duty.is_none() && self.role.may(permission) {
+        if self.passed && self.required_action.is_none() && self.role.may(permission) {
             Ok(())
         } else {
             Err(PortalError::Forbidden)

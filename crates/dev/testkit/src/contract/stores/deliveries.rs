@@ -83,8 +83,10 @@ pub async fn skips_no_webhook(backend: &Backend) {
         count(&backend.deliveries.claim_deliveries(&few).await.unwrap().deliveries, first.id),
         2
     );
-    let full =
-        ClaimRequest { room: vec![capacity(first.id, 0), capacity(second.id, 3)], ..few.clone() };
+    let full = ClaimRequest {
+        capacities: vec![capacity(first.id, 0), capacity(second.id, 3)],
+        ..few.clone()
+    };
     let claimed = backend.deliveries.claim_deliveries(&full).await.unwrap();
     assert_eq!(
         (count(&claimed.deliveries, first.id), count(&claimed.deliveries, second.id)),
@@ -203,7 +205,7 @@ pub(super) async fn ended_session(backend: &Backend, home: &TeamFixture) -> Sess
 }
 
 pub(super) const fn request(now: DateTime<Utc>) -> ClaimRequest {
-    ClaimRequest { now, after: None, limit: 10, each: 10, room: vec![] }
+    ClaimRequest { now, after: None, limit: 10, each: 10, capacities: vec![] }
 }
 
 pub(super) const fn capacity(webhook: WebhookId, most: u16) -> EndpointCapacity {
@@ -238,7 +240,7 @@ fn attempt_result(delivery: &Delivery, decision: DeliveryDecision) -> AttemptRes
         webhook: delivery.webhook.id,
         claim: delivery.claim,
         attempt: DeliveryAttempt { at: noon(), took: Duration::from_millis(7), call },
-        verdict: decision,
+        decision,
     }
 }
 

@@ -40,12 +40,12 @@ pub async fn pauses_an_endpoint_that_fails(backend: &Backend) {
     backend.webhooks.change_webhook(hook.id, &same).await.unwrap();
     assert!(claim(backend, resumes_at - TimeDelta::microseconds(1)).await.is_empty());
     let busy = ClaimRequest {
-        room: vec![EndpointCapacity { busy: true, ..capacity(hook.id, 3) }],
+        capacities: vec![EndpointCapacity { busy: true, ..capacity(hook.id, 3) }],
         ..request(resumes_at)
     };
     let claimed = backend.deliveries.claim_deliveries(&busy).await.unwrap().deliveries;
     assert!(claimed.is_empty(), "its one delivery is being sent");
-    let known = ClaimRequest { room: vec![capacity(hook.id, 3)], ..request(resumes_at) };
+    let known = ClaimRequest { capacities: vec![capacity(hook.id, 3)], ..request(resumes_at) };
     let claimed = backend.deliveries.claim_deliveries(&known).await.unwrap().deliveries;
     assert_eq!(claimed.len(), 1, "a half-open endpoint gets one delivery");
     update_health(update(0, true)).await;

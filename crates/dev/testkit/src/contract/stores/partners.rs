@@ -206,7 +206,7 @@ pub async fn erases_a_session_and_its_deliveries(backend: &Backend) {
     let found = backend.partner_sessions.find(home.owner, session.id).await.unwrap().unwrap();
     assert_eq!(found, erased.session);
     assert_eq!(due(later).await, [], "a session is erased once");
-    let request = ClaimRequest { now: later, after: None, limit: 10, each: 10, room: vec![] };
+    let request = ClaimRequest { now: later, after: None, limit: 10, each: 10, capacities: vec![] };
     let pending = backend.deliveries.claim_deliveries(&request).await.unwrap().deliveries;
     assert_eq!(pending.len(), 1);
     assert!(!pending[0].body.contains("4711"), "{}", pending[0].body);
