@@ -81,11 +81,11 @@ impl SharedRecordings for RecordingFiles {
             Err(error) => return Err(failed("look for a recording")(error)),
         };
         let head = vault.objects.get_range(&path, 0..HEADER_BYTES.min(size)).await;
-        let head = head.map_err(failed("read a film"))?;
+        let head = head.map_err(failed("read a recording"))?;
         let encrypted = head.strip_prefix(MAGIC).and_then(|length| length.try_into().ok());
         let length = encrypted.map_or(size, u64::from_le_bytes);
         if encrypted.is_some() && (length > size || object_size(length) != size) {
-            return Err(StoreError::new("read a film", "its length is wrong"));
+            return Err(StoreError::new("read a recording", "its length is wrong"));
         }
         Ok(Some(Box::new(OpenRecording { vault, session, length, encrypted: encrypted.is_some() })))
     }
@@ -96,14 +96,14 @@ impl OpenRecording {
         let path = self.vault.recording_path(self.session);
         if !self.encrypted {
             let read = self.vault.objects.get_range(&path, range).await;
-            return read.map_err(failed("read a film"));
+            return read.map_err(failed("read a recording"));
         }
         let (first, last) = (range.start / CHUNK_BYTES, range.end.div_ceil(CHUNK_BYTES));
         let size = object_size(self.length);
         let at =
             |chunk: u64| (HEADER_BYTES + chunk * (CHUNK_BYTES + CHUNK_OVERHEAD_BYTES)).min(size);
         let read = self.vault.objects.get_range(&path, at(first)..at(last)).await;
-        let mut encrypted = read.map_err(failed("read a film"))?;
+        let mut encrypted = read.map_err(failed("read a recording"))?;
         let mut plain = BytesMut::new();
         for chunk in first..last {
             let size = usize::try_from(at(chunk + 1) - at(chunk)).unwrap_or(usize::MAX);

@@ -44,7 +44,7 @@ impl Store {
                 Ok(())
             }
         );
-        noted.map_err(failed("note how receivers do"))
+        noted.map_err(failed("update the health of webhooks"))
     }
 }
 
@@ -61,7 +61,6 @@ struct HealthRow {
 
 /// Returns the new health. Results that arrive during a pause are of requests before it and are
 /// ignored, except for a success, which ends the pause.
-/// success, which ends it.
 fn after(before: &[HealthRow], tallies: &[HealthUpdate], now: DateTime<Utc>) -> Vec<HealthRow> {
     let changed = before.iter().filter_map(|health| {
         let tally = tallies.iter().find(|tally| *tally.webhook.as_uuid() == health.id.0)?;

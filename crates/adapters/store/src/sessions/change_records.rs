@@ -139,7 +139,7 @@ pub(crate) struct ChangeRecords {
     /// When the notification with the link is due.
     pub(crate) link: Option<Timestamp>,
     /// When the recording of the session is due.
-    pub(crate) film: Option<Timestamp>,
+    pub(crate) recording: Option<Timestamp>,
     pub(crate) event: TimelineRow,
 }
 
@@ -148,8 +148,14 @@ impl ChangeRecords {
         let session = &change.session;
         let body = || webhook::payload(session).map(|body| body.to_string());
         let event = TimelineRow::of(change);
-        let mut records =
-            Self { entries: vec![], notice: None, erased: None, link: None, film: None, event };
+        let mut records = Self {
+            entries: vec![],
+            notice: None,
+            erased: None,
+            link: None,
+            recording: None,
+            event,
+        };
         for job in &change.effects.jobs {
             records.entries.push(NewEntry::of(session.id, job, change.at)?);
         }
@@ -165,7 +171,7 @@ impl ChangeRecords {
                 }
                 Record::SendLink => records.link = Some(due),
                 Record::EraseCopies => records.erased = body().map(|body| (body, writer.clone())),
-                Record::KeepRecording => records.film = Some(due),
+                Record::KeepRecording => records.recording = Some(due),
             }
         }
         Ok(records)
@@ -176,7 +182,7 @@ impl ChangeRecords {
             && self.notice.is_none()
             && self.erased.is_none()
             && self.link.is_none()
-            && self.film.is_none()
+            && self.recording.is_none()
     }
 }
 
@@ -245,8 +251,8 @@ macro_rules! write_change_records {
                 .filter(delivery_attempts::delivery.eq_any(told().select(deliveries::id)));
             let none = delivery_attempts::answer.eq(None::<String>);
             ::diesel::update(answers).set(none).execute($conn).await?;
-            let film = recordings::table.filter(recordings::session.eq($row.id));
-            ::diesel::update(film).set(recordings::state.eq(ERASED)).execute($conn).await?;
+            let recording = recordings::table.filter(recordings::session.eq($row.id));
+            ::diesel::update(recording).set(recordings::state.eq(ERASED)).execute($conn).await?;
             let proved = attestations::table.filter(attestations::session.eq($row.id));
             ::diesel::delete(proved).execute($conn).await?;
         }
@@ -259,9 +265,9 @@ macro_rules! write_change_records {
             let link = NewNotificationRow::of($row.id, team, 1, due);
             ::diesel::insert_into(notifications::table).values(link).execute($conn).await?;
         }
-        if let Some(due) = $records.film {
-            let film = NewRecording { session: $row.id, state: PENDING, due };
-            ::diesel::insert_into(recordings::table).values(film).execute($conn).await?;
+        if let Some(due) = $records.recording {
+            let recording = NewRecording { session: $row.id, state: PENDING, due };
+            ::diesel::insert_into(recordings::table).values(recording).execute($conn).await?;
         }
     }};
 }
