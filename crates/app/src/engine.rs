@@ -1,4 +1,4 @@
-//! What the use cases and the workers of one process share.
+//! The parts that the use cases and the workers of one process share.
 
 use std::sync::Arc;
 

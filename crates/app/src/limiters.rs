@@ -1,4 +1,4 @@
-//! What counts requests and attempts to sign in: in this process, or in Redis for all.
+//! The counters of requests and sign-in attempts: in this process, or in Redis for all processes.
 
 use std::sync::Arc;
 

@@ -27,7 +27,7 @@ use crate::{
     storage::{StartupError, error_chain},
 };
 
-/// What several services share.
+/// The parts that several services share.
 struct Shared<'a> {
     parts: &'a SharedParts,
     config: &'a Config,

@@ -46,10 +46,10 @@ use crate::{
 
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// What an embedder may put in the place of the real thing.
+/// Replacements that a program which embeds the service may provide.
 pub struct Overrides {
     pub clock: Arc<dyn Clock>,
-    /// A program that is `avouch`: it becomes each browser's jail.
+    /// The `avouch` program, which also starts the sandbox of each browser.
     pub program: PathBuf,
 }
 
@@ -71,7 +71,7 @@ pub struct Service {
     servers: Vec<(ServerHandle, JoinHandle<io::Result<()>>)>,
 }
 
-/// What the services of each HTTP worker are made of.
+/// The parts of which the services of each HTTP worker are made.
 #[derive(Clone)]
 struct HttpParts {
     shared: SharedParts,
@@ -268,7 +268,7 @@ impl Service {
         if tokio::time::timeout(DRAIN_TIMEOUT, self.tasks.wait()).await.is_err() {
             tracing::warn!("some tasks did not end in time");
         }
-        // What cannot be removed now is removed at the next start.
+        // A folder that cannot be removed now is removed at the next start.
         let _ = fs::remove_dir_all(&self.browsers);
     }
 }

@@ -18,7 +18,7 @@ pub(crate) type StartupError = Box<dyn Error + Send + Sync>;
 /// another one, and reads the key that the other one created.
 const MAX_KEY_ATTEMPTS: usize = 3;
 
-/// What a start opens.
+/// The storage and keys that are opened at the start.
 pub(crate) struct OpenedStorage {
     pub(crate) store: Arc<Store>,
     pub(crate) keys: SecretKeys,

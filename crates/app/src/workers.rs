@@ -24,7 +24,7 @@ use webhooks::HyperWebhookSender;
 
 use crate::{config::Config, engine::SharedParts, storage::StartupError};
 
-/// What only workers use.
+/// The parts that only workers use.
 pub(crate) struct WorkerParts<'a> {
     pub(crate) config: &'a Config,
     pub(crate) shared: &'a SharedParts,

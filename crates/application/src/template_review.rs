@@ -39,7 +39,7 @@ pub struct TemplateReview<'a> {
     pub audit: &'a dyn AuditLog,
 }
 
-/// Who takes a step, and when.
+/// The actor of a review step, and its time.
 pub struct Actor<'a> {
     pub now: DateTime<Utc>,
     /// Makes the audit event of an action on a subject.

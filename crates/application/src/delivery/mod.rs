@@ -207,7 +207,7 @@ impl WebhookDispatcher {
         let (webhook, claim) = (delivery.webhook.id, delivery.claim);
         let settled =
             AttemptResult { delivery: delivery.id, webhook, claim, attempt, decision: verdict };
-        CallOutcome { settled, ailing: delivery.endpoint_failing }
+        CallOutcome { settled, was_failing: delivery.endpoint_failing }
     }
 
     fn judge(&self, delivery: &Delivery, answer: &WebhookResponse) -> DeliveryDecision {

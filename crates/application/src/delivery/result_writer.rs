@@ -27,7 +27,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(250);
 /// The result of a call, and whether the endpoint was failing before.
 pub(super) struct CallOutcome {
     pub(super) settled: AttemptResult,
-    pub(super) ailing: bool,
+    pub(super) was_failing: bool,
 }
 
 pub(super) struct ResultWriter {
@@ -103,11 +103,12 @@ fn success(settled: &AttemptResult) -> Option<bool> {
 /// Updates to record: failures, and successes that follow failures.
 fn tallies(batch: &[CallOutcome], failing: &HashSet<WebhookId>) -> Vec<HealthUpdate> {
     let mut tallies: HashMap<WebhookId, HealthUpdate> = HashMap::new();
-    for CallOutcome { settled, ailing } in batch {
+    for CallOutcome { settled, was_failing } in batch {
         let webhook = settled.webhook;
         let Some(success) = success(settled) else { continue };
-        let well = !*ailing && !failing.contains(&webhook) && !tallies.contains_key(&webhook);
-        if success && well {
+        let is_healthy =
+            !*was_failing && !failing.contains(&webhook) && !tallies.contains_key(&webhook);
+        if success && is_healthy {
             continue;
         }
         let blank = HealthUpdate { webhook, failures: 0, success: false };

@@ -62,7 +62,7 @@ struct HandoverCodes {
     count: u32,
 }
 
-/// What this connection has been sent.
+/// The versions that were sent on this connection.
 #[derive(Default)]
 struct SentVersions {
     view: Option<SessionSnapshot>,
@@ -70,10 +70,10 @@ struct SentVersions {
     scene: u64,
 }
 
-/// What is to be sent, or what the next event is waited for on.
-enum PendingInput {
-    Event(Option<ServerEvent>),
-    Browser { browser: Option<Arc<dyn Browser>>, frame: u64, scene: u64 },
+/// The next event, or the browser whose next event is awaited.
+enum PendingEvent {
+    Ready(Option<ServerEvent>),
+    Awaited { browser: Option<Arc<dyn Browser>>, frame: u64, scene: u64 },
 }
 
 impl ActiveViewer {
@@ -121,19 +121,19 @@ impl ActiveViewer {
     }
 
     /// Compares the state with what was sent.
-    fn pending(&self, state: &LiveState) -> PendingInput {
+    fn pending(&self, state: &LiveState) -> PendingEvent {
         let mut sent = self.sent();
         if sent.view.as_ref().is_some_and(|view| view.outcome.is_some()) {
-            return PendingInput::Event(None);
+            return PendingEvent::Ready(None);
         }
         if state.viewer != self.number {
-            return PendingInput::Event(Some(ServerEvent::Replaced));
+            return PendingEvent::Ready(Some(ServerEvent::Replaced));
         }
         if let Some(view) = snapshot_of(state).filter(|view| sent.view.as_ref() != Some(view)) {
             sent.view = Some(view.clone());
-            return PendingInput::Event(Some(ServerEvent::View(view)));
+            return PendingEvent::Ready(Some(ServerEvent::View(view)));
         }
-        PendingInput::Browser {
+        PendingEvent::Awaited {
             browser: state.browser.clone(),
             frame: sent.frame,
             scene: sent.scene,
@@ -152,8 +152,8 @@ impl ApplicantConnection for ActiveViewer {
         loop {
             let pending = self.pending(&changes.borrow_and_update());
             let (browser, sent_frame, sent_scene) = match pending {
-                PendingInput::Event(event) => return event,
-                PendingInput::Browser { browser, frame, scene } => (browser, frame, scene),
+                PendingEvent::Ready(event) => return event,
+                PendingEvent::Awaited { browser, frame, scene } => (browser, frame, scene),
             };
             let frame = async {
                 match &browser {

@@ -72,7 +72,7 @@ fn key_of(credentials: &RequestCredentials) -> Option<ApiKeyText> {
 }
 
 impl KeyAuthenticator {
-    /// Charges the request to its caller, or to its address where the key opens nothing.
+    /// Charges the request to its caller, or to its address if the key is not valid.
     async fn decide(&self, credentials: &RequestCredentials, key: Option<ApiKey>) -> AuthOutcome {
         let now = self.clock.now();
         let key_id = key.as_ref().map(|key| key.id);

@@ -46,7 +46,7 @@ async fn a_changed_or_removed_entry_breaks_the_chain() {
     assert_eq!(broken(|log| at(log, 1).event.subject = "nothing".into()).await, Some(1));
     assert_eq!(broken(|log| log.retain(|entry| entry.number != 700)).await, Some(701));
     assert_eq!(broken(|log| log.retain(|entry| entry.number > 1)).await, Some(2), "the oldest");
-    // Whoever computes the hash of an entry anew has to do so for all that follow.
+    // A forger who recomputes the hash of an entry has to recompute those of all later entries.
     assert_eq!(broken(|log| at(log, 700).hash = [7; 32]).await, Some(701));
     let twice = |log: &mut Vec<AuditEntry>| {
         at(log, 20).event.action = "key.look".into();

@@ -30,7 +30,7 @@ const QUARTER_ROUNDS: [[usize; 4]; 8] = [
 /// Synthesizes the circuit for a statement and its handshake secret.
 ///
 /// # Errors
-/// Those of the constraint system.
+/// An error of the constraint system.
 pub fn synthesize<F: PrimeField, CS: ConstraintSystem<F>>(
     cs: &mut CS,
     statement: &Statement,

@@ -29,7 +29,7 @@ impl<'a> Classes<'a> {
     }
 
     /// # Errors
-    /// Those of the constraint system.
+    /// An error of the constraint system.
     pub(super) fn enforce<F: PrimeField, CS: ConstraintSystem<F>>(
         &self,
         cs: &mut CS,

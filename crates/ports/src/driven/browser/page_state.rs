@@ -9,7 +9,7 @@ pub struct PageState {
     pub fields: Vec<PageField>,
     /// The areas that may show entered text, at most [`PageState::MAX_REDACTION_RECTS`]: fields,
     /// including disabled and invisible ones, and frames within the page. Each is left, top, width
-    /// and height in CSS pixels. Only the applicant sees these areas.
+    /// and height in CSS pixels. They are painted over in every frame that is not for the applicant.
     pub redaction_rects: Vec<[f32; 4]>,
     /// The focused field, as its index in `fields`.
     pub focused: Option<u8>,
