@@ -22,8 +22,6 @@ const JOB_BATCH: u16 = 32;
 const MAX_CONCURRENT_JOBS: usize = 64;
 /// Longer than any job takes.
 const JOB_LEASE_TTL: TimeDelta = TimeDelta::seconds(90);
-/// Attempts after which a job is given up.
-const MAX_JOB_ATTEMPTS: i32 = 20;
 
 /// Claims the jobs that this process can carry out, and runs them concurrently.
 pub struct OutboxWorker {
@@ -85,19 +83,29 @@ impl JobExecutor {
         let outcome = match self.job(claim).await {
             Ok(outcome) => outcome,
             Err(AdvanceError::Rejected(_) | AdvanceError::NotFound) => ClaimOutcome::Done,
-            Err(error) => {
-                log_error(&error, "failed to carry out a job of a session");
-                let delay = TimeDelta::seconds(i64::from(claim.attempt.clamp(1, 60)));
-                if claim.attempt >= MAX_JOB_ATTEMPTS {
-                    ClaimOutcome::Buried
-                } else {
-                    ClaimOutcome::RetryAt(self.clock.now() + delay)
-                }
-            }
+            Err(error) => self.failed(claim, &error),
         };
         if let Err(error) = self.outbox.complete(claim, outcome).await {
             log_error(&error, "failed to record the result of a job; it is carried out again");
         }
+    }
+
+    /// Decides whether a job that failed is tried again.
+    fn failed(&self, claim: &OutboxClaim, error: &AdvanceError) -> ClaimOutcome {
+        let error: &dyn std::error::Error = error;
+        let (job, attempt) = (claim.job.name(), claim.attempt);
+        if let Some(delay) = claim.job.retry_delay(attempt) {
+            tracing::error!(
+                session.id = %claim.session, job, attempt, error,
+                "failed to carry out a job of a session, retrying"
+            );
+            return ClaimOutcome::RetryAt(self.clock.now() + delay);
+        }
+        tracing::error!(
+            session.id = %claim.session, job, attempt, error,
+            "gave up a job of a session; it stays in the outbox, marked as buried"
+        );
+        ClaimOutcome::Buried
     }
 
     async fn job(&self, claim: &OutboxClaim) -> Result<ClaimOutcome, AdvanceError> {

@@ -50,6 +50,21 @@ impl Job {
         }
     }
 
+    /// Returns the delay after a failed attempt, counted from 1. `None` if the job is given up: after
+    /// 20 attempts, about three minutes; the deletion of a recording after 200, about eight days.
+    #[must_use]
+    pub fn retry_delay(&self, attempt: i32) -> Option<TimeDelta> {
+        let attempt = attempt.max(1);
+        match self {
+            Self::StartBrowser { .. } | Self::ReleaseBrowser { .. } => {
+                (attempt < 20).then(|| TimeDelta::seconds(attempt.into()))
+            }
+            // Object storage may be unavailable for days, and the data has to be deleted.
+            Self::ForgetRecording => (attempt < 200)
+                .then(|| TimeDelta::seconds(1 << (attempt - 1).min(12)).min(TimeDelta::hours(1))),
+        }
+    }
+
     /// Returns the instance that has to carry this job out; `None` if any instance can.
     #[must_use]
     pub const fn node(&self) -> Option<InstanceId> {
@@ -92,5 +107,28 @@ impl Record {
             Self::NotifyPartner | Self::SendLink | Self::EraseCopies => at,
             Self::KeepRecording => at + RECORDING_FLUSH_DELAY,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::BrowserId;
+
+    #[test]
+    fn a_recording_is_deleted_even_after_days_without_its_storage() {
+        let release = Job::ReleaseBrowser {
+            lease: Lease { browser: BrowserId::from_u128(1), node: InstanceId::from_u128(2) },
+        };
+        let total = |job: &Job| {
+            let delays = (1..).map_while(|attempt| job.retry_delay(attempt));
+            delays.fold((0, TimeDelta::zero()), |(count, sum), delay| (count + 1, sum + delay))
+        };
+        assert_eq!(total(&release), (19, TimeDelta::seconds(190)));
+        let (count, time) = total(&Job::ForgetRecording);
+        assert_eq!(count, 199);
+        assert!(time > TimeDelta::days(7) && time < TimeDelta::days(9), "{time}");
+        assert_eq!(Job::ForgetRecording.retry_delay(i32::MIN), Some(TimeDelta::seconds(1)));
+        assert_eq!(Job::ForgetRecording.retry_delay(i32::MAX), None);
     }
 }
