@@ -12,7 +12,7 @@ use std::{
 };
 
 use chromium::{BrowserSource, ChromiumPool, PoolOptions};
-use ports::browser::StartError;
+use ports::browser::{Browser, StartError};
 use tempfile::TempDir;
 use testkit::contract::browser_pool::Pool;
 use tokio::{
@@ -87,6 +87,64 @@ async fn pool() -> Pool {
     pool_with(|_| ()).await.0
 }
 
+/// Each element is 20 pixels high; the last one becomes editable later.
+const EDITABLE: &str = r#"<!doctype html><style>body *{position:absolute;left:10px;width:200px;
+    height:20px;margin:0;padding:0;border:0}</style>
+    <input style="top:0"><textarea style="top:40px"></textarea>
+    <div contenteditable style="top:80px"></div>
+    <div contenteditable="TRUE" style="top:120px"></div>
+    <div contenteditable="plaintext-only" style="top:160px"></div>
+    <div contenteditable="Plaintext-Only" style="top:200px"></div>
+    <div id="host" style="top:240px"></div>
+    <div contenteditable="false" style="top:280px"></div>
+    <div id="later" style="top:320px"></div>
+    <script>
+        host.attachShadow({ mode: 'open' }).innerHTML = '<input style="width:200px;height:20px">';
+        setTimeout(() => { later.contentEditable = 'true'; }, 500);
+    </script>"#;
+const EDITABLE_DOCUMENT: &str =
+    "<!doctype html><p>text</p><script>document.designMode = 'on'</script>";
+
+#[tokio::test]
+async fn every_editable_element_is_redacted() {
+    let (pool, _chromiums) = pool_with(|_| ()).await;
+    let browser = pool.pool.start(spec(HOST, "US")).await.unwrap();
+    browser.navigate(&format!("http://{HOST}/editable")).await.unwrap();
+    let expected = [0, 40, 80, 120, 160, 200, 240, 320];
+    let mut rows = redacted_rows(&*browser, 0).await;
+    let started = std::time::Instant::now();
+    while rows.1 != expected && started.elapsed() < TIMEOUT {
+        rows = redacted_rows(&*browser, rows.0).await;
+    }
+    assert_eq!(rows.1, expected);
+
+    browser.navigate(&format!("http://{HOST}/document")).await.unwrap();
+    let started = std::time::Instant::now();
+    let everything = loop {
+        let state = next_state(&*browser, rows.0).await;
+        rows.0 = state.0;
+        if state.1 == [[0.0, 0.0, 8192.0, 8192.0]] || started.elapsed() > TIMEOUT {
+            break state.1;
+        }
+    };
+    assert_eq!(everything, [[0.0, 0.0, 8192.0, 8192.0]]);
+}
+
+/// Returns the tops of the redacted areas, in pixels, and the number of the page state.
+async fn redacted_rows(browser: &dyn Browser, after: u64) -> (u64, Vec<i32>) {
+    let (number, rects) = next_state(browser, after).await;
+    #[expect(clippy::cast_possible_truncation, reason = "pixels of a page")]
+    let mut rows: Vec<_> = rects.iter().map(|[_, top, ..]| *top as i32).collect();
+    rows.sort_unstable();
+    (number, rows)
+}
+
+async fn next_state(browser: &dyn Browser, after: u64) -> (u64, Vec<[f32; 4]>) {
+    let state = tokio::time::timeout(TIMEOUT, browser.page_state(after)).await;
+    let state = state.expect("a page state").unwrap();
+    (state.seq, state.redaction_rects.clone())
+}
+
 async fn pool_with(change: impl FnOnce(&mut PoolOptions)) -> (Pool, Arc<ChromiumPool>) {
     let folder = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -133,9 +191,15 @@ fn browsers(folder: &Path) -> BTreeSet<i32> {
 async fn serve(listener: TcpListener) {
     while let Ok((mut stream, _)) = listener.accept().await {
         let mut request = [0; 4096];
-        let _ = stream.read(&mut request).await;
-        let page = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 14\r\n\
-                    connection: close\r\n\r\n<h1>hello</h1>";
-        let _ = stream.write_all(page.as_bytes()).await;
+        let read = stream.read(&mut request).await.unwrap_or(0);
+        let request = String::from_utf8_lossy(request.get(..read).unwrap_or_default());
+        let page = match request.split(' ').nth(1) {
+            Some("/editable") => EDITABLE,
+            Some("/document") => EDITABLE_DOCUMENT,
+            _ => "<h1>hello</h1>",
+        };
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n";
+        let response = format!("{head}content-length: {}\r\n\r\n{page}", page.len());
+        let _ = stream.write_all(response.as_bytes()).await;
     }
 }

@@ -31,11 +31,13 @@ pub(super) const FILL_FIELD: &str = "(value) => { const e = document.activeEleme
 /// Reports the positions and kinds of fields and which one has the focus; never their values. A frame
 /// within a page does not know its position: it reports only its focused field, without a position.
 /// `covers` are the elements that may show something that was written, so that they can be redacted:
-/// also locked fields, fields behind open shadow roots, and whole frames; if there are too many, a
-/// single one that covers everything.
+/// also locked fields, fields behind open shadow roots, and whole frames; if there are too many, or
+/// the whole document is editable, a single one that covers everything. Editable elements are those
+/// of the HTML standard, sections 6.8.1 (`contenteditable`) and 6.8.2 (`designMode`).
 pub(super) const REPORT_FIELDS: &str = r#"(() => {
   const EDITABLE = 'input:not([type=hidden],[type=checkbox],[type=radio],[type=button],[type=submit],' +
-    '[type=reset],[type=file],[type=image],[type=range],[type=color]),textarea,[contenteditable=""],[contenteditable=true]';
+    '[type=reset],[type=file],[type=image],[type=range],[type=color]),textarea,' +
+    '[contenteditable=""],[contenteditable=true i],[contenteditable=plaintext-only i]';
   const REDACTED = EDITABLE + ',iframe,frame,object,embed';
   const [MAX_FIELDS, MAX_COVERS, MAX_ROOTS] = [24, 100, 50];
   let last = '';
@@ -54,7 +56,9 @@ pub(super) const REPORT_FIELDS: &str = r#"(() => {
     }
     return found;
   };
+  const EVERYTHING = [[0, 0, 8192, 8192]];
   const covers = () => {
+    if (document.designMode === 'on') return EVERYTHING;
     const places = [];
     for (const root of roots(document, [document])) {
       for (const e of root.querySelectorAll(REDACTED)) {
@@ -62,7 +66,7 @@ pub(super) const REPORT_FIELDS: &str = r#"(() => {
         if (r.width > 1 && r.height > 1) places.push([r.x, r.y, r.width, r.height].map(Math.round));
       }
     }
-    return places.length > MAX_COVERS ? [[0, 0, 8192, 8192]] : places;
+    return places.length > MAX_COVERS ? EVERYTHING : places;
   };
   const report = () => {
     timer = 0;
@@ -90,6 +94,6 @@ pub(super) const REPORT_FIELDS: &str = r#"(() => {
   for (const type of ['focusin', 'focusout', 'load']) addEventListener(type, () => reportAfter(0), true);
   for (const type of ['scroll', 'resize', 'transitionend']) addEventListener(type, () => reportAfter(50), true);
   new MutationObserver(() => reportAfter(100)).observe(document, { subtree: true, childList: true, attributes: true,
-    attributeFilter: ['class', 'style', 'type', 'hidden', 'disabled', 'readonly', 'inputmode', 'autocomplete'] });
+    attributeFilter: ['class', 'style', 'type', 'hidden', 'disabled', 'readonly', 'inputmode', 'autocomplete', 'contenteditable'] });
   reportAfter(0);
 })()"#;
