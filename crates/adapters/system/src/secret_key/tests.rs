@@ -1,3 +1,5 @@
+//! `secret.key` and the database that belongs to it: first starts, races, wrong and missing keys.
+
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
