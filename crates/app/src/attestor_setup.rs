@@ -72,6 +72,6 @@ async fn embedded(
         program: program.to_owned(),
     };
     let started = EmbeddedAttestor::start(settings, stop, tasks).await;
-    let EmbeddedAttestor { port, keys } = started.map_err(error_chain)?;
+    let EmbeddedAttestor { port, keys } = started?;
     Ok(AttestorAddress { host: "127.0.0.1".into(), port, token: String::new(), keys })
 }

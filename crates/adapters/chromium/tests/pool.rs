@@ -110,7 +110,7 @@ async fn every_editable_element_is_redacted() {
     let (pool, _chromiums) = pool_with(|_| ()).await;
     let browser = pool.pool.start(spec(HOST, "US")).await.unwrap();
     browser.navigate(&format!("http://{HOST}/editable")).await.unwrap();
-    let expected = [0, 40, 80, 120, 160, 200, 240, 320];
+    let expected = [0.0, 40.0, 80.0, 120.0, 160.0, 200.0, 240.0, 320.0];
     let mut rows = redacted_rows(&*browser, 0).await;
     let started = std::time::Instant::now();
     while rows.1 != expected && started.elapsed() < TIMEOUT {
@@ -131,17 +131,16 @@ async fn every_editable_element_is_redacted() {
 }
 
 /// Returns the tops of the redacted areas, in pixels, and the number of the page state.
-async fn redacted_rows(browser: &dyn Browser, after: u64) -> (u64, Vec<i32>) {
+async fn redacted_rows(browser: &dyn Browser, after: u64) -> (u64, Vec<f32>) {
     let (number, rects) = next_state(browser, after).await;
-    #[expect(clippy::cast_possible_truncation, reason = "pixels of a page")]
-    let mut rows: Vec<_> = rects.iter().map(|[_, top, ..]| *top as i32).collect();
-    rows.sort_unstable();
+    let mut rows: Vec<_> = rects.into_iter().map(|[_, top, ..]| top).collect();
+    rows.sort_unstable_by(f32::total_cmp);
     (number, rows)
 }
 
 async fn next_state(browser: &dyn Browser, after: u64) -> (u64, Vec<[f32; 4]>) {
     let state = tokio::time::timeout(TIMEOUT, browser.page_state(after)).await;
-    let state = state.expect("a page state").unwrap();
+    let state = state.unwrap().unwrap();
     (state.seq, state.redaction_rects.clone())
 }
 

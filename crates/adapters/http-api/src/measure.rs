@@ -41,7 +41,7 @@ static SERIES: [Routes; METHODS.len()] =
 pub(super) fn measure(request: &HttpRequest, status: StatusCode, started_at: Instant) {
     let duration = started_at.elapsed();
     let (method, route) = (request.method().as_str(), route(request.path()));
-    tracing::debug!(method, route, status = status.as_u16(), ?duration, "answered");
+    tracing::debug!(method, route, status = status.as_u16(), took = ?duration, "answered");
     let class = match status.as_u16() / 100 {
         2 => "2xx",
         3 => "3xx",

@@ -41,7 +41,7 @@ pub struct SecretKeys {
 }
 
 /// Whether the files of this process and the database agree on the secret key.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Agreement {
     /// They agree.
     Agreed {

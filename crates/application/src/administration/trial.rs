@@ -33,7 +33,7 @@ pub struct TrialSession {
 }
 
 /// What an author is told during a trial.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum TrialProgress {
     /// The URL with which the author plays the applicant.
     Created {

@@ -33,7 +33,7 @@ async fn of_two_first_starts_with_folders_of_their_own_one_is_refused() {
     late.expect_deployment_key().returning(|| Ok(None));
     late.expect_has_any_team().returning(|| Ok(false));
     late.expect_claim_deployment_key().returning(move |_| Ok(recorded.clone()));
-    let error = second.agree(&late).await.unwrap_err();
+    let error = second.agree(&late).await.map(drop).unwrap_err();
     assert!(matches!(error, KeyAgreementError::OtherKey { .. }), "{error}");
     assert!(!two.path().join("secret.key").exists());
 }
@@ -43,7 +43,7 @@ async fn of_two_first_starts_with_the_same_folder_one_reads_the_file_again() {
     let (folder, database) = (TempDir::new().unwrap(), MemoryDatabase::default());
     let mut second = SecretKeys::read(folder.path()).unwrap();
     fs::write(folder.path().join("secret.key"), [7; 32]).unwrap();
-    assert_eq!(second.agree(&database).await.unwrap(), Agreement::ReadAgain);
+    assert!(second.agree(&database).await.unwrap() == Agreement::ReadAgain);
     assert_eq!(database.record(), None);
     assert_eq!(fs::read(folder.path().join("secret.key")).unwrap(), [7; 32]);
     agree(folder.path(), &database).await;
@@ -56,7 +56,7 @@ async fn another_key_is_refused_and_named_by_its_fingerprint() {
     let before = database.record();
     fs::write(folder.path().join("secret.key"), [9; 32]).unwrap();
     let mut keys = SecretKeys::read(folder.path()).unwrap();
-    let error = keys.agree(&database).await.unwrap_err().to_string();
+    let error = keys.agree(&database).await.map(drop).unwrap_err().to_string();
     for fingerprint in [hex(&before.clone().unwrap().fingerprint), hex(&fingerprint(&[9; 32]))] {
         assert!(error.contains(&fingerprint), "{error}");
     }
@@ -69,13 +69,13 @@ async fn a_missing_file_is_not_created_for_a_database_that_has_a_key_or_data() {
     agree(folder.path(), &database).await;
     let elsewhere = TempDir::new().unwrap();
     let mut keys = SecretKeys::read(elsewhere.path()).unwrap();
-    let error = keys.agree(&database).await.unwrap_err().to_string();
+    let error = keys.agree(&database).await.map(drop).unwrap_err().to_string();
     assert!(error.contains("and there is no") && error.contains("secret.key"), "{error}");
     // The database of an earlier version has data and no record.
     let mut unrecorded = MockDeploymentKeys::new();
     unrecorded.expect_deployment_key().returning(|| Ok(None));
     unrecorded.expect_has_any_team().returning(|| Ok(true));
-    let error = keys.agree(&unrecorded).await.unwrap_err();
+    let error = keys.agree(&unrecorded).await.map(drop).unwrap_err();
     assert!(matches!(error, KeyAgreementError::Missing(_)), "{error}");
     assert!(!elsewhere.path().join("secret.key").exists());
 }
