@@ -13,7 +13,8 @@ use crate::StoreError;
 #[async_trait]
 pub trait Outbox: Send + Sync {
     /// Leases up to `limit` due jobs that this instance or any instance can carry out. No other
-    /// caller gets them until `lease` has passed. A job whose lease expires is leased again.
+    /// caller gets them until `lease` has passed. A job whose lease expires is leased again. A job
+    /// that this version does not know is leased too, but not returned.
     async fn claim(
         &self,
         node: InstanceId,
