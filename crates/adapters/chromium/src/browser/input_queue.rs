@@ -17,9 +17,14 @@ const QUEUE_CAPACITY: usize = 4096;
 /// Bytes of commands that wait, here and in the connection to Chromium; further ones are dropped as
 /// well. A paste has up to 10,000 characters, so the number of commands alone does not bound memory.
 const MAX_QUEUED_BYTES: usize = 1 << 20;
-/// The time that keys wait for the reply to input that may move the focus. A page that shows a dialog
-/// replies to no input, and accepts no keys either.
-const FOCUS_TIMEOUT: Duration = Duration::from_millis(500);
+/// The time that keys wait for the reply to input that may move the focus. A busy page replies late,
+/// and keys sent before its reply are lost; a page that shows a dialog replies to no input, and accepts
+/// no keys either.
+const FOCUS_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time that keys wait after such a reply. The reply and the message that a frame has the focus
+/// take different paths within Chromium, so on a busy machine the reply can arrive first. Nobody types
+/// that soon after a click; only input that was held back by the network is affected.
+const FOCUS_DELAY: Duration = Duration::from_millis(20);
 
 /// The input queue of one browser.
 pub(super) struct InputQueue {
@@ -86,6 +91,7 @@ async fn perform(client: DevToolsClient, mut commands: mpsc::Receiver<QueuedComm
             && let Some(reply) = focus_change.take()
         {
             let _ = tokio::time::timeout(FOCUS_TIMEOUT, reply).await;
+            tokio::time::sleep(FOCUS_DELAY).await;
         }
         let reply = client.send_with_permit(Some(&session), method, params, Some(permit));
         if matches!(effect, FocusEffect::Moves | FocusEffect::Both) {
