@@ -135,10 +135,12 @@ async fn the_endpoints_response_decides_about_retries(kind: Kind) {
     let endpoint = Endpoint::start(|attempt| match attempt.path.as_str() {
         "/gone" => Reply::Status(410),
         "/moved" => Reply::Bytes(
-            b"HTTP/1.1 302 Found\r\nlocation: /hook\r\ncontent-length: 0\r\n\r\n".to_vec(),
+            b"HTTP/1.1 302 Found\r\nlocation: /hook\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+                .to_vec(),
         ),
         "/later" => Reply::Bytes(
-            b"HTTP/1.1 503 Later\r\nretry-after: 3000\r\ncontent-length: 0\r\n\r\n".to_vec(),
+            b"HTTP/1.1 503 Later\r\nretry-after: 3000\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+                .to_vec(),
         ),
         "/half" => Reply::CloseWithin,
         "/reset" => Reply::Reset,
