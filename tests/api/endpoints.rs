@@ -114,6 +114,17 @@ async fn refusals(partner: &Partner) {
             "location.state",
         ),
         (
+            json!({ "platformId": 1, "location": { "country": "US", "city": "Nowhereville" } }),
+            "location.city",
+        ),
+        (
+            json!({
+                "platformId": 1,
+                "location": { "country": "US", "state": "Texas", "city": "Los Angeles" },
+            }),
+            "location.city",
+        ),
+        (
             json!({ "platformId": 1, "location": { "country": "US" }, "expiresInHours": 0 }),
             "expiresInHours",
         ),

@@ -28,7 +28,9 @@ fn moment(value: &Value) -> DateTime<Utc> {
 /// Fields of a request are returned in their normalised form.
 async fn fields(deployment: &Deployment) {
     let asked = json!({
-        "location": { "country": "us", "region": "us-ca", "city": "Los Angeles" },
+        "location": {
+            "country": "us", "state": "California", "region": "us-ca", "city": "los ángeles",
+        },
         "expiresInHours": 2, "preferredRegion": "europe-west", "generateAttestation": true,
         "attestationChallenge": "Zm9vYg",
         "receiverData": { "name": "Ada", "email": "ada@example.com", "phone": "+14155550100",

@@ -73,7 +73,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// The foreign crates that an inner crate may depend on. Outer crates may depend on any.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("domain", &["chrono", "serde", "serde_json", "thiserror", "uuid"]),
-    ("ports", &["async-trait", "chrono", "mockall", "thiserror", "uuid"]),
+    ("ports", &["async-trait", "chrono", "mockall", "thiserror", "unicode-normalization", "uuid"]),
     (
         "application",
         &[

@@ -26,6 +26,14 @@ const US_WEST: &str = "AS CK PF PN WS TO MX UM";
 const US_EAST: &str = "AG AI AR AW BB BL BM BO BQ BR BS CA CL CO CR CU CW DM DO EC FK GD GF GP GT \
      GY HN HT JM KN KY LC MF MQ MS NI PA PE PM PR PY SR SV SX TC TT UY VC VE VG VI BZ GS";
 
+/// States, provinces and territories by ISO 3166-2 that are not served from the region of their
+/// country.
+const NORTH_AMERICA_WEST: &str = "US-AK US-AS US-AZ US-CA US-GU US-HI US-ID US-MP US-MT US-NV \
+     US-OR US-UM US-UT US-WA CA-AB CA-BC CA-NT CA-YT";
+const NORTH_AMERICA_EAST: &str = "US-CT US-DC US-DE US-FL US-GA US-MA US-MD US-ME US-NC US-NH \
+     US-NJ US-NY US-PA US-PR US-RI US-SC US-VA US-VI US-VT US-WV";
+const NORTH_AMERICA_CENTRAL: &str = "CA-MB CA-SK";
+
 impl WorkerRegion {
     pub const ALL: &'static [Self] =
         &[Self::UsCentral, Self::UsWest, Self::UsEast, Self::AsiaSouth, Self::EuropeWest];
@@ -46,11 +54,18 @@ impl WorkerRegion {
         Self::ALL.iter().copied().find(|region| region.as_str() == name)
     }
 
-    /// Returns the region closest to a country, given as an ISO 3166-1 alpha-2 code in upper case.
+    /// Returns the region closest to a country, given as an ISO 3166-1 alpha-2 code in upper case,
+    /// or to one of its subdivisions, given as an ISO 3166-2 code.
     #[must_use]
-    pub fn closest_to(country: &str) -> Self {
-        let is_in = |codes: &str| codes.split_whitespace().any(|code| code == country);
-        if country == "US" {
+    pub fn closest_to(country: &str, subdivision: Option<&str>) -> Self {
+        let lists = |codes: &str, wanted| codes.split_whitespace().any(|code| code == wanted);
+        let is_in = |codes| lists(codes, country);
+        let is_part_in = |codes| subdivision.is_some_and(|wanted| lists(codes, wanted));
+        if is_part_in(NORTH_AMERICA_WEST) {
+            Self::UsWest
+        } else if is_part_in(NORTH_AMERICA_EAST) {
+            Self::UsEast
+        } else if country == "US" || is_part_in(NORTH_AMERICA_CENTRAL) {
             Self::UsCentral
         } else if is_in(US_EAST) {
             Self::UsEast
@@ -79,7 +94,23 @@ mod tests {
             ("ZA", WorkerRegion::EuropeWest),
         ];
         for (country, region) in table {
-            assert_eq!(WorkerRegion::closest_to(country), region, "{country}");
+            assert_eq!(WorkerRegion::closest_to(country, None), region, "{country}");
+        }
+    }
+
+    #[test]
+    fn a_large_country_is_served_by_the_part_that_is_named() {
+        let table = [
+            ("US", "US-CA", WorkerRegion::UsWest),
+            ("US", "US-NY", WorkerRegion::UsEast),
+            ("US", "US-TX", WorkerRegion::UsCentral),
+            ("CA", "CA-BC", WorkerRegion::UsWest),
+            ("CA", "CA-MB", WorkerRegion::UsCentral),
+            ("CA", "CA-ON", WorkerRegion::UsEast),
+            ("DE", "DE-BY", WorkerRegion::EuropeWest),
+        ];
+        for (country, part, region) in table {
+            assert_eq!(WorkerRegion::closest_to(country, Some(part)), region, "{part}");
         }
     }
 }

@@ -5,7 +5,7 @@ use domain::{
     id::{ContactId, SessionId, TemplateId},
     notification::{Channel, Invitation},
     platform::Platform,
-    request::{InvalidRequest, Location, NewSession, SessionTerms},
+    request::{InvalidRequest, Location, NewSession, RequestedLocation, SessionTerms},
     session::{Progress, Session, State, Version},
     template::TemplateStatus,
     worker_region::WorkerRegion,
@@ -23,6 +23,12 @@ use crate::portal::account_key;
 
 /// How long a repeated `Idempotency-Key` returns the session of the first request.
 const IDEMPOTENCY_KEY_TTL: TimeDelta = TimeDelta::hours(24);
+
+/// A location as the lookup spells it, and the ISO 3166-2 code of its region.
+struct ResolvedPlace {
+    location: Location,
+    region_code: Option<&'static str>,
+}
 
 /// The records that a request names, where they exist.
 struct ResolvedReferences<'a> {
@@ -70,9 +76,10 @@ impl SessionUseCases {
         let template = self.approved(caller, &request).await?;
         let found =
             ResolvedReferences { platform: platform.as_ref(), contact: receiver_id, template };
-        let location = self.resolve(caller, &request, &found)?;
-        let worker_region =
-            request.preferred_region.unwrap_or_else(|| WorkerRegion::closest_to(&location.country));
+        let ResolvedPlace { location, region_code } = self.resolve(caller, &request, &found)?;
+        let worker_region = request
+            .preferred_region
+            .unwrap_or_else(|| WorkerRegion::closest_to(&location.country, region_code));
         let now = self.engine.clock.now();
         let session = Session {
             id: SessionId::from_u128(self.random.new_id()),
@@ -163,7 +170,7 @@ impl SessionUseCases {
             .map(|stored| stored.id))
     }
 
-    /// Checks the request against the lookups, and returns its location in their words.
+    /// Checks the request against the lookups, and returns its location as they spell it.
     ///
     /// # Errors
     /// All findings at once.
@@ -172,20 +179,12 @@ impl SessionUseCases {
         caller: &Caller,
         request: &NewSession,
         found: &ResolvedReferences<'_>,
-    ) -> Result<Location, InvalidRequest> {
+    ) -> Result<ResolvedPlace, InvalidRequest> {
         let mut findings = Vec::new();
         if !found.platform.is_some_and(|p| p.is_active && p.environment == caller.environment) {
             findings.push("platformId must be an active platform of the lookup".to_owned());
         }
-        let wanted = &request.location;
-        let country = self.places.country(&wanted.country);
-        if country.is_none() {
-            findings.push("location.country must be a supported country".to_owned());
-        }
-        let region = wanted.region.as_ref().map(|name| country.and_then(|c| c.region(name)));
-        if matches!(region, Some(None)) {
-            findings.push("location.state must be a region of the country".to_owned());
-        }
+        let place = self.place(&request.location, &mut findings);
         if let Err(finding) = invitation(&self.channels, request, found.template) {
             findings.push(finding);
         }
@@ -201,10 +200,58 @@ impl SessionUseCases {
         if !findings.is_empty() {
             return Err(InvalidRequest(findings));
         }
-        Ok(Location {
-            country: wanted.country.clone(),
-            region: region.flatten().map(|region| region.name.to_owned()),
-            city: wanted.city.clone(),
-        })
+        Ok(place)
+    }
+
+    /// Resolves a location in the lookup, and adds a finding for each part that is not in it.
+    fn place(&self, wanted: &RequestedLocation, findings: &mut Vec<String>) -> ResolvedPlace {
+        let country = self.places.country(&wanted.country);
+        if country.is_none() {
+            findings.push("location.country must be a supported country".to_owned());
+        }
+        let [state, region] = [("state", &wanted.state), ("region", &wanted.region)].map(
+            |(field, name)| {
+                let name = name.as_ref()?;
+                let region = country.and_then(|country| country.region(name));
+                if region.is_none() {
+                    findings.push(format!("location.{field} must be a region of the country"));
+                }
+                region
+            },
+        );
+        if let (Some(state), Some(region)) = (state, region)
+            && state != region
+        {
+            findings.push("location.state and location.region must be the same".to_owned());
+        }
+        let region = state.or(region);
+        let region_is_known = region.is_some() || (wanted.state.is_none() && wanted.region.is_none());
+        let city = wanted.city.as_ref().zip(country).filter(|_| region_is_known).and_then(
+            |(name, country)| match region {
+                Some(region) if region.has_cities() => {
+                    let city = region.city(name);
+                    if city.is_none() {
+                        findings.push("location.city must be a city of the region".to_owned());
+                    }
+                    city.map(str::to_owned)
+                }
+                None if country.has_cities() => {
+                    let city = country.city(name);
+                    if city.is_none() {
+                        findings.push("location.city must be a city of the country".to_owned());
+                    }
+                    city.map(str::to_owned)
+                }
+                Some(_) | None => Some(name.clone()),
+            },
+        );
+        ResolvedPlace {
+            location: Location {
+                country: wanted.country.clone(),
+                region: region.map(|region| region.name.to_owned()),
+                city,
+            },
+            region_code: region.map(|region| region.code),
+        }
     }
 }

@@ -65,14 +65,17 @@ impl RateLimiter for FakeLimiter {
     }
 }
 
-/// Two countries, one of which has a region.
+/// Two countries, one of which has regions with cities.
 pub(crate) struct FakePlaces;
 
 static COUNTRIES: [Country; 2] = [
     Country {
         code: "US",
         name: "United States",
-        regions: &[Region { code: "US-CA", name: "California", cities: "San Francisco" }],
+        regions: &[
+            Region { code: "US-CA", name: "California", cities: "San Francisco\nSão José" },
+            Region { code: "US-TX", name: "Texas", cities: "Austin" },
+        ],
     },
     Country { code: "DE", name: "Germany", regions: &[] },
 ];

@@ -115,7 +115,7 @@ pub fn opening(owner: ApiKeyId, platform: PlatformId) -> Change {
             platform,
             environment: Environment::Development,
             location: Location { country: "US".into(), region: None, city: None },
-            worker_region: WorkerRegion::closest_to("US"),
+            worker_region: WorkerRegion::closest_to("US", None),
             attestation: AttestationRequest::NotWanted,
             attestation_challenge: Challenge::new("bm9uY2U"),
             receiver: None,

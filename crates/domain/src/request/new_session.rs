@@ -26,10 +26,12 @@ pub struct NewSession {
     pub custom_url: Option<String>,
 }
 
-/// A location as the partner wrote it: names or codes, in upper or lower case.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A location as the partner wrote it: names or codes, in upper or lower case. `state` and `region`
+/// mean the same; whether two values name one place is decided by the lookup.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestedLocation {
     pub country: String,
+    pub state: Option<String>,
     pub region: Option<String>,
     pub city: Option<String>,
 }
@@ -58,13 +60,13 @@ impl NewSession {
         if reader.has("notificationPlatformId") && receiver.is_none() {
             reader.finding("receiverData", "must be given with notificationPlatformId");
         }
+        let email_template = reader.integer("emailTemplateId");
+        if email_template.is_some() && !reader.has("notificationPlatformId") {
+            reader.finding("emailTemplateId", "must be left out without notificationPlatformId");
+        }
         let request = Self {
             platform: platform.unwrap_or(PlatformId(0)),
-            location: location.unwrap_or(RequestedLocation {
-                country: String::new(),
-                region: None,
-                city: None,
-            }),
+            location: location.unwrap_or_default(),
             receiver,
             expires_in,
             preferred_region,
@@ -72,7 +74,7 @@ impl NewSession {
             attestation_challenge,
             channel,
             sender_name: sender_name(&mut reader),
-            email_template: reader.integer("emailTemplateId"),
+            email_template,
             receiver_id: reader.text("receiverId", 255).map(str::to_owned),
             external_reference: reader.text("externalReferenceId", 255).map(str::to_owned),
             custom_url: reader.text("customUrl", 2048).map(str::to_owned),
@@ -127,19 +129,9 @@ fn location(reader: &mut Reader<'_>) -> Option<RequestedLocation> {
         inner.finding("country", "must be an ISO 3166-1 alpha-2 code");
     }
     let country = inner.text("country", 2).unwrap_or_default().to_ascii_uppercase();
-    let state = inner.text("state", 120);
-    let region = inner.text("region", 120);
-    if let (Some(state), Some(region)) = (state, region)
-        && state.to_lowercase() != region.to_lowercase()
-    {
-        inner.finding("state", "and location.region must be the same");
-    }
-    let city = inner.text("city", 120);
-    let location = RequestedLocation {
-        country,
-        region: state.or(region).map(str::to_owned),
-        city: city.map(str::to_owned),
-    };
+    let [state, region, city] =
+        ["state", "region", "city"].map(|name| inner.text(name, 120).map(str::to_owned));
+    let location = RequestedLocation { country, state, region, city };
     reader.absorb(inner);
     Some(location)
 }

@@ -35,8 +35,8 @@ fn refusals_name_the_field() {
             "location.country must be an ISO 3166-1 alpha-2 code",
         ),
         (
-            json!({"platformId": 1, "location": {"country": "US", "state": "a", "region": "b"}}),
-            "location.state and location.region must be the same",
+            json!({"platformId": 1, "location": {"country": "US"}, "emailTemplateId": 1}),
+            "emailTemplateId must be left out without notificationPlatformId",
         ),
         (
             json!({"platformId": 1, "location": {"country": "US"}, "expiresInHours": 0}),

@@ -254,7 +254,7 @@ fn session() -> Session {
             platform: PlatformId(1),
             environment: Environment::Development,
             location: Location { country: "US".into(), region: None, city: None },
-            worker_region: WorkerRegion::closest_to("US"),
+            worker_region: WorkerRegion::closest_to("US", None),
             attestation: AttestationRequest::NotWanted,
             attestation_challenge: None,
             receiver: None,

@@ -102,7 +102,7 @@ mod tests {
                 platform: PlatformId(7),
                 environment: Environment::Development,
                 location: Location { country: "US".into(), region: None, city: None },
-                worker_region: WorkerRegion::closest_to("US"),
+                worker_region: WorkerRegion::closest_to("US", None),
                 attestation: AttestationRequest::Wanted,
                 attestation_challenge: None,
                 receiver: Some(Contact {

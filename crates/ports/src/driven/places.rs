@@ -1,8 +1,10 @@
 //! The supported countries, their regions and cities. Lookups are in memory and cannot fail.
 
+use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
+
 use crate::browser::Locale;
 
-/// Looks up places. **Invariant:** names and codes are compared case-insensitively.
+/// Looks up places. **Invariant:** names and codes are compared without regard to case and accents.
 pub trait Places: Send + Sync {
     /// Returns all countries, sorted by code.
     fn countries(&self) -> &'static [Country];
@@ -39,8 +41,20 @@ impl Country {
         self.regions.iter().find(|region| {
             let short = region.code.split_once('-').map_or("", |(_, short)| short);
             let keys = [region.name, region.code, short];
-            keys.iter().any(|key| eq_ignore_case(key, name_or_code))
+            keys.iter().any(|key| is_same_name(key, name_or_code))
         })
+    }
+
+    /// Finds a city in any of the regions.
+    #[must_use]
+    pub fn city(&self, name: &str) -> Option<&'static str> {
+        self.regions.iter().find_map(|region| region.city(name))
+    }
+
+    /// Returns whether the lookup knows cities of this country.
+    #[must_use]
+    pub fn has_cities(&self) -> bool {
+        self.regions.iter().any(Region::has_cities)
     }
 }
 
@@ -49,8 +63,30 @@ impl Region {
     pub fn cities(&self) -> impl Iterator<Item = &'static str> {
         self.cities.lines()
     }
+
+    /// Finds a city by its name.
+    #[must_use]
+    pub fn city(&self, name: &str) -> Option<&'static str> {
+        self.cities().find(|city| is_same_name(city, name))
+    }
+
+    /// Returns whether the lookup knows cities of this region.
+    #[must_use]
+    pub const fn has_cities(&self) -> bool {
+        !self.cities.is_empty()
+    }
 }
 
-fn eq_ignore_case(a: &str, b: &str) -> bool {
-    a.chars().flat_map(char::to_lowercase).eq(b.chars().flat_map(char::to_lowercase))
+/// Compares two names without regard to case and accents: "Sao Paulo" is "São Paulo".
+fn is_same_name(a: &str, b: &str) -> bool {
+    if a.is_ascii() && b.is_ascii() {
+        return a.eq_ignore_ascii_case(b);
+    }
+    letters(a).eq(letters(b))
+}
+
+/// Returns the characters of a name in lower case, decomposed and without combining marks (Unicode
+/// Standard Annex #15). Letters that have no decomposition, such as "ø", stay as they are.
+fn letters(name: &str) -> impl Iterator<Item = char> {
+    name.nfd().filter(|&letter| !is_combining_mark(letter)).flat_map(char::to_lowercase)
 }

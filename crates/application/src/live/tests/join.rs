@@ -76,7 +76,7 @@ async fn the_link_of_a_revoked_key_starts_no_session_but_a_started_one_goes_on()
 #[tokio::test(start_paused = true)]
 async fn a_session_of_another_region_is_opened_there() {
     let setup = Setup::new().await;
-    let region = WorkerRegion::closest_to("US");
+    let region = WorkerRegion::closest_to("US", None);
     let addresses = Addresses {
         public: "https://avouch.test".into(),
         regions: [(region, "https://us.avouch.test".to_owned())].into(),

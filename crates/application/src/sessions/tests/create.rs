@@ -27,7 +27,11 @@ async fn everything_that_the_lookups_do_not_know_is_found_at_once() {
     let world = World::new().await;
     let wrong = NewSession {
         platform: domain::id::PlatformId(99),
-        location: RequestedLocation { country: "XX".into(), region: Some("YY".into()), city: None },
+        location: RequestedLocation {
+            country: "XX".into(),
+            state: Some("YY".into()),
+            ..RequestedLocation::default()
+        },
         channel: Some(Channel::Whatsapp.id()),
         email_template: Some(7),
         receiver_id: Some("0190a0a0-0000-7000-8000-000000000000".into()),
@@ -75,19 +79,64 @@ async fn a_channel_needs_an_address_and_only_mails_have_templates() {
 #[tokio::test]
 async fn a_session_takes_the_words_of_the_lookups() {
     let world = World::new().await;
-    let location =
-        RequestedLocation { country: "US".into(), region: Some("ca".into()), city: None };
+    let location = RequestedLocation {
+        country: "US".into(),
+        state: Some("california".into()),
+        region: Some("US-CA".into()),
+        city: Some("sao josé".into()),
+    };
     let wanted = NewSession { location, ..request(&world) };
     let created = use_cases(&world).create(&world.key, wanted, None).await.unwrap();
     let session = &created.view.session;
     assert_eq!(session.terms.location.region.as_deref(), Some("California"));
-    assert_eq!(session.terms.worker_region, WorkerRegion::closest_to("US"));
+    assert_eq!(session.terms.location.city.as_deref(), Some("São José"));
+    assert_eq!(session.terms.worker_region, WorkerRegion::UsWest);
     assert_eq!((session.status(), created.replayed), (Status::Created, false));
     assert_eq!(
         created.view.embed_url,
         format!("https://avouch.test/embed/{0}?token=embed-{0}", session.id)
     );
     assert_eq!(created.view.stream_url, None, "it has no browser yet");
+}
+
+#[tokio::test]
+async fn a_city_must_be_in_the_region_and_two_names_of_the_region_must_agree() {
+    let world = World::new().await;
+    let table = [
+        ("US", Some("CA"), None, Some("Austin"), "location.city must be a city of the region"),
+        ("US", None, None, Some("Nowhereville"), "location.city must be a city of the country"),
+        (
+            "US",
+            Some("CA"),
+            Some("US-TX"),
+            None,
+            "location.state and location.region must be the same",
+        ),
+        ("US", None, Some("Atlantis"), None, "location.region must be a region of the country"),
+    ];
+    for (country, state, region, city, finding) in table {
+        let [state, region, city] = [state, region, city].map(|name| name.map(str::to_owned));
+        let location = RequestedLocation { country: country.into(), state, region, city };
+        let wanted = NewSession { location, ..request(&world) };
+        let error = use_cases(&world).create(&world.key, wanted, None).await.unwrap_err();
+        let CreateError::Invalid(findings) = error else { panic!("{error}") };
+        assert_eq!(findings.0, [finding]);
+    }
+}
+
+#[tokio::test]
+async fn a_city_is_found_without_its_region_and_free_where_the_lookup_has_none() {
+    let world = World::new().await;
+    for (country, city, echoed) in [("US", "AUSTIN", "Austin"), ("DE", "Hamburg", "Hamburg")] {
+        let location = RequestedLocation {
+            country: country.into(),
+            city: Some(city.into()),
+            ..RequestedLocation::default()
+        };
+        let wanted = NewSession { location, ..request(&world) };
+        let created = use_cases(&world).create(&world.key, wanted, None).await.unwrap();
+        assert_eq!(created.view.session.terms.location.city.as_deref(), Some(echoed));
+    }
 }
 
 #[tokio::test]

@@ -43,7 +43,7 @@ fn use_cases(world: &World) -> SessionUseCases {
 fn request(world: &World) -> NewSession {
     NewSession {
         platform: world.platform,
-        location: RequestedLocation { country: "US".into(), region: None, city: None },
+        location: RequestedLocation { country: "US".into(), ..RequestedLocation::default() },
         receiver: None,
         expires_in: ExpiresIn::hours(72).unwrap(),
         preferred_region: None,
