@@ -101,6 +101,7 @@ impl HttpParts {
             films: Some(Arc::new(self.films.clone())),
             refusals: self.shared.refusals.clone(),
             pages: Some(pages(&self.portal)),
+            public_url: self.config.addresses.public.clone(),
             https: self.config.addresses.public.starts_with("https://"),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
             metrics: Some(self.metrics.clone()).filter(|_| self.config.metrics_listen.is_none()),

@@ -15,6 +15,9 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
+    /// The limit of requests of a key, unless the operator sets another.
+    pub const STANDARD: Self = Self { count: 120, seconds: 60 };
+
     #[must_use]
     pub fn span(self) -> TimeDelta {
         TimeDelta::seconds(self.seconds.into())

@@ -7,6 +7,7 @@ mod embed;
 mod envelope;
 mod error;
 mod hash;
+mod icons;
 mod lookups;
 mod mails;
 mod measure;
@@ -66,6 +67,8 @@ pub struct Services {
     /// The readiness check of `/readyz`.
     pub ready: Arc<dyn Readiness>,
     pub trusted_proxies: TrustedProxies,
+    /// The base URL of the service, without a trailing slash.
+    pub public_url: String,
     /// Whether the public URL is https; if so, responses have `Strict-Transport-Security`.
     pub https: bool,
     /// Adds further routes, such as the partner portal.
@@ -100,6 +103,7 @@ pub fn app(
         .app_data(web::Data::from(services.refusals))
         .app_data(services.trusted_proxies)
         .app_data(middleware::Https(services.https))
+        .app_data(web::Data::new(icons::PublicUrl(services.public_url)))
         .app_data(web::PayloadConfig::new(MAX_BODY_BYTES))
         .wrap(from_fn(middleware::respond))
         // Routes are in one flat list, since the router examines each nested scope for every
@@ -119,6 +123,7 @@ pub fn app(
         })
         .configure(embed::routes)
         .configure(mails::routes)
+        .configure(icons::routes)
         .configure(|config| {
             if let Some(pages) = services.pages {
                 pages(config);

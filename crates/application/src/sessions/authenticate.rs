@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::{api_key::ApiKey, id::SessionId, rate::RateWindow};
+use domain::{api_key::ApiKey, id::SessionId, rate::{RateLimit, RateWindow}};
 use ports::{
     StoreError,
     clock::Clock,
@@ -89,9 +89,16 @@ impl KeyAuthenticator {
             Some(retry_after) => Err(AccessDenied::TooMany { retry_after }),
             None => caller.ok_or(AccessDenied::Unauthorized),
         };
-        // A limit on creation shows in `Retry-After` only, not in the headers of the window.
-        let is_shown = |window: &RateWindow| Some(window.limit) == self.limits.requests;
-        let window = windows.into_iter().next().filter(is_shown);
+        let window = match self.limits.requests {
+            // A limit on creation shows in `Retry-After` only, not in the headers of the window.
+            Some(limit) => windows.into_iter().next().filter(|window| window.limit == limit),
+            // Without a limit, clients see the window that would hold, unused.
+            None => Some(RateWindow {
+                limit: RateLimit::STANDARD,
+                used: 0,
+                resets_at: now + RateLimit::STANDARD.span(),
+            }),
+        };
         AuthOutcome { window, result: verdict, key: key_id, catalogue: None }
     }
 

@@ -9,28 +9,8 @@ use utoipa::ToSchema;
 use crate::{
     caller::Caller,
     envelope::{Envelope, Success, ok},
+    icons::PublicUrl,
 };
-
-/// The path of a line icon on a grid of 24 by 24.
-macro_rules! icon {
-    ($lines:literal) => {
-        concat!(
-            "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' ",
-            "fill='none' stroke='%231f4fd8' stroke-width='2'%3E",
-            $lines,
-            "%3C/svg%3E"
-        )
-    };
-}
-
-/// An envelope.
-const MAIL: &str =
-    icon!("%3Crect x='3' y='5' width='18' height='14' rx='2'/%3E%3Cpath d='m3 7 9 6 9-6'/%3E");
-/// A speech bubble.
-const BUBBLE: &str = icon!("%3Cpath d='M12 3a9 9 0 1 1-4.5 16.8L3 21l1.2-4.5A9 9 0 0 1 12 3z'/%3E");
-/// A phone.
-const PHONE: &str =
-    icon!("%3Crect x='7' y='2' width='10' height='20' rx='2'/%3E%3Cpath d='M11 18h2'/%3E");
 
 /// Notification channels
 ///
@@ -48,8 +28,10 @@ const PHONE: &str =
 pub(crate) async fn notification_platforms(
     _: Caller,
     lookups: web::Data<dyn LookupService>,
+    public_url: web::Data<PublicUrl>,
 ) -> Success<Vec<NotificationPlatform>> {
-    ok(lookups.channels().iter().copied().map(NotificationPlatform::from).collect())
+    let shown = |channel: &Channel| NotificationPlatform::new(*channel, &public_url);
+    ok(lookups.channels().iter().map(shown).collect())
 }
 
 #[derive(Serialize, ToSchema)]
@@ -59,21 +41,20 @@ pub(crate) struct NotificationPlatform {
     name: &'static str,
     display_name: &'static str,
     description: &'static str,
-    icon: &'static str,
+    icon: String,
     is_active: bool,
 }
 
-impl From<Channel> for NotificationPlatform {
-    fn from(channel: Channel) -> Self {
-        let (display_name, description, icon) = match channel {
-            Channel::Email => ("E-mail", "A mail with the link, in the receiver's language", MAIL),
+impl NotificationPlatform {
+    fn new(channel: Channel, public_url: &PublicUrl) -> Self {
+        let (display_name, description) = match channel {
+            Channel::Email => ("E-mail", "A mail with the link, in the receiver's language"),
             Channel::Whatsapp => {
-                ("WhatsApp", "A message with the link to the receiver's WhatsApp number", BUBBLE)
+                ("WhatsApp", "A message with the link to the receiver's WhatsApp number")
             }
-            Channel::Sms => {
-                ("SMS", "A text message with the link, in the receiver's language", PHONE)
-            }
+            Channel::Sms => ("SMS", "A text message with the link, in the receiver's language"),
         };
+        let icon = public_url.icon(&format!("/icons/{}.svg", channel.name()));
         let (id, name) = (channel.id(), channel.name());
         Self { id, name, display_name, description, icon, is_active: true }
     }

@@ -7,7 +7,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    caller::LookupCaller, envelope::Envelope, error::ApiError, lookups::cache::ResponseCache,
+    caller::LookupCaller, envelope::Envelope, error::ApiError, icons::PublicUrl,
+    lookups::cache::ResponseCache,
 };
 
 /// Platforms
@@ -24,6 +25,7 @@ use crate::{
 pub(crate) async fn platforms(
     lookups: web::Data<dyn LookupService>,
     kept: web::Data<ResponseCache>,
+    public_url: web::Data<PublicUrl>,
     LookupCaller(caller, revision): LookupCaller,
 ) -> Result<HttpResponse, ApiError> {
     let environment = caller.environment;
@@ -31,7 +33,8 @@ pub(crate) async fn platforms(
         return Ok(answer);
     }
     let platforms = lookups.platforms(environment).await?;
-    let platforms: Vec<_> = platforms.into_iter().map(WirePlatform::from).collect();
+    let shown = |platform| WirePlatform::new(platform, &public_url);
+    let platforms: Vec<_> = platforms.into_iter().map(shown).collect();
     kept.cache_platforms(environment, revision, &platforms)
 }
 
@@ -65,14 +68,14 @@ pub(crate) struct PlatformConfig {
     workflow_version: String,
 }
 
-impl From<Platform> for WirePlatform {
-    fn from(platform: Platform) -> Self {
+impl WirePlatform {
+    fn new(platform: Platform, public_url: &PublicUrl) -> Self {
         Self {
             id: platform.id.0,
             name: platform.name,
             display_name: platform.display_name,
             description: platform.description,
-            icon: platform.icon,
+            icon: public_url.icon(&platform.icon),
             login_url: platform.login_url,
             allow_custom_url: false,
             config: PlatformConfig { workflow_version: platform.version },

@@ -8,7 +8,7 @@ mod request;
 use std::sync::Arc;
 
 use actix_web::{
-    HttpResponse, Route,
+    FromRequest as _, HttpRequest, HttpResponse, Route,
     http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
     web,
 };
@@ -29,7 +29,9 @@ pub(super) use self::{
     names::{ActionKind, AttestationType, ErrorCodeName, RecordingStatus, SessionStatus},
     request::CreateSession,
 };
-use super::{attestations, error, lookups, sessions};
+use super::{
+    attestations, caller::Caller, error, error::ApiError, lookups, methods::reading, sessions,
+};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -146,13 +148,21 @@ pub(super) fn document() -> openapi::OpenApi {
     Description::openapi()
 }
 
-/// Serves `GET /v1/openapi.json`; the document is serialized once.
+/// Serves `GET /v1/openapi.json`; the document is serialized once. It needs no key, but is counted
+/// like every request of the API.
 pub(super) fn served() -> Route {
     // A document that consists of our own types can be serialized.
     let json: web::Bytes = document().to_json().unwrap_or_default().into();
-    web::get().to(move || {
+    reading().to(move |request: HttpRequest| {
         let json = json.clone();
-        async move { HttpResponse::Ok().content_type("application/json").body(json) }
+        async move {
+            match Caller::extract(&request).await {
+                Ok(_) | Err(ApiError::Unauthorized) => {
+                    Ok(HttpResponse::Ok().content_type("application/json").body(json))
+                }
+                Err(refused) => Err(refused),
+            }
+        }
     })
 }
 

@@ -18,6 +18,7 @@ use crate::{
     caller::{admitted, credentials},
     envelope::{Envelope, Success, ok},
     error::{ApiError, ErrorBody},
+    icons::PublicUrl,
     openapi::{ActionKind, AttestationType, ErrorCodeName, SessionStatus},
 };
 
@@ -38,12 +39,13 @@ use crate::{
 pub(crate) async fn get(
     request: HttpRequest,
     authenticator: web::Data<dyn Authenticator>,
+    public_url: web::Data<PublicUrl>,
     Named(id): Named,
 ) -> Result<Success<Full>, ApiError> {
     let credentials = credentials(&request, RequestPurpose::Any);
     let (outcome, polled) = authenticator.poll(credentials, id).await?;
     admitted(&request, outcome)?;
-    Ok(ok(Full::from(polled.ok_or(ApiError::SessionNotFound)?)))
+    Ok(ok(Full::new(polled.ok_or(ApiError::SessionNotFound)?, &public_url)))
 }
 
 /// Every key is there; what does not apply yet is `null`.
@@ -128,9 +130,9 @@ struct WirePlatform {
     login_url: String,
 }
 
-impl From<PolledSession> for Full {
-    fn from(PolledSession { view: face, platform }: PolledSession) -> Self {
-        let SessionView { session, embed_url, stream_url } = face;
+impl Full {
+    fn new(PolledSession { view, platform }: PolledSession, public_url: &PublicUrl) -> Self {
+        let SessionView { session, embed_url, stream_url } = view;
         let outcome = session.state.outcome();
         let code = outcome.and_then(Outcome::error_code);
         let attestation = outcome.and_then(Outcome::attestation);
@@ -145,7 +147,7 @@ impl From<PolledSession> for Full {
                 id: platform.id.0,
                 name: platform.name,
                 display_name: platform.display_name,
-                icon: platform.icon,
+                icon: public_url.icon(&platform.icon),
                 login_url: platform.login_url,
             }),
             expires_at: wire_time(session.expires_at),

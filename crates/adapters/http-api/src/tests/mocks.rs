@@ -80,6 +80,7 @@ pub(super) fn services(authenticator: MockAuthenticator, sessions: MockSessionSe
         mails: Arc::new(NoServices),
         ready: Arc::new(NoServices),
         trusted_proxies: TrustedProxies::default(),
+        public_url: "https://avouch.test".to_owned(),
         https: false,
         films: None,
         refusals: Arc::new(NoServices),

@@ -1,0 +1,69 @@
+//! The icons of notification channels and of the sandbox platform, as SVG images.
+
+use actix_web::{
+    HttpResponse,
+    http::header::{CACHE_CONTROL, HeaderName, HeaderValue},
+    web,
+};
+
+use super::{error::ApiError, methods::reading};
+
+/// Partners show icons on pages of their own (Fetch Standard, section 3.7).
+const RESOURCE_POLICY: (HeaderName, HeaderValue) = (
+    HeaderName::from_static("cross-origin-resource-policy"),
+    HeaderValue::from_static("cross-origin"),
+);
+const CACHE: (HeaderName, &str) = (CACHE_CONTROL, "public, max-age=86400");
+
+/// An image of 24 by 24 units, drawn in lines.
+macro_rules! lines {
+    ($lines:literal) => {
+        concat!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 24 24\" fill=\"none\" ",
+            "stroke=\"#1f4fd8\" stroke-width=\"2\">",
+            $lines,
+            "</svg>"
+        )
+    };
+}
+
+/// File names and images.
+const ICONS: [(&str, &str); 4] = [
+    (
+        "email.svg",
+        lines!("<rect x=\"3\" y=\"5\" width=\"18\" height=\"14\" rx=\"2\"/><path d=\"m3 7 9 6 9-6\"/>"),
+    ),
+    ("whatsapp.svg", lines!("<path d=\"M12 3a9 9 0 1 1-4.5 16.8L3 21l1.2-4.5A9 9 0 0 1 12 3z\"/>")),
+    (
+        "sms.svg",
+        lines!("<rect x=\"7\" y=\"2\" width=\"10\" height=\"20\" rx=\"2\"/><path d=\"M11 18h2\"/>"),
+    ),
+    (
+        "acme-sandbox.svg",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 32 32\">\
+         <rect width=\"32\" height=\"32\" rx=\"8\" fill=\"#7a1fa2\"/>\
+         <path d=\"M8 24 16 7l8 17h-4l-4-9-4 9z\" fill=\"#fff\"/></svg>",
+    ),
+];
+
+/// The base URL of the service, without a trailing slash.
+#[derive(Clone)]
+pub(super) struct PublicUrl(pub(super) String);
+
+impl PublicUrl {
+    /// Returns the absolute URL of an icon, which is relative if the service itself serves it.
+    pub(super) fn icon(&self, icon: &str) -> String {
+        if icon.starts_with('/') { format!("{}{icon}", self.0) } else { icon.to_owned() }
+    }
+}
+
+pub(super) fn routes(config: &mut web::ServiceConfig) {
+    config.route("/icons/{file}", reading().to(icon));
+}
+
+async fn icon(file: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    let (_, image) = ICONS.iter().find(|(name, _)| *name == *file).ok_or(ApiError::NotFound)?;
+    let mut response = HttpResponse::Ok();
+    response.insert_header(CACHE).insert_header(RESOURCE_POLICY).content_type("image/svg+xml");
+    Ok(response.body(*image))
+}
