@@ -83,6 +83,7 @@ async fn a_link_opens_one_film_until_it_has_run_out() {
     let vault = open(&ObjectStorage::Folder(folder.path().to_owned()), links.clone());
     let (one, other) = (session(), session());
     let link = vault.link(one, TimeDelta::days(7)).await.unwrap();
+    assert_ne!(link, vault.link(one, TimeDelta::days(7)).await.unwrap(), "each link is a new one");
     let link = url::Url::parse(&link).unwrap();
     let name = link.path_segments().unwrap().next_back().unwrap().to_owned();
     let query = |name| link.query_pairs().find(|(key, _)| key == name).unwrap().1.into_owned();

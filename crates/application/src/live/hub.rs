@@ -122,11 +122,15 @@ impl SessionHub {
 
 impl LiveState {
     /// Prompts the applicant, under a new number. Returns `false` if the same prompt is shown
-    /// already.
+    /// already. A prompt that differs only in its deadline keeps its number and its answer.
     pub(super) fn ask(&mut self, prompt: Prompt) -> bool {
         let number = self.prompts;
-        if self.prompt == Some(Prompt { number, ..prompt.clone() }) {
-            return false;
+        if let Some(shown) = &mut self.prompt
+            && *shown == (Prompt { number, deadline: shown.deadline, ..prompt.clone() })
+        {
+            let is_changed = shown.deadline != prompt.deadline;
+            shown.deadline = prompt.deadline;
+            return is_changed;
         }
         let number = number.wrapping_add(1);
         self.prompts = number;

@@ -9,7 +9,7 @@ use domain::{
     error_code::ErrorCode,
     id::SessionId,
     session::{DefinitionVersion, Event, Lease, Session},
-    workflow::{Command, Definition, End, Run, RunStep, StepResult},
+    workflow::{Command, Definition, End, MIN_ABSENCE, Run, RunStep, StepResult},
 };
 use ports::browser::{Browser, BrowserError};
 use serde_json::{Map, Value};
@@ -20,9 +20,6 @@ use crate::{
     advance::{AdvanceError, BROWSER_LEASE_TTL, LEASE_RENEW_INTERVAL, SessionEngine},
     attestations::Attestations,
 };
-
-/// How long the applicant may be away: for a reload, a lost network, or to fetch a phone.
-const ABSENCE_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// One run of a workflow, in one browser.
 pub(crate) struct WorkflowRunner {
@@ -134,6 +131,9 @@ impl WorkflowRunner {
                 Some(result) => result,
                 None => self.command(command).await,
             };
+            if !self.live.state.borrow().present {
+                run.applicant_away();
+            }
             step = run.next(result, self.engine.clock.now());
         }
     }
@@ -189,13 +189,21 @@ impl WorkflowRunner {
         })
     }
 
-    /// Returns when the applicant has been away for too long while still needed.
+    /// Returns when the applicant has been away for [`MIN_ABSENCE`] while still needed and no step
+    /// waits any longer: for a reload, a lost network, or to fetch a code.
     async fn wait_for_abandonment(&self) {
+        let absence = MIN_ABSENCE.to_std().unwrap_or_default();
         let mut changes = self.live.state.subscribe();
         loop {
             let _ = changes.wait_for(|state| !state.present).await;
             let back = changes.wait_for(|state| state.present);
-            if tokio::time::timeout(ABSENCE_TIMEOUT, back).await.is_err() && !self.is_verifying() {
+            let is_back = tokio::time::timeout(absence, back).await.is_ok();
+            if is_back || self.is_verifying() {
+                continue;
+            }
+            // The step ends itself at its deadline, or goes on and leads to another one.
+            let _ = changes.wait_for(|state| state.present || state.prompt.is_none()).await;
+            if !self.live.state.borrow().present && !self.is_verifying() {
                 return;
             }
         }

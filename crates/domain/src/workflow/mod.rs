@@ -16,7 +16,7 @@ pub use self::{
         Budgets, Case, Definition, Field, FieldType, Hint, Interrupt, Node, PromptKind, Request,
         Source, WorkflowExit,
     },
-    run::{Command, End, PublicPhase, Run, RunStep, SharedField, StepResult},
+    run::{Command, End, MIN_ABSENCE, PublicPhase, Run, RunStep, SharedField, StepResult},
 };
 
 #[cfg(test)]

@@ -154,18 +154,40 @@ async fn a_run_renews_the_lease_of_its_browser() {
 
 #[tokio::test(start_paused = true)]
 async fn an_applicant_may_be_away_for_a_while() {
-    let run = Run::new(definition(&json!({ "timeoutSeconds": 3600 }))).await;
+    let run = Run::new(definition(&json!({ "timeoutSeconds": 60 }))).await;
     run.come();
     pass(2).await;
     run.leave();
-    pass(80).await;
-    run.come();
-    pass(80).await;
+    pass(540).await;
     assert_eq!(run.status().await, Status::AwaitingUser);
+    run.to_consent().await;
+    run.answer(true);
     run.leave();
-    pass(92).await;
+    pass(2).await;
+    assert_eq!(run.status().await, Status::Completed, "the answer outlives the longer deadline");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_absent_applicant_has_ten_minutes_or_the_time_of_the_step() {
+    for (timeout, waits, ends) in [(60, 590, 610), (1200, 1190, 1210)] {
+        let run = Run::new(definition(&json!({ "timeoutSeconds": timeout }))).await;
+        run.come();
+        pass(1).await;
+        run.leave();
+        pass(waits).await;
+        assert_eq!(run.status().await, Status::AwaitingUser, "{timeout}");
+        pass(ends - waits).await;
+        assert_eq!(run.code().await, Some(ErrorCode::UserInputTimeout), "{timeout}");
+        run.is_over().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_applicant_who_stays_has_the_time_of_the_step() {
+    let run = Run::new(definition(&json!({ "timeoutSeconds": 60 }))).await;
+    run.come();
+    pass(70).await;
     assert_eq!(run.code().await, Some(ErrorCode::UserInputTimeout));
-    run.is_over().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -90,6 +90,10 @@ pub struct RunStep {
     pub command: Command,
 }
 
+/// The time that an applicant has who leaves the page during a step, for example to fetch a code on a
+/// phone that suspends pages in the background.
+pub const MIN_ABSENCE: TimeDelta = TimeDelta::minutes(10);
+
 /// A run of a definition for one session.
 #[derive(Debug, Clone)]
 pub struct Run {
@@ -97,6 +101,8 @@ pub struct Run {
     /// The name of the current node.
     node: String,
     entered_at: DateTime<Utc>,
+    /// Whether the applicant has been away since the node was entered.
+    was_away: bool,
     /// The time at which the run ends at the latest.
     deadline: DateTime<Utc>,
     remaining_steps: u16,
@@ -125,6 +131,7 @@ impl Run {
             node: definition.start.clone(),
             path: vec![definition.start.clone()],
             entered_at: now,
+            was_away: false,
             deadline: now + TimeDelta::seconds(budgets.total_seconds.into()),
             remaining_steps: budgets.steps,
             attempts: 0,
@@ -140,6 +147,12 @@ impl Run {
     #[must_use]
     pub fn path(&self) -> &[String] {
         &self.path
+    }
+
+    /// Records that the applicant is away. A node that waits for the applicant then waits for at least
+    /// [`MIN_ABSENCE`], within the run's own deadline.
+    pub const fn applicant_away(&mut self) {
+        self.was_away = true;
     }
 
     /// Processes the result of the last command and returns the next step.
@@ -175,6 +188,7 @@ impl Run {
         self.path.push(next.clone());
         self.node = next;
         self.entered_at = now;
+        self.was_away = false;
         self.attempts = 0;
         self.hints.clear();
         self.hint_text_key = None;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
-use super::{Command, End, HintState, PublicPhase, Run, RunStep, SharedField, StepResult};
+use super::{Command, End, HintState, MIN_ABSENCE, PublicPhase, Run, RunStep, SharedField, StepResult};
 use crate::{
     error_code::ErrorCode,
     session::PendingPrompt,
@@ -58,7 +58,7 @@ impl Run {
                 {
                     return Visit::Leave(exit);
                 }
-                let deadline = self.after(*timeout_seconds);
+                let deadline = self.user_deadline(*timeout_seconds);
                 if now >= deadline {
                     return Visit::Leave(on_timeout.clone());
                 }
@@ -85,7 +85,7 @@ impl Run {
                     Some(StepResult::Answered { share: false }) => {
                         Visit::Stay(self.end(End::Declined))
                     }
-                    Some(_) | None => self.review(text_key, self.after(*timeout_seconds), now),
+                    Some(_) | None => self.review(text_key, self.user_deadline(*timeout_seconds), now),
                 }
             }
             Node::Done => Visit::Stay(self.end(End::Done(self.collected.clone()))),
@@ -209,6 +209,12 @@ impl Run {
             }
         }
         None
+    }
+
+    /// Returns the time until which a node waits for the applicant.
+    fn user_deadline(&self, seconds: u32) -> DateTime<Utc> {
+        let deadline = self.after(seconds);
+        if self.was_away { deadline.max(self.entered_at + MIN_ABSENCE) } else { deadline }
     }
 
     /// Returns the time a number of seconds after the node was entered.
