@@ -3,8 +3,30 @@
 use ports::browser::{Input, MouseButton, MouseKind, TouchKind};
 use serde_json::{Value, json};
 
+/// Pixels of the frame, as it is shown, per CSS pixel of the page: 0.1 to 10.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PageScale(f64);
+
+impl PageScale {
+    /// Returns the scale that Chromium reports; 1 if it is not within the bounds.
+    pub(crate) fn new(scale: f64) -> Self {
+        if (0.1..=10.0).contains(&scale) { Self(scale) } else { Self::default() }
+    }
+}
+
+impl Default for PageScale {
+    fn default() -> Self {
+        Self(1.0)
+    }
+}
+
 /// Returns the command that performs this input in the page; `None` if it is not a single command.
-pub(crate) fn command(input: &Input) -> Option<(&'static str, Value)> {
+///
+/// Positions are those on the frame. Chromium takes them in CSS pixels and multiplies them by the
+/// page's scale: a phone shows a page that has no viewport of its own with a scale below 1, and a
+/// page that was zoomed with one above 1.
+pub(crate) fn command(input: &Input, page_scale: PageScale) -> Option<(&'static str, Value)> {
+    let css = |frame_pixels: f64| frame_pixels / page_scale.0;
     Some(match input {
         Input::Mouse { kind, x, y, button, buttons, clicks, modifiers } => (
             "Input.dispatchMouseEvent",
@@ -14,7 +36,7 @@ pub(crate) fn command(input: &Input) -> Option<(&'static str, Value)> {
                     MouseKind::Pressed => "mousePressed",
                     MouseKind::Released => "mouseReleased",
                 },
-                "x": x, "y": y, "buttons": buttons, "clickCount": clicks, "modifiers": modifiers,
+                "x": css(*x), "y": css(*y), "buttons": buttons, "clickCount": clicks, "modifiers": modifiers,
                 "button": match button {
                     MouseButton::None => "none",
                     MouseButton::Left => "left",
@@ -26,7 +48,7 @@ pub(crate) fn command(input: &Input) -> Option<(&'static str, Value)> {
         Input::Wheel { x, y, dx, dy, modifiers } => (
             "Input.dispatchMouseEvent",
             json!({
-                "type": "mouseWheel", "x": x, "y": y, "deltaX": dx, "deltaY": dy,
+                "type": "mouseWheel", "x": css(*x), "y": css(*y), "deltaX": dx, "deltaY": dy,
                 "modifiers": modifiers,
             }),
         ),
@@ -49,7 +71,7 @@ pub(crate) fn command(input: &Input) -> Option<(&'static str, Value)> {
         Input::Touch { kind, points, modifiers } => {
             let points: Vec<_> = points
                 .iter()
-                .map(|point| json!({ "id": point.id, "x": point.x, "y": point.y }))
+                .map(|point| json!({ "id": point.id, "x": css(point.x), "y": css(point.y) }))
                 .collect();
             let kind = match kind {
                 TouchKind::Started => "touchStart",

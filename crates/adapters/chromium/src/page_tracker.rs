@@ -8,7 +8,7 @@ use std::{
 use domain::workflow::{SeenResponse, matches_url};
 use ports::browser::PageField;
 
-use crate::browser::OpenDialog;
+use crate::{browser::OpenDialog, input::PageScale};
 
 /// Responses of a page that are kept for the workflow.
 const MAX_RESPONSES: usize = 16;
@@ -41,6 +41,8 @@ pub(crate) struct TrackedPage {
     /// The number of the document that it shows.
     pub(crate) document: u64,
     pub(crate) http_status: Option<u16>,
+    /// The scale of the page in its last frame.
+    pub(crate) scale: PageScale,
     /// The editable fields, the index of the focused one, and the rectangles to redact.
     pub(crate) fields: (Vec<PageField>, Option<u8>, Vec<[f32; 4]>),
     loading: bool,
@@ -65,6 +67,7 @@ impl TrackedPage {
             url: String::new(),
             document: 0,
             http_status: None,
+            scale: PageScale::default(),
             fields: (vec![], None, vec![]),
             loading: false,
             changed_at: Instant::now(),

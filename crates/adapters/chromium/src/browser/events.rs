@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::pages::Pages;
-use crate::client::DevToolsEvent;
+use crate::{client::DevToolsEvent, input::PageScale};
 
 /// Handles Chromium's events one by one. Must never wait for a reply, which arrives on the same
 /// connection.
@@ -128,15 +128,20 @@ pub(super) struct ScreencastFrame<'a> {
     pub(super) metadata: FrameMetadata,
 }
 
-/// The size of the page in CSS pixels when a frame was captured.
+/// The size and the scale of the page when a frame was captured.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FrameMetadata {
     device_width: f64,
     device_height: f64,
+    page_scale_factor: f64,
 }
 
 impl FrameMetadata {
+    pub(super) fn page_scale(&self) -> PageScale {
+        PageScale::new(self.page_scale_factor)
+    }
+
     #[expect(
         clippy::as_conversions,
         clippy::cast_possible_truncation,

@@ -10,7 +10,10 @@ use ports::browser::{Input, MouseKind, TouchKind};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use crate::{client::DevToolsClient, input};
+use crate::{
+    client::DevToolsClient,
+    input::{self, PageScale},
+};
 
 /// Commands that wait; further ones are dropped, as they would be by a browser that hangs.
 const QUEUE_CAPACITY: usize = 4096;
@@ -64,8 +67,8 @@ impl InputQueue {
     }
 
     /// Queues input for a page. Returns `false` if it is not a single DevTools command.
-    pub(super) fn enqueue(&self, session: String, input: &Input) -> bool {
-        let Some((method, params)) = input::command(input) else { return false };
+    pub(super) fn enqueue(&self, session: String, input: &Input, page_scale: PageScale) -> bool {
+        let Some((method, params)) = input::command(input, page_scale) else { return false };
         let bytes = u32::try_from(params.to_string().len()).unwrap_or(u32::MAX);
         // A full queue means that Chromium hangs.
         if let Ok(permit) = self.byte_permits.clone().try_acquire_many_owned(bytes) {
@@ -137,7 +140,7 @@ mod tests {
         let inputs = InputQueue::new(client);
         let paste = Input::Text("x".repeat(10_000));
         for _ in 0..QUEUE_CAPACITY {
-            assert!(inputs.enqueue("page".into(), &paste), "input that is dropped counts as taken");
+            assert!(inputs.enqueue("page".into(), &paste, PageScale::default()), "input that is dropped counts as taken");
         }
         let fit = MAX_QUEUED_BYTES / 10_000 - 1;
         let mut chromium = BufReader::new(chromium);
@@ -148,7 +151,7 @@ mod tests {
         };
         let (mut pastes, last) = (0, Input::Text("last".into()));
         loop {
-            assert!(inputs.enqueue("page".into(), &last));
+            assert!(inputs.enqueue("page".into(), &last, PageScale::default()));
             let command = tokio::time::timeout(Duration::from_secs(10), next()).await.unwrap();
             if command.contains("\"last\"") {
                 break;

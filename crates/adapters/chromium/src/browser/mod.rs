@@ -228,7 +228,8 @@ impl Browser for RemoteBrowser {
 
     fn input(&self, input: Input) {
         let Some((session, target)) = self.pages.active() else { return };
-        if self.input_queue.enqueue(session, &input) {
+        let page_scale = self.pages.page_scale(&session);
+        if self.input_queue.enqueue(session, &input, page_scale) {
             return;
         }
         if let Input::Answer { dialog, accept, text } = &input {

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     client::DevToolsClient,
+    input::PageScale,
     page_tracker::{MAX_RESPONSE_BYTES, PageTracker, TrackedPage},
 };
 
@@ -67,6 +68,11 @@ impl Pages {
     pub(super) fn active(&self) -> Option<(String, String)> {
         let tracker = self.tracker();
         tracker.active().map(|page| (page.session.clone(), page.target.clone()))
+    }
+
+    /// Returns the scale of a page in its last frame, which is what the applicant sees.
+    pub(super) fn page_scale(&self, session: &str) -> PageScale {
+        self.tracker().page(session).map(|page| page.scale).unwrap_or_default()
     }
 
     pub(super) fn is_settled(&self) -> bool {
@@ -175,6 +181,9 @@ impl Pages {
         // A frame that was captured before a change of the viewport has the former one in its metadata.
         let viewport = frame.metadata.viewport().unwrap_or(*self.viewport.borrow());
         let mut tracker = self.tracker();
+        if let Some(page) = tracker.page(session) {
+            page.scale = frame.metadata.page_scale();
+        }
         tracker.frame_seq = tracker.frame_seq.saturating_add(1);
         let seq = tracker.frame_seq;
         drop(tracker);

@@ -56,14 +56,20 @@ pub(super) const REPORT_FIELDS: &str = r#"(() => {
     }
     return found;
   };
+  // Where an element is on the frame, which shows the visual viewport (CSSOM View Module, section 16).
+  const onFrame = (e) => {
+    const r = e.getBoundingClientRect();
+    const { offsetLeft = 0, offsetTop = 0, scale = 1 } = globalThis.visualViewport ?? {};
+    return new DOMRect((r.x - offsetLeft) * scale, (r.y - offsetTop) * scale, r.width * scale, r.height * scale);
+  };
   const EVERYTHING = [[0, 0, 8192, 8192]];
   const covers = () => {
     if (document.designMode === 'on') return EVERYTHING;
     const places = [];
     for (const root of roots(document, [document])) {
       for (const e of root.querySelectorAll(REDACTED)) {
-        const r = e.getBoundingClientRect();
-        if (r.width > 1 && r.height > 1) places.push([r.x, r.y, r.width, r.height].map(Math.round));
+        const r = onFrame(e);
+        if (r.width > 0.5 && r.height > 0.5) places.push([Math.floor(r.x), Math.floor(r.y), Math.ceil(r.width) + 1, Math.ceil(r.height) + 1]);
       }
     }
     return places.length > MAX_COVERS ? EVERYTHING : places;
@@ -71,6 +77,8 @@ pub(super) const REPORT_FIELDS: &str = r#"(() => {
   const report = () => {
     timer = 0;
     const active = focusedField();
+    const view = globalThis.visualViewport ?? { width: innerWidth, height: innerHeight, scale: 1 };
+    const frame = { width: view.width * view.scale, height: view.height * view.scale };
     const all = new Set(document.querySelectorAll(EDITABLE));
     if (active) all.add(active);
     const fields = [];
@@ -78,8 +86,8 @@ pub(super) const REPORT_FIELDS: &str = r#"(() => {
     for (const e of all) {
       if (fields.length === MAX_FIELDS) break;
       if (e.disabled || e.readOnly) continue;
-      const r = e.getBoundingClientRect();
-      const visible = r.width > 3 && r.height > 3 && r.bottom > 0 && r.right > 0 && r.top < innerHeight && r.left < innerWidth;
+      const r = onFrame(e);
+      const visible = r.width > 3 && r.height > 3 && r.bottom > 0 && r.right > 0 && r.top < frame.height && r.left < frame.width;
       if (!visible || (window !== top && e !== active)) continue;
       if (e === active) focused = fields.length;
       fields.push({ place: window === top ? [r.x, r.y, r.width, r.height] : [0, 0, 0, 0],
@@ -93,6 +101,7 @@ pub(super) const REPORT_FIELDS: &str = r#"(() => {
   const reportAfter = (ms) => { timer ||= setTimeout(report, ms); };
   for (const type of ['focusin', 'focusout', 'load']) addEventListener(type, () => reportAfter(0), true);
   for (const type of ['scroll', 'resize', 'transitionend']) addEventListener(type, () => reportAfter(50), true);
+  for (const type of ['scroll', 'resize']) globalThis.visualViewport?.addEventListener(type, () => reportAfter(50));
   new MutationObserver(() => reportAfter(100)).observe(document, { subtree: true, childList: true, attributes: true,
     attributeFilter: ['class', 'style', 'type', 'hidden', 'disabled', 'readonly', 'inputmode', 'autocomplete', 'contenteditable'] });
   reportAfter(0);
