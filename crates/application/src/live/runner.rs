@@ -21,6 +21,10 @@ use crate::{
     attestations::Attestations,
 };
 
+/// Attempts of a page to lead elsewhere, after which the session fails: a page that goes on forever
+/// cannot be used.
+const MAX_REFUSED_NAVIGATIONS: u32 = 30;
+
 /// One run of a workflow, in one browser.
 pub(crate) struct WorkflowRunner {
     pub(crate) engine: Arc<SessionEngine>,
@@ -47,6 +51,9 @@ pub(crate) async fn run_workflow(runner: WorkflowRunner) {
         () = runner.wait_for_loss() => runner.apply(Event::BrowserLost).await.map(drop),
         () = runner.wait_for_abandonment() => {
             runner.apply(runner.failed(ErrorCode::UserInputTimeout)).await.map(drop)
+        }
+        () = runner.wait_for_refused_navigations() => {
+            runner.apply(runner.failed(ErrorCode::NavigationBlockedLimit)).await.map(drop)
         }
         () = runner.keep_lease() => Ok(()),
     };
@@ -207,6 +214,19 @@ impl WorkflowRunner {
                 return;
             }
         }
+    }
+
+    /// Returns when the page has tried too often to lead to another host.
+    async fn wait_for_refused_navigations(&self) {
+        let mut seen = 0;
+        while let Some(state) = self.browser.page_state(seen).await {
+            if state.refused_navigations >= MAX_REFUSED_NAVIGATIONS && !self.is_verifying() {
+                return;
+            }
+            seen = state.seq;
+        }
+        // The browser has ended; `wait_for_loss` decides what follows.
+        std::future::pending().await
     }
 
     /// Renews the browser's lease. Returns when the session has another browser, or none.

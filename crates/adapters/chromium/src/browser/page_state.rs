@@ -102,6 +102,9 @@ impl Pages {
         self.update_state(|scene| {
             let count = scene.refused.map_or(0, |(_, count)| count);
             scene.refused = Some((what, count.saturating_add(1)));
+            if what == RefusedAction::Elsewhere {
+                scene.refused_navigations = scene.refused_navigations.saturating_add(1);
+            }
         });
     }
 

@@ -6,7 +6,7 @@ use domain::{
     workflow::PromptKind,
 };
 use ports::{
-    browser::BrowserError,
+    browser::{BrowserError, PageState},
     session_store::{BrowserLeases as _, SessionQueries as _},
 };
 use serde_json::{Value, json};
@@ -188,6 +188,21 @@ async fn an_applicant_who_stays_has_the_time_of_the_step() {
     run.come();
     pass(70).await;
     assert_eq!(run.code().await, Some(ErrorCode::UserInputTimeout));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_keeps_leading_elsewhere_fails_the_session() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.come();
+    pass(2).await;
+    for (seq, count) in [(1, 29), (2, 30)] {
+        assert_eq!(run.status().await, Status::AwaitingUser);
+        let state = PageState { seq, refused_navigations: count, ..PageState::default() };
+        run.browser.send_state(state);
+        pass(1).await;
+    }
+    assert_eq!(run.code().await, Some(ErrorCode::NavigationBlockedLimit));
+    run.is_over().await;
 }
 
 #[tokio::test(start_paused = true)]

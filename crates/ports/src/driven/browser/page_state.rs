@@ -16,6 +16,8 @@ pub struct PageState {
     pub dialog: Option<Dialog>,
     /// The last refused action, and the number of refused actions.
     pub refused: Option<(RefusedAction, u32)>,
+    /// How often the page tried to lead to a host that is not the platform's.
+    pub refused_navigations: u32,
     /// The number of the browser's windows, the topmost one included.
     pub pages: u8,
 }
