@@ -42,6 +42,23 @@ pub(crate) struct WorkflowRunner {
 /// Runs until the session or its browser has ended, and then removes the browser from the live
 /// session.
 pub(crate) async fn run_workflow(runner: WorkflowRunner) {
+    let (engine, live) = (runner.engine.clone(), runner.live.clone());
+    let (id, browser) = (runner.id, runner.lease.browser);
+    // A task of its own: a panic fails the session at once, not when its lease has lapsed.
+    let ended = tokio::spawn(run_to_end(runner)).await;
+    if ended.is_err_and(|error| error.is_panic()) {
+        tracing::error!(session.id = %id, "a workflow run panicked; its session fails");
+        let failed = Event::Failed { why: ErrorCode::InternalError, node: None };
+        log_unless_rejected(id, engine.advance(id, Some(browser), failed).await.map(drop));
+    }
+    live.state.send_modify(|state| {
+        state.browser = None;
+        state.prompt = None;
+    });
+    engine.hub.remove_if_unused(id);
+}
+
+async fn run_to_end(runner: WorkflowRunner) {
     runner.live.state.send_modify(|state| {
         state.browser = Some(runner.browser.clone());
         state.place = None;
@@ -57,19 +74,18 @@ pub(crate) async fn run_workflow(runner: WorkflowRunner) {
         }
         () = runner.keep_lease() => Ok(()),
     };
+    log_unless_rejected(runner.id, ended);
+}
+
+fn log_unless_rejected(id: SessionId, ended: Result<(), AdvanceError>) {
     match ended {
         // Rejected: the session has ended, or has another browser.
         Ok(()) | Err(AdvanceError::Rejected(_)) => (),
         Err(error) => {
             let error: &dyn std::error::Error = &error;
-            tracing::error!(session.id = %runner.id, error, "failed to apply a transition; the run ends");
+            tracing::error!(session.id = %id, error, "failed to apply a transition; the run ends");
         }
     }
-    runner.live.state.send_modify(|state| {
-        state.browser = None;
-        state.prompt = None;
-    });
-    runner.engine.hub.remove_if_unused(runner.id);
 }
 
 impl WorkflowRunner {

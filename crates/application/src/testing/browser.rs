@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -32,6 +35,8 @@ pub(crate) struct FakeBrowser {
     pub(crate) navigations: Script<Result<(), BrowserError>>,
     /// Results of fetches and of reads of a response.
     pub(crate) bodies: Script<Result<Fetched, BrowserError>>,
+    /// Whether navigations panic.
+    pub(crate) panics: AtomicBool,
 }
 
 impl Default for FakeBrowser {
@@ -41,6 +46,7 @@ impl Default for FakeBrowser {
             inputs: Mutex::default(),
             navigations: Script::default(),
             bodies: Script::default(),
+            panics: AtomicBool::new(false),
         }
     }
 }
@@ -87,6 +93,7 @@ impl FakeBrowser {
 #[async_trait]
 impl Browser for FakeBrowser {
     async fn navigate(&self, _: &str) -> Result<(), BrowserError> {
+        assert!(!self.panics.load(Ordering::SeqCst), "as the test wants it");
         self.navigations.next().unwrap_or(Ok(()))
     }
 

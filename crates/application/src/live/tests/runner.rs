@@ -1,5 +1,7 @@
 //! Runs of a small workflow: how they go on, and what ends them.
 
+use std::sync::atomic::Ordering;
+
 use domain::{
     error_code::ErrorCode,
     session::{Event, State, Status},
@@ -188,6 +190,16 @@ async fn an_applicant_who_stays_has_the_time_of_the_step() {
     run.come();
     pass(70).await;
     assert_eq!(run.code().await, Some(ErrorCode::UserInputTimeout));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_panics_fails_its_session() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.browser.panics.store(true, Ordering::SeqCst);
+    run.come();
+    pass(2).await;
+    assert_eq!(run.code().await, Some(ErrorCode::InternalError));
+    run.is_over().await;
 }
 
 #[tokio::test(start_paused = true)]
