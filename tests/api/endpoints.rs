@@ -60,6 +60,19 @@ async fn lookups(partner: &Partner) {
     for text in ["displayName", "description", "icon"] {
         assert!(email[text].as_str().is_some_and(|text| !text.is_empty()), "{email}");
     }
+    for icon in [platforms.at("/data/0/icon"), email.get("icon").unwrap()] {
+        let (status, image) = partner.fetch(icon.as_str().unwrap(), None).await;
+        assert!(status == 200 && image.starts_with(b"<svg"), "{icon}: {status}");
+    }
+    // The limits of this deployment are off: the headers say what would hold.
+    for path in ["/v1/partner/error-codes", "/v1/openapi.json", "/v1/nothing"] {
+        let answer = partner.send(Method::GET, path, String::new()).await;
+        let shown = ["limit", "remaining", "reset"].map(|name| {
+            let header = answer.headers.get(format!("x-ratelimit-{name}"));
+            header.and_then(|value| value.to_str().ok()?.parse::<i64>().ok())
+        });
+        assert!(matches!(shown, [Some(120), Some(120), Some(_)]), "{path}: {shown:?}");
+    }
     let countries = partner.get("supported-countries").await;
     let all = countries.at("/data").as_array().unwrap();
     assert!(all.len() > 240 && all.iter().any(|c| c["country_code"] == "DE"), "{}", all.len());
