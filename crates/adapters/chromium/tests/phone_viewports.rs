@@ -69,7 +69,9 @@ async fn taps_and_redaction_are_where_the_frame_shows_things() {
                 [Gesture::None, Gesture::Zoomed, Gesture::ZoomedAndMoved, Gesture::Scrolled]
             {
                 let found = page.try_out(path, gesture).await;
-                faults.extend(found.err().map(|fault| format!("{device} {path} {gesture:?}: {fault}")));
+                faults.extend(
+                    found.err().map(|fault| format!("{device} {path} {gesture:?}: {fault}")),
+                );
             }
         }
     }
@@ -167,10 +169,7 @@ impl Page {
     /// Moves two fingers apart around a point.
     async fn pinch(&self, x: f64, y: f64) {
         let at = |distance: f64| {
-            vec![
-                TouchPoint { id: 0, x: x - distance, y },
-                TouchPoint { id: 1, x: x + distance, y },
-            ]
+            vec![TouchPoint { id: 0, x: x - distance, y }, TouchPoint { id: 1, x: x + distance, y }]
         };
         self.touch(TouchKind::Started, at(40.0)).await;
         for step in 1..=12 {

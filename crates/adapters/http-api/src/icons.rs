@@ -31,7 +31,9 @@ macro_rules! lines {
 const ICONS: [(&str, &str); 4] = [
     (
         "email.svg",
-        lines!("<rect x=\"3\" y=\"5\" width=\"18\" height=\"14\" rx=\"2\"/><path d=\"m3 7 9 6 9-6\"/>"),
+        lines!(
+            "<rect x=\"3\" y=\"5\" width=\"18\" height=\"14\" rx=\"2\"/><path d=\"m3 7 9 6 9-6\"/>"
+        ),
     ),
     ("whatsapp.svg", lines!("<path d=\"M12 3a9 9 0 1 1-4.5 16.8L3 21l1.2-4.5A9 9 0 0 1 12 3z\"/>")),
     (

@@ -3,7 +3,7 @@
 
 mod prompts;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use domain::{
     error_code::ErrorCode,

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::{api_key::ApiKey, id::SessionId, rate::{RateLimit, RateWindow}};
+use domain::{
+    api_key::ApiKey,
+    id::SessionId,
+    rate::{RateLimit, RateWindow},
+};
 use ports::{
     StoreError,
     clock::Clock,

@@ -209,23 +209,23 @@ impl SessionUseCases {
         if country.is_none() {
             findings.push("location.country must be a supported country".to_owned());
         }
-        let [state, region] = [("state", &wanted.state), ("region", &wanted.region)].map(
-            |(field, name)| {
+        let [state, region] =
+            [("state", &wanted.state), ("region", &wanted.region)].map(|(field, name)| {
                 let name = name.as_ref()?;
                 let region = country.and_then(|country| country.region(name));
                 if region.is_none() {
                     findings.push(format!("location.{field} must be a region of the country"));
                 }
                 region
-            },
-        );
+            });
         if let (Some(state), Some(region)) = (state, region)
             && state != region
         {
             findings.push("location.state and location.region must be the same".to_owned());
         }
         let region = state.or(region);
-        let region_is_known = region.is_some() || (wanted.state.is_none() && wanted.region.is_none());
+        let region_is_known =
+            region.is_some() || (wanted.state.is_none() && wanted.region.is_none());
         let city = wanted.city.as_ref().zip(country).filter(|_| region_is_known).and_then(
             |(name, country)| match region {
                 Some(region) if region.has_cities() => {

@@ -140,7 +140,10 @@ mod tests {
         let inputs = InputQueue::new(client);
         let paste = Input::Text("x".repeat(10_000));
         for _ in 0..QUEUE_CAPACITY {
-            assert!(inputs.enqueue("page".into(), &paste, PageScale::default()), "input that is dropped counts as taken");
+            assert!(
+                inputs.enqueue("page".into(), &paste, PageScale::default()),
+                "input that is dropped counts as taken"
+            );
         }
         let fit = MAX_QUEUED_BYTES / 10_000 - 1;
         let mut chromium = BufReader::new(chromium);

@@ -25,7 +25,9 @@ async fn a_key_is_known_by_its_hash_and_its_use_is_noted() {
     let gate = authenticator(&world, Limits::default());
     let outcome = gate.authenticate(shown(&world, RequestPurpose::Any)).await.unwrap();
     assert_eq!(outcome.result, Ok(world.key.clone()));
-    assert!(outcome.catalogue.is_some() && outcome.window.is_none());
+    assert!(outcome.catalogue.is_some());
+    let window = outcome.window.unwrap();
+    assert_eq!((window.limit, window.used), (RateLimit::STANDARD, 0), "what would hold");
     assert_eq!(gate.uses.take().len(), 1);
 
     let unknown = crate::api_keys::ApiKeyText::new(world.key.environment, [9; 32]);
@@ -79,7 +81,8 @@ async fn creations_have_limits_of_their_own_which_no_header_shows() {
 
     let gate = authenticator(&world, Limits { creations, ..Limits::default() });
     let outcome = gate.authenticate(shown(&world, RequestPurpose::Creation)).await.unwrap();
-    assert_eq!(outcome.window, None, "the first window is not that of all requests");
+    let shown = outcome.window.unwrap().limit;
+    assert_eq!(shown, RateLimit::STANDARD, "the window of creations is not shown");
 }
 
 #[tokio::test]

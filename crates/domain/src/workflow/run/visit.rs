@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
-use super::{Command, End, HintState, MIN_ABSENCE, PublicPhase, Run, RunStep, SharedField, StepResult};
+use super::{
+    Command, End, HintState, MIN_ABSENCE, PublicPhase, Run, RunStep, SharedField, StepResult,
+};
 use crate::{
     error_code::ErrorCode,
     session::PendingPrompt,
@@ -85,7 +87,9 @@ impl Run {
                     Some(StepResult::Answered { share: false }) => {
                         Visit::Stay(self.end(End::Declined))
                     }
-                    Some(_) | None => self.review(text_key, self.user_deadline(*timeout_seconds), now),
+                    Some(_) | None => {
+                        self.review(text_key, self.user_deadline(*timeout_seconds), now)
+                    }
                 }
             }
             Node::Done => Visit::Stay(self.end(End::Done(self.collected.clone()))),
