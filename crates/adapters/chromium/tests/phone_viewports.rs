@@ -36,19 +36,16 @@ const VIEWPORTS: &[(&str, &str)] = &[
     ("/scaled", "<meta name=viewport content='initial-scale=1.25'>"),
 ];
 
-const PHONES: &[(&str, Viewport, Scale)] = &[
-    ("a phone", Viewport { width: 390, height: 844 }, Scale::Two),
-    ("a small phone", Viewport { width: 320, height: 568 }, Scale::One),
-    ("a phone held sideways", Viewport { width: 844, height: 390 }, Scale::Two),
-    ("a tablet", Viewport { width: 820, height: 1180 }, Scale::One),
-];
-
+/// Paints something a moment after each touch: after a movement by the compositor, Chromium sometimes
+/// does not send the last frame.
 const BODY: &str = "<style>*{margin:0;padding:0;border:0;outline:0}body{background:#fff;height:250vh;\
     width:180vw}button,input{position:absolute;border-radius:0}button{left:25vw;top:12vh;width:30vw;\
     height:14vh;background:#f00}input{left:20vw;top:40vh;width:36vw;height:10vh;background:#0c0;\
     color:transparent;caret-color:transparent}</style><button></button><input>\
     <p id=output hidden></p><script>const say=(text)=>{output.textContent+=text+' '};\
-    addEventListener('click',(event)=>say(event.target.localName));</script>";
+    addEventListener('click',(event)=>say(event.target.localName));\
+    addEventListener('touchend',()=>{for(const ms of [300,600,900])setTimeout(()=>\
+    {document.body.style.background=`rgb(255,255,${255-ms/300})`},ms)});</script>";
 
 /// How the applicant moves the page before touching it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,23 +56,34 @@ enum Gesture {
     Scrolled,
 }
 
+const GESTURES: [Gesture; 4] =
+    [Gesture::None, Gesture::Zoomed, Gesture::ZoomedAndMoved, Gesture::Scrolled];
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn taps_and_redaction_are_where_the_frame_shows_things() {
+async fn taps_and_redaction_are_where_a_phones_frame_shows_things() {
+    try_all(Viewport { width: 390, height: 844 }, Scale::Two).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn taps_and_redaction_are_where_a_small_phones_frame_shows_things() {
+    try_all(Viewport { width: 320, height: 568 }, Scale::One).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn taps_and_redaction_are_where_the_frame_of_a_phone_held_sideways_shows_things() {
+    try_all(Viewport { width: 844, height: 390 }, Scale::Two).await;
+}
+
+async fn try_all(viewport: Viewport, scale: Scale) {
+    let page = Page::open(viewport, scale).await;
     let mut faults = vec![];
-    for (device, viewport, scale) in PHONES {
-        let page = Page::open(*viewport, *scale).await;
-        for (path, _) in VIEWPORTS {
-            for gesture in
-                [Gesture::None, Gesture::Zoomed, Gesture::ZoomedAndMoved, Gesture::Scrolled]
-            {
-                let found = page.try_out(path, gesture).await;
-                faults.extend(
-                    found.err().map(|fault| format!("{device} {path} {gesture:?}: {fault}")),
-                );
-            }
+    for (path, _) in VIEWPORTS {
+        for gesture in GESTURES {
+            let found = page.try_out(path, gesture).await;
+            faults.extend(found.err().map(|fault| format!("{path} {gesture:?}: {fault}")));
         }
     }
-    let count = PHONES.len() * VIEWPORTS.len() * 4;
+    let count = VIEWPORTS.len() * GESTURES.len();
     assert!(faults.is_empty(), "{} of {count}:\n{}", faults.len(), faults.join("\n"));
 }
 
@@ -104,22 +112,23 @@ impl Page {
     async fn try_out(&self, path: &str, gesture: Gesture) -> Result<(), String> {
         self.browser.navigate(&format!("http://{HOST}{path}")).await.unwrap();
         self.perform(gesture).await;
-        let picture = self.still_picture().await;
-        let (button, field) = (picture.area(is_red), picture.area(is_green));
-        let (Some(button), Some(field)) = (button, field) else {
-            return Err(format!("the frame shows button {button:?}, field {field:?}"));
-        };
-        self.compare_state(field).await?;
+        let (button, field) = self.compare_state().await?;
         self.tap(centre(button)).await;
         self.expect_output("button").await?;
         self.tap(centre(field)).await;
         self.expect_output("button input").await
     }
 
-    /// Compares the reported field and the redacted areas with what the frame shows.
-    async fn compare_state(&self, field: Area) -> Result<(), String> {
+    /// Compares the reported field and the redacted areas with what the frame shows, and returns where
+    /// that is of the button and of the field.
+    async fn compare_state(&self) -> Result<(Area, Area), String> {
         let started = tokio::time::Instant::now();
         loop {
+            let picture = self.still_picture().await;
+            let (button, field) = (picture.area(is_red), picture.area(is_green));
+            let (Some(button), Some(field)) = (button, field) else {
+                return Err(format!("the frame shows button {button:?}, field {field:?}"));
+            };
             let state = self.browser.page_state(0).await.unwrap();
             let reported = state.fields.first().map(|field| field.place);
             // The frame ends at its edges; reports do not.
@@ -140,15 +149,14 @@ impl Page {
                     && y + height >= field.bottom - 1.0
             });
             if is_reported && is_covered {
-                return Ok(());
+                return Ok((button, field));
             }
-            if started.elapsed() > Duration::from_secs(2) {
+            if started.elapsed() > Duration::from_secs(3) {
                 return Err(format!(
                     "the field is shown at {field:?}, reported at {shown:?}, redacted: {:?}",
                     state.redaction_rects
                 ));
             }
-            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 

@@ -99,9 +99,12 @@ pub(super) const REPORT_FIELDS: &str = r#"(() => {
     globalThis.avouchTell(message);
   };
   const reportAfter = (ms) => { timer ||= setTimeout(report, ms); };
+  // The compositor may move the page on after the last event.
+  let late = 0;
+  const moved = () => { reportAfter(50); clearTimeout(late); late = setTimeout(report, 300); };
   for (const type of ['focusin', 'focusout', 'load']) addEventListener(type, () => reportAfter(0), true);
-  for (const type of ['scroll', 'resize', 'transitionend']) addEventListener(type, () => reportAfter(50), true);
-  for (const type of ['scroll', 'resize']) globalThis.visualViewport?.addEventListener(type, () => reportAfter(50));
+  for (const type of ['scroll', 'scrollend', 'resize', 'transitionend']) addEventListener(type, moved, true);
+  for (const type of ['scroll', 'scrollend', 'resize']) globalThis.visualViewport?.addEventListener(type, moved);
   new MutationObserver(() => reportAfter(100)).observe(document, { subtree: true, childList: true, attributes: true,
     attributeFilter: ['class', 'style', 'type', 'hidden', 'disabled', 'readonly', 'inputmode', 'autocomplete', 'contenteditable'] });
   reportAfter(0);
