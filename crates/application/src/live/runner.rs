@@ -242,7 +242,7 @@ impl WorkflowRunner {
             seen = state.seq;
         }
         // The browser has ended; `wait_for_loss` decides what follows.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// Renews the browser's lease. Returns when the session has another browser, or none.
