@@ -85,10 +85,10 @@ async fn every_linked_page_is_accessible_and_small() {
         // Some pages are shown only after reauthentication.
         let factor = format!("{base}/portal/account/second-factor");
         browser.devtools("Page.navigate", json!({ "url": factor })).await;
-        heading(&page, "Confirm it is you").await;
+        heading(&page, "Confirm your identity").await;
         assert_accessible(&page, "confirm").await;
         confirm(&page, &password).await;
-        heading(&page, "One-time codes").await;
+        heading(&page, "Set up two-factor authentication").await;
         let pages = visited(&page, &base, role).await;
         println!("{role}: {} pages", pages.len());
         assert!(pages.len() >= least, "{pages:?}");

@@ -97,7 +97,7 @@ async fn a_team_requires_a_second_factor_and_ends_sign_ins() {
     }
     let page = ada.get(members).await.text;
     assert!(page.contains("Make optional"), "{page}");
-    let bobs = page.split("/portal/members/").find(|part| part.contains(&format!("Take {BOB}")));
+    let bobs = page.split("/portal/members/").find(|part| part.contains(&format!("Remove {BOB}")));
     let bobs = bobs.unwrap().split('/').next().unwrap();
     let sign_out = format!("{members}/{bobs}/sign-out");
     assert_eq!(bob.fill("/portal/keys", &sign_out, &[]).await.status, 403);
@@ -127,14 +127,14 @@ async fn account_changes_are_announced_by_mail() {
         assert_eq!(ada.sign_in(ADA, &password).await.status, 303);
     }
     set_up_codes(&ada).await;
-    let told = mail_with(&deployment, ADA, "Two-factor authentication was set up").await;
+    let told = mail_with(&deployment, ADA, "Two-factor authentication was turned on").await;
     assert!(told.contains("127.0.0.1") && told.contains("/portal/account"), "{told}");
     let fields = [("new", PASSPHRASE)];
     assert_eq!(ada.fill("/portal/account", "/portal/account/password", &fields).await.status, 200);
     mail_with(&deployment, ADA, "Your password was changed").await;
     let drop = "/portal/account/second-factor/drop";
     assert_eq!(ada.fill("/portal/account", drop, &[]).await.status, 303);
-    mail_with(&deployment, ADA, "One-time codes were turned off").await;
+    mail_with(&deployment, ADA, "Authenticator app removed").await;
     let outbox = deployment.data().join("outbox");
     let mails = || std::fs::read_dir(&outbox).unwrap().count();
     assert_eq!(mails(), 3, "no mail for the first browser, nor for the same one again");

@@ -67,7 +67,7 @@ async fn register_contact(member: &PortalUser) -> String {
     ] {
         assert_eq!(member.fill(CONTACTS, CONTACTS, odd).await.status, 422, "{odd:?}");
     }
-    assert!(member.get(CONTACTS).await.text.contains("Nobody is registered"));
+    assert!(member.get(CONTACTS).await.text.contains("No recipients yet"));
     let fields = [("name", "<b>Ada</b>"), ("email", ADA), ("locale", "de-AT")];
     assert_eq!(member.fill(CONTACTS, CONTACTS, &fields).await.status, 303);
     let list = member.get(CONTACTS).await;
@@ -117,10 +117,10 @@ async fn contacts_are_visible_to_their_team_only() {
     let browser = Applicant::visit(&format!("{}{CONTACTS}", base(&deployment))).await;
     let page = browser.top_level();
     sign_in(&page, "olga@lender.example", &password).await;
-    heading(&page, "Receivers").await;
+    heading(&page, "Recipients").await;
     assert_accessible(&page, "receivers").await;
     page.click("tbody a").await;
-    heading(&page, "Receiver").await;
+    heading(&page, "Recipient").await;
     assert_accessible(&page, "a receiver").await;
     browser.close().await;
 }

@@ -39,7 +39,7 @@ async fn an_owner_creates_rotates_and_revokes_a_key_with_a_second_factor() {
 
     enter(&page, "label", "Loan <b>desk</b>").await;
     page.click("main .primary").await;
-    heading(&page, "Your new API key").await;
+    heading(&page, "API key created").await;
     assert_accessible(&page, "a key").await;
     let key = text(&page, "document.getElementById('secret').value").await;
     assert!(key.starts_with("avk_dev_"), "{key}");
@@ -54,7 +54,7 @@ async fn an_owner_creates_rotates_and_revokes_a_key_with_a_second_factor() {
 
     page.click("tbody tr:first-child details summary").await;
     page.click("tbody tr:first-child details button").await;
-    heading(&page, "The key was rotated").await;
+    heading(&page, "API key rotated").await;
     let rotated = text(&page, "document.getElementById('secret').value").await;
     assert_eq!(status_with(&deployment, &key).await, 401, "the old one, at once");
     assert_eq!(status_with(&deployment, &rotated).await, 200);
@@ -96,13 +96,13 @@ struct Codes {
 /// Sets up one-time codes.
 async fn second_factor(page: &Embed<'_>, password: &str) -> Codes {
     page.click("nav a[href='/portal/account']").await;
-    heading(page, "Your account").await;
+    heading(page, "Account").await;
     assert_accessible(page, "account").await;
     page.click("a.primary").await;
-    heading(page, "Confirm it is you").await;
+    heading(page, "Confirm your identity").await;
     assert_accessible(page, "a confirmation").await;
     confirm(page, password).await;
-    heading(page, "One-time codes").await;
+    heading(page, "Set up two-factor authentication").await;
     assert_accessible(page, "a second factor").await;
     let secret = text(page, "document.querySelector('code.secret').textContent").await;
     enter(page, "code", "000000").await;
@@ -121,7 +121,7 @@ async fn second_factor(page: &Embed<'_>, password: &str) -> Codes {
     let recovery = recovery.as_array().unwrap().clone();
     assert_eq!(recovery.len(), 10);
     page.click("main a.button").await;
-    heading(page, "Your account").await;
+    heading(page, "Account").await;
     Codes { secret, used, recovery }
 }
 
@@ -135,7 +135,7 @@ async fn sign_in_with_codes(page: &Embed<'_>, password: &str, codes: &Codes) {
     ] {
         page.click("header button").await;
         sign_in(page, ADA, password).await;
-        heading(page, "Confirm it is you").await;
+        heading(page, "Confirm your identity").await;
         assert_accessible(page, "a code").await;
         enter(page, "code", &wrong).await;
         page.click("button.primary").await;
@@ -183,11 +183,11 @@ async fn the_audit_log_is_exported_and_verified() {
     }
     assert_eq!(log.lines().count(), 4, "{log}");
     let verify = async || owner.fill("/portal/audit", "/portal/audit/verify", &[]).await.text;
-    assert!(verify().await.contains("4 entries, each follows"));
+    assert!(verify().await.contains("4 entries verified"));
     deployment.database.execute("UPDATE audit_entries SET subject = 'x' WHERE number = 2").await;
-    assert!(verify().await.contains("Entry 2 does not follow"));
+    assert!(verify().await.contains("failed at entry 2"));
     deployment.database.execute("DELETE FROM audit_entries WHERE number = 1").await;
-    assert!(verify().await.contains("Entry 2 does not follow"));
+    assert!(verify().await.contains("failed at entry 2"));
 }
 
 /// Without scripts, the pages work up to a valid key.
@@ -204,7 +204,7 @@ async fn pages_work_without_scripts() {
     heading(&page, "API keys").await;
     enter(&page, "label", "Without scripts").await;
     page.click("main .primary").await;
-    heading(&page, "Your new API key").await;
+    heading(&page, "API key created").await;
     let key = text(&page, "document.getElementById('secret').value").await;
     assert_eq!(status_with(&deployment, &key).await, 200);
     let hidden = "document.querySelector('[data-copy]').hidden";
@@ -260,7 +260,7 @@ async fn a_session_is_found_shown_and_terminated() {
         "[...document.querySelectorAll('section:first-of-type tbody th')].map((e) => e.textContent).join(' ')",
     )
     .await;
-    assert_eq!(events, "SessionCreated TerminatedByPartner");
+    assert_eq!(events, "Session created Terminated by partner");
     page.click("nav a[href='/portal/sessions']").await;
     heading(&page, "Sessions").await;
     page.evaluate("document.getElementById('status').value = 'CREATED'").await;

@@ -122,12 +122,12 @@ async fn a_user_signs_in_with_an_identity_provider() {
     heading(&page, "API keys").await;
 
     sign_in_at_provider(&browser, &deployment, "nobody").await;
-    is_refused(&page, "ask an owner of your team").await;
+    is_refused(&page, "Ask an owner of your team").await;
     user(&deployment, &deployment.team, EVE, "viewer");
     sign_in_at_provider(&browser, &deployment, "mallory").await;
-    is_refused(&page, "was not confirmed").await;
+    is_refused(&page, "isn't verified").await;
     sign_in_at_provider(&browser, &deployment, "successor").await;
-    is_refused(&page, "ask an owner of your team").await;
+    is_refused(&page, "Ask an owner of your team").await;
     sign_in_at_provider(&browser, &deployment, "eve").await;
     heading(&page, "API keys").await;
     browser.close().await;
@@ -141,20 +141,20 @@ async fn a_second_factor_is_still_required_after_the_provider() {
     sign_in_at_provider(&browser, &deployment, "ada").await;
     heading(&page, "API keys").await;
     page.click("nav a[href='/portal/account']").await;
-    heading(&page, "Your account").await;
+    heading(&page, "Account").await;
     // A sign-in at the provider may be hours old: it asks again before a change.
     page.click("a[href='/portal/account/second-factor']").await;
-    heading(&page, "Confirm it is you").await;
+    heading(&page, "Confirm your identity").await;
     assert_accessible(&page, "a confirmation at the provider").await;
     page.click("main a.button").await;
     answer_provider(&browser, &deployment, "ada").await;
-    heading(&page, "One-time codes").await;
+    heading(&page, "Set up two-factor authentication").await;
     let secret = text(&page, "document.querySelector('code.secret').textContent").await;
     enter(&page, "code", &code_at(&secret, now())).await;
     page.click("button.primary").await;
     heading(&page, "Recovery codes").await;
     sign_in_at_provider(&browser, &deployment, "ada").await;
-    heading(&page, "Confirm it is you").await;
+    heading(&page, "Confirm your identity").await;
     enter(&page, "code", &code_at(&secret, now() + 30)).await;
     page.click("form:not([data-passkey]) button").await;
     heading(&page, "API keys").await;
@@ -182,7 +182,7 @@ async fn a_forged_callback_signs_no_user_in() {
     }
     drop(provider);
     let gone = person.get("/portal/sign-in/away").await;
-    assert!(gone.status >= 400 && gone.text.contains("cannot be asked"), "{}", gone.text);
+    assert!(gone.status >= 400 && gone.text.contains("temporarily unavailable"), "{}", gone.text);
     let none = Deployment::start(Kind::Sqlite).await;
     let stranger = PortalUser::new(&base(&none));
     assert!(!stranger.get("/portal/sign-in").await.text.contains("Sign in with"));

@@ -53,7 +53,7 @@ async fn a_new_owner_goes_from_invitation_to_a_delivered_webhook() {
     heading(&page, "API keys").await;
     page.click("tbody tr:first-child details summary").await;
     page.click("tbody tr:first-child details button").await;
-    heading(&page, "The key was rotated").await;
+    heading(&page, "API key rotated").await;
     let rotated = text(&page, "document.getElementById('secret').value").await;
     assert_eq!(status_with(&deployment, &key).await, 401, "the old one, at once");
     assert_eq!(status_with(&deployment, &rotated).await, 200);
@@ -69,7 +69,7 @@ async fn a_new_owner_goes_from_invitation_to_a_delivered_webhook() {
 
 /// Chooses a password, signs in, and sets up one-time codes.
 async fn first_sign_in(page: &Embed<'_>) {
-    heading(page, "Welcome").await;
+    heading(page, "Welcome to Avouch").await;
     assert_accessible(page, "an invitation").await;
     enter(page, "new", "passwordpassword").await;
     page.click("button.primary").await;
@@ -84,17 +84,17 @@ async fn first_sign_in(page: &Embed<'_>) {
     heading(page, "Overview").await;
 
     page.click("nav a[href='/portal/account']").await;
-    heading(page, "Your account").await;
+    heading(page, "Account").await;
     page.click("a.primary").await;
     confirm(page, PASSPHRASE).await;
-    heading(page, "One-time codes").await;
+    heading(page, "Set up two-factor authentication").await;
     let secret = text(page, "document.querySelector('code.secret').textContent").await;
     enter(page, "code", &code_at(&secret, now())).await;
     page.click("button.primary").await;
     heading(page, "Recovery codes").await;
     page.click("header button").await;
     sign_in(page, ADA, PASSPHRASE).await;
-    heading(page, "Confirm it is you").await;
+    heading(page, "Confirm your identity").await;
     // Each time step's code works once; the next step's is accepted early.
     enter(page, "code", &code_at(&secret, now() + 30)).await;
     page.click("button.primary").await;
@@ -109,7 +109,7 @@ async fn make_key(page: &Embed<'_>, deployment: &Deployment) -> String {
     heading(page, "API keys").await;
     enter(page, "label", "Loan desk").await;
     page.click("main .primary").await;
-    heading(page, "Your new API key").await;
+    heading(page, "API key created").await;
     let key = text(page, "document.getElementById('secret').value").await;
     assert_eq!(status_with(deployment, &key).await, 200);
     key
@@ -134,12 +134,12 @@ async fn make_webhook(page: &Embed<'_>, endpoint: &Endpoint) -> String {
     enter(page, "url", &endpoint.url("dead")).await;
     enter(page, "header-value", "sesame").await;
     page.click("main .primary").await;
-    heading(page, "Your new webhook").await;
+    heading(page, "Endpoint created").await;
     assert_accessible(page, "a webhook's secret").await;
     let secret = text(page, "document.getElementById('secret').value").await;
     assert!(secret.starts_with("whsec_"), "{secret}");
     page.click("a.button").await;
-    heading(page, "Webhook").await;
+    heading(page, "Webhook endpoint").await;
     assert_accessible(page, "a webhook").await;
     let whole = text(page, "document.documentElement.outerHTML").await;
     assert!(!whole.contains(&secret) && !whole.contains("sesame"), "shown once");
@@ -153,11 +153,11 @@ async fn send_a_test(page: &Embed<'_>, endpoint: &Endpoint, secret: &str) {
     until(page, "its end", "document.querySelector('.state.exhausted') !== null").await;
     assert_accessible(page, "a delivery").await;
     let answered = text(page, "document.querySelector('article h3').textContent").await;
-    assert_eq!(answered, "1. answered 500");
+    assert_eq!(answered, "1. 500 Internal Server Error");
     let headers = text(page, "document.querySelector('article pre').textContent").await;
     assert!(headers.contains("webhook-id") && !headers.contains("sesame"), "{headers}");
     page.click("dl a").await;
-    heading(page, "Webhook").await;
+    heading(page, "Webhook endpoint").await;
     page.click("main details summary").await;
     page.evaluate("document.getElementById('url').value = ''").await;
     enter(page, "url", &endpoint.url("hook")).await;
@@ -208,7 +208,7 @@ async fn inspect_session(page: &Embed<'_>, id: &str) {
     until(page, "the recording", "document.querySelector('video')?.duration > 0").await;
     assert_accessible(page, "a session with its film").await;
     let whole = text(page, "document.querySelector('main').textContent").await;
-    for part in ["loan-7", "ACCOUNT_LOCKED", "Loan desk", "delivered"] {
+    for part in ["loan-7", "ACCOUNT_LOCKED", "Loan desk", "Delivered"] {
         assert!(whole.contains(part), "{part}: {whole}");
     }
     page.evaluate("document.querySelector('video').play()").await;

@@ -38,7 +38,7 @@ async fn authenticator(browser: &Applicant) -> Value {
 /// Adds a passkey; `password` reauthenticates where the user has not done so yet.
 async fn add_passkey(page: &Embed<'_>, name: &str, password: Option<&str>) {
     page.click("nav a[href='/portal/account']").await;
-    heading(page, "Your account").await;
+    heading(page, "Account").await;
     page.click("a[href='/portal/account/passkeys/new']").await;
     if let Some(password) = password {
         confirm(page, password).await;
@@ -73,14 +73,14 @@ async fn a_passkey_is_added_used_and_removed() {
     add_passkey(&page, "Once more", None).await;
     until_problem(&page).await;
     page.click("nav a[href='/portal/account']").await;
-    heading(&page, "Your account").await;
+    heading(&page, "Account").await;
     assert_accessible(&page, "an account with a passkey").await;
     let shown = "document.querySelector('.rows strong').textContent === 'Key <b>ring</b>'";
     assert_eq!(page.evaluate(shown).await, true);
 
     page.click("header button").await;
     sign_in(&page, ADA, &password).await;
-    heading(&page, "Confirm it is you").await;
+    heading(&page, "Confirm your identity").await;
     assert_accessible(&page, "a passkey is asked for").await;
     page.click("form[data-passkey] button").await;
     heading(&page, "Overview").await;
@@ -89,7 +89,7 @@ async fn a_passkey_is_added_used_and_removed() {
     browser.devtools("WebAuthn.removeVirtualAuthenticator", device).await;
     page.click("header button").await;
     sign_in(&page, ADA, &password).await;
-    heading(&page, "Confirm it is you").await;
+    heading(&page, "Confirm your identity").await;
     enter(&page, "code", "abcd-efgh-ijkl-mnop").await;
     page.click("form:not([data-passkey]) button").await;
     page.until("a refusal", "document.querySelector('[role=alert]:not([hidden])') !== null").await;
@@ -98,15 +98,15 @@ async fn a_passkey_is_added_used_and_removed() {
     heading(&page, "Overview").await;
 
     page.click("nav a[href='/portal/account']").await;
-    heading(&page, "Your account").await;
+    heading(&page, "Account").await;
     // The second recovery code is used: reauthentication asks for it and for the password.
     page.click(".rows summary").await;
     page.click(".rows button").await;
-    heading(&page, "Confirm it is you").await;
+    heading(&page, "Confirm your identity").await;
     assert_accessible(&page, "a confirmation with a passkey").await;
     enter(&page, "code", &other).await;
     confirm(&page, &password).await;
-    heading(&page, "Your account").await;
+    heading(&page, "Account").await;
     page.until("the passkey to be removed", "document.querySelector('.rows') === null").await;
     page.click("header button").await;
     sign_in(&page, ADA, &password).await;

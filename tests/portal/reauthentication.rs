@@ -56,7 +56,7 @@ async fn credentials_are_changed_only_after_reauthentication() {
     assert_eq!(ada.confirm(&[]).await.status, 303);
     assert_eq!(thief.get("/portal/keys").await.status, 303, "another token");
     let done = ada.resume_after_confirmation().await;
-    assert!(done.status == 200 && done.text.contains("Your password was changed"), "{}", done.text);
+    assert!(done.status == 200 && done.text.contains("Password changed"), "{}", done.text);
     assert!(!done.text.contains(PASSPHRASE));
     assert_eq!(PortalUser::new(&base(&deployment)).sign_in(ADA, PASSPHRASE).await.status, 303);
     // Reauthentication holds for a moment, and not for an hour.

@@ -203,7 +203,7 @@ async fn a_password_change_requires_a_strong_password_and_ends_other_sign_ins() 
     }
     for breached in ["girlsjustwannahavefun", "GirlsJustWannaHaveFun"] {
         let answer = one.fill("/portal/account", path, &[("new", breached)]).await;
-        assert!(answer.status == 422 && answer.text.contains("frequent and stolen passwords"));
+        assert!(answer.status == 422 && answer.text.contains("common and leaked passwords"));
     }
     let fields = [("new", PASSPHRASE)];
     assert_eq!(one.fill("/portal/account", path, &fields).await.status, 200);

@@ -130,7 +130,7 @@ async fn a_generated_password_expires_after_three_days() {
     let ada = PortalUser::new(&base(&deployment));
     assert_eq!(ada.sign_in(ADA, &password).await.status, 303);
     assert_eq!(ada.get("/portal/keys").await.status, 200, "every page is available at once");
-    let notice = "Your password was made for you.";
+    let notice = "You are using a temporary password.";
     assert!(ada.get("/portal/account").await.text.contains(notice));
 
     let hours_pass = async |hours: u32| {
@@ -145,7 +145,7 @@ async fn a_generated_password_expires_after_three_days() {
     for _ in 0..7 {
         let answer = late.sign_in(ADA, &password).await;
         assert_eq!(answer.status, 422, "an expired password is not throttled");
-        assert!(answer.text.contains("was made for you and has run out"), "{}", answer.text);
+        assert!(answer.text.contains("temporary password has expired"), "{}", answer.text);
         assert!(late.cookie().is_none());
     }
     let wrong = late.sign_in(ADA, WRONG).await;
@@ -159,7 +159,7 @@ async fn a_generated_password_expires_after_three_days() {
     assert_eq!(ada.sign_in(ADA, &anew).await.status, 303);
     let own = [("new", "nine teapots under glass")];
     let done = ada.fill("/portal/account", "/portal/account/password", &own).await;
-    assert!(done.text.contains("Your password was changed") && !done.text.contains(notice));
+    assert!(done.text.contains("Password changed") && !done.text.contains(notice));
     assert!(!ada.get("/portal/account").await.text.contains(notice));
     hours_pass(1000).await;
     assert_eq!(late.sign_in(ADA, own[0].1).await.status, 303, "a chosen password does not expire");

@@ -29,7 +29,7 @@ pub async fn sign_in(page: &Embed<'_>, email: &str, password: &str) {
 
 /// Reauthenticates with a password, and continues to the form that was held.
 pub async fn confirm(page: &Embed<'_>, password: &str) {
-    heading(page, "Confirm it is you").await;
+    heading(page, "Confirm your identity").await;
     enter(page, "password", password).await;
     page.click("main form:not([data-passkey]) button").await;
 }

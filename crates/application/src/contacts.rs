@@ -17,7 +17,7 @@ pub const MAX_CONTACTS: usize = 200;
 /// Why a contact was not registered.
 #[derive(Debug, thiserror::Error)]
 pub enum RegisterContactError {
-    #[error("a team has up to {MAX_CONTACTS} registered receivers")]
+    #[error("a team can have up to {MAX_CONTACTS} recipients")]
     Full,
     #[error(transparent)]
     Store(#[from] StoreError),

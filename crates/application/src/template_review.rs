@@ -20,13 +20,13 @@ pub const MAX_SUBMITTED_SHOWN: u16 = 200;
 /// Why a step of a review was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateReviewError {
-    #[error("no such template waits to be approved")]
+    #[error("no template with this ID is waiting for approval")]
     NotThere,
-    #[error("a reason has 1 to {MAX_REASON_CHARS} characters")]
+    #[error("enter a reason of 1 to {MAX_REASON_CHARS} characters")]
     Reason,
-    #[error("it cannot be sent: {0}")]
+    #[error("the template has problems: {0}")]
     Unsendable(String),
-    #[error("it was changed meanwhile: look at it once more")]
+    #[error("the template was changed. Review it again")]
     Changed,
     #[error(transparent)]
     Store(#[from] StoreError),

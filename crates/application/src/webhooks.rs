@@ -109,7 +109,7 @@ impl WebhookService for WebhookUseCases {
                 if stored.webhook.header.is_some()
                     && origin(&url) != origin(&stored.webhook.url) =>
             {
-                return invalid("another host is not sent the header: enter its value anew");
+                return invalid("enter the header value again to send it to another host");
             }
             HeaderChange::Keep | HeaderChange::Drop => change.header.clone(),
         };
@@ -127,7 +127,7 @@ impl WebhookService for WebhookUseCases {
         overlap: Duration,
     ) -> Result<Rotated, WebhookError> {
         if overlap > MAX_SECRET_OVERLAP {
-            return invalid("two secrets are valid at once for a week at most");
+            return invalid("the old secret can stay valid for up to 7 days");
         }
         let stored = self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
         let overlap = TimeDelta::from_std(overlap).unwrap_or_default();
@@ -140,7 +140,7 @@ impl WebhookService for WebhookUseCases {
     async fn test(&self, id: WebhookId) -> Result<DeliveryId, WebhookError> {
         let stored = self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
         if !stored.webhook.active {
-            return invalid("the webhook is not active");
+            return invalid("the endpoint is disabled");
         }
         let session = SessionId::from_u128(self.random.new_id());
         let now = self.clock.now();
@@ -167,7 +167,7 @@ impl WebhookService for WebhookUseCases {
         span: TimeRange,
     ) -> Result<usize, WebhookError> {
         if span.from >= span.to {
-            return invalid("the time has to begin before it ends");
+            return invalid("the start must be before the end");
         }
         self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
         let mut sent = 0;
@@ -190,12 +190,12 @@ impl WebhookUseCases {
 
     async fn check_keys(&self, team: TeamId, keys: &[ApiKeyId]) -> Result<(), WebhookError> {
         if keys.len() > Webhook::MAX_KEYS {
-            return invalid("a webhook is for up to 100 keys, or for all");
+            return invalid("select up to 100 keys, or none for all keys");
         }
         for id in keys {
             let key = self.keys.key(*id).await?;
             if key.is_none_or(|key| key.team != team) {
-                return Err(WebhookError::NotFound("key of the team"));
+                return Err(WebhookError::NotFound("API key"));
             }
         }
         Ok(())
@@ -214,24 +214,22 @@ fn found(found: bool, what: &'static str) -> Result<(), WebhookError> {
 /// the address that is used.
 fn check_url(egress: &Egress, text: &str) -> Result<String, WebhookError> {
     if text.len() > MAX_URL_CHARS {
-        return invalid("a webhook's URL has up to 2000 characters");
+        return invalid("the URL can have up to 2000 characters");
     }
     let url = Url::parse(text)
-        .map_err(|error| WebhookError::Invalid(format!("the URL cannot be read: {error}")))?;
+        .map_err(|error| WebhookError::Invalid(format!("the URL is not valid: {error}")))?;
     let Some(host) = url.host_str() else { return invalid("the URL has no host") };
     if !url.username().is_empty() || url.password().is_some() {
-        return invalid("the URL must not hold credentials: use a header");
+        return invalid("the URL can't contain credentials. Use a header instead");
     }
     let port = url.port_or_known_default().unwrap_or(0);
     match url.scheme() {
-        "http" if !egress.names(host, port) => invalid(
-            "a webhook's URL must be https; http only for a host named in AVOUCH_EGRESS_ALLOW",
-        ),
+        "http" if !egress.names(host, port) => invalid("the URL must use HTTPS"),
         "http" | "https" if !egress.may_permit(host, port) => {
-            invalid("the URL's host is not public; AVOUCH_EGRESS_ALLOW can name one that is meant")
+            invalid("the URL's host is not reachable from the internet")
         }
         "http" | "https" => Ok(url.into()),
-        _ => invalid("a webhook's URL must be https"),
+        _ => invalid("the URL must use HTTPS"),
     }
 }
 
@@ -243,10 +241,10 @@ pub fn origin(url: &str) -> String {
 
 fn check_limits(timeout: Duration, retries: u8) -> Result<(), WebhookError> {
     if !(Duration::from_secs(1)..=MAX_TIMEOUT).contains(&timeout) {
-        return invalid("a webhook's timeout is 1 to 120 seconds");
+        return invalid("enter a timeout between 1 and 120 seconds");
     }
     if retries > Webhook::MAX_RETRIES {
-        return invalid("a webhook has 0 to 10 retries");
+        return invalid("enter between 0 and 10 retries");
     }
     Ok(())
 }
@@ -256,13 +254,13 @@ fn check_header(header: &WebhookHeader) -> Result<WebhookHeader, WebhookError> {
     let value = header.value.expose().trim().to_owned();
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     if name.is_empty() || name.len() > 100 || !name.bytes().all(token) {
-        return invalid("a header's name has 1 to 100 letters, digits and hyphens");
+        return invalid("enter a header name of 1 to 100 letters, digits and hyphens");
     }
     if RESERVED_HEADERS.contains(&name.as_str()) {
-        return Err(WebhookError::Invalid(format!("the header {name} cannot be set")));
+        return Err(WebhookError::Invalid(format!("the header {name} can't be set")));
     }
     if value.is_empty() || value.len() > 2000 || !value.bytes().all(|b| (32..127).contains(&b)) {
-        return invalid("a header's value has 1 to 2000 printable ASCII characters");
+        return invalid("enter a header value of 1 to 2000 printable ASCII characters");
     }
     Ok(WebhookHeader { name, value: Secret::new(value) })
 }

@@ -85,7 +85,7 @@ impl FromStr for Role {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a role is `viewer`, `member`, `owner` or `operator`")]
+#[error("the role must be `viewer`, `member`, `owner` or `operator`")]
 pub struct UnknownRole;
 
 /// The purpose of an account link that was mailed to a member.
@@ -165,7 +165,7 @@ impl FromStr for Email {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be an e-mail address")]
+#[error("must be an email address")]
 pub struct InvalidEmail;
 
 /// Checks the length of a new password.
@@ -182,18 +182,15 @@ pub fn check_password(password: &Secret) -> Result<(), PasswordRejected> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordRejected {
-    #[error("a password has at least {MIN_PASSWORD_CHARS} characters")]
+    #[error("the password must have at least {MIN_PASSWORD_CHARS} characters")]
     Short,
-    #[error("a password has at most {MAX_PASSWORD_CHARS} characters")]
+    #[error("the password can have at most {MAX_PASSWORD_CHARS} characters")]
     Long,
     /// The password is on a list of frequent or stolen ones.
-    #[error(
-        "that password is on lists of frequent and stolen passwords, which are tried first: choose \
-         another one"
-    )]
+    #[error("this password appears on lists of common and leaked passwords. Choose another one")]
     Frequent,
     /// The password is among the first that an attacker would guess.
-    #[error("that password is too easy to guess")]
+    #[error("this password is too easy to guess. Choose another one")]
     Guessable,
 }
 

@@ -114,15 +114,17 @@ impl Logo {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidBrand {
-    #[error("a name has 1 to {MAX_BRAND_NAME_CHARS} characters in one line")]
+    #[error("enter a name of 1 to {MAX_BRAND_NAME_CHARS} characters on one line")]
     Name,
-    #[error("a colour is written as #1f4fd8")]
+    #[error("enter a color as a hex value such as #1f4fd8")]
     Colour,
-    #[error("white text cannot be read on that colour: choose a darker one")]
+    #[error("white text isn't readable on this color. Choose a darker one")]
     Faint,
-    #[error("a logo is a PNG picture")]
+    #[error("the logo must be a PNG image")]
     Logo,
-    #[error("a logo has up to {MAX_LOGO_BYTES} bytes, and {MAX_LOGO_PIXELS} pixels each way")]
+    #[error(
+        "the logo can have up to {MAX_LOGO_BYTES} bytes and {MAX_LOGO_PIXELS} × {MAX_LOGO_PIXELS} pixels"
+    )]
     LargeLogo,
 }
 

@@ -12,7 +12,7 @@ const MAX_ORIGIN_BYTES: usize = 255;
 pub struct FrameAncestor(String);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an origin is like https://pages.example or https://*.example:8443, without a path")]
+#[error("enter origins such as https://pages.example or https://*.example:8443, without a path")]
 pub struct InvalidFrameAncestor;
 
 impl FromStr for FrameAncestor {

@@ -63,11 +63,11 @@ impl Draft {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidDraft {
-    #[error("a template's name has 1 to {MAX_TEMPLATE_NAME_CHARS} characters in one line")]
+    #[error("enter a name of 1 to {MAX_TEMPLATE_NAME_CHARS} characters on one line")]
     Name,
-    #[error("a subject has 1 to {MAX_SUBJECT_CHARS} characters in one line")]
+    #[error("enter a subject of 1 to {MAX_SUBJECT_CHARS} characters on one line")]
     Subject,
-    #[error("a text has 1 to {MAX_BODY_CHARS} characters, and no control characters")]
+    #[error("enter a body of 1 to {MAX_BODY_CHARS} characters without control characters")]
     Body,
 }
 

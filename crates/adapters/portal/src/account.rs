@@ -61,7 +61,7 @@ async fn page(portal: &Portal, user: &SignedInUser) -> Result<PortalPage, Portal
     let passkeys = portal.passkeys.passkeys(user).await?;
     let passkeys =
         passkeys.map(|all| all.iter().map(passkeys::PasskeyListRow::of).collect::<Vec<_>>());
-    Ok(PortalPage::of_team("account.html", "Your account", "account", user)
+    Ok(PortalPage::of_team("account.html", "Account", "account", user)
         .with("sign_ins", rows)
         .with("passkeys", passkeys)
         .with("has_codes", user.has_codes)
@@ -81,7 +81,7 @@ async fn change_password(
     let shown = match portal.accounts.change_password(&user, new).await {
         Ok(()) => {
             user.password_until = None;
-            let done = "Your password was changed. You were signed out everywhere else.";
+            let done = "Password changed. You were signed out on all other devices.";
             page(&portal, &user).await?.with("done", done).into_response()
         }
         Err(error) => refused(&portal, &user, error).await?,
@@ -106,6 +106,7 @@ async fn refused(
     match error {
         PortalError::Password(_) => Ok(page(portal, user).await?.refused(&error)),
         PortalError::NotFound(_)
+        | PortalError::InvalidLink
         | PortalError::Forbidden
         | PortalError::Unconfirmed
         | PortalError::WrongPassword
@@ -129,7 +130,7 @@ fn factor_page(user: &SignedInUser, offer: &TotpSetup) -> PortalPage {
         image.split_once("<svg").map_or(String::new(), |(_, rest)| format!("<svg{rest}"))
     });
     let drawn = minijinja::Value::from_safe_string(drawn.unwrap_or_default());
-    PortalPage::of_team("factor.html", "One-time codes", "account", user)
+    PortalPage::of_team("factor.html", "Set up two-factor authentication", "account", user)
         .with("secret", offer.secret.expose())
         .with("picture", drawn)
         .with("offer", offer.sealed.expose())

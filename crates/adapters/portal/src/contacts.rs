@@ -59,6 +59,9 @@ impl ContactForm {
     }
 
     fn read(&self) -> Result<Contact, PortalError> {
+        if self.email.is_empty() && self.phone.is_empty() {
+            return Err(PortalError::Invalid("enter an email or phone number".to_owned()));
+        }
         let contact = Contact::parse(&self.name, &self.email, &self.phone, &self.locale);
         contact.map_err(|invalid| PortalError::Invalid(invalid.to_string()))
     }
@@ -85,13 +88,13 @@ async fn page(
 ) -> Result<PortalPage, PortalError> {
     let receivers = portal.receivers.receivers(user).await?.into_iter();
     let rows: Vec<_> = receivers.map(ContactListRow::from).collect();
-    Ok(PortalPage::of_team("receivers.html", "Receivers", "receivers", user)
+    Ok(PortalPage::of_team("receivers.html", "Recipients", "receivers", user)
         .with("receivers", rows)
         .with("form", form))
 }
 
 fn page_of(user: &SignedInUser, id: ContactId, form: &ContactForm) -> PortalPage {
-    PortalPage::of_team("receiver.html", "Receiver", "receivers", user)
+    PortalPage::of_team("receiver.html", "Recipient", "receivers", user)
         .with("id", id.to_string())
         .with("form", form)
 }
@@ -153,5 +156,5 @@ async fn remove(
 }
 
 fn read(id: &str) -> Result<ContactId, PortalError> {
-    id.parse().map_err(|_| PortalError::NotFound("receiver"))
+    id.parse().map_err(|_| PortalError::NotFound("recipient"))
 }

@@ -1,6 +1,6 @@
 //! Webhook deliveries with their attempts, and resending.
 
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpResponse, http::StatusCode, web};
 use chrono::{DateTime, NaiveDateTime, Utc};
 use domain::id::DeliveryId;
 use ports::{
@@ -14,7 +14,7 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, redirect},
     forms::CsrfForm,
-    page::{PageTime, PortalPage},
+    page::{PageTime, PortalPage, label},
     webhooks,
 };
 
@@ -59,6 +59,8 @@ struct Attempt {
     number: i32,
     at: PageTime,
     took_ms: i32,
+    /// The status line of the response, or why there is none.
+    result: String,
     status: Option<i32>,
     error: Option<String>,
     answer: String,
@@ -68,7 +70,21 @@ struct Attempt {
 impl From<StoredAttempt> for Attempt {
     fn from(stored: StoredAttempt) -> Self {
         let StoredAttempt { number, at, took_ms, status, error, answer, sent } = stored;
-        Self { number, at: at.into(), took_ms, status, error, answer, sent }
+        let result = match (status, &error) {
+            (Some(status), _) => status_text(status),
+            (None, Some(error)) => label(error),
+            (None, None) => "No response".to_owned(),
+        };
+        Self { number, at: at.into(), took_ms, result, status, error, answer, sent }
+    }
+}
+
+/// Returns a status code with its reason phrase (RFC 9110, section 15), such as `204 No Content`.
+fn status_text(status: i32) -> String {
+    let known = u16::try_from(status).ok().and_then(|status| StatusCode::from_u16(status).ok());
+    match known.and_then(|known| known.canonical_reason()) {
+        Some(reason) => format!("{status} {reason}"),
+        None => status.to_string(),
     }
 }
 
@@ -104,7 +120,9 @@ async fn all_again(
     let (user, fields, id) = (submitted.user, submitted.fields, webhooks::read(&id)?);
     let span = match (form_moment(fields.text("from")), form_moment(fields.text("to"))) {
         (Some(from), Some(to)) => Ok(TimeRange { from, to }),
-        _ => Err(PortalError::Invalid("enter two moments, such as 2026-01-31T12:00".into())),
+        _ => Err(PortalError::Invalid(
+            "enter a start and an end, for example 2026-01-31T12:00".into(),
+        )),
     };
     let submitted = match span {
         Ok(span) => portal.webhooks.send_all_again(&user, id, span).await,
@@ -112,7 +130,7 @@ async fn all_again(
     };
     match submitted {
         Ok(count) => {
-            let done = format!("Sent again: {count}.");
+            let done = format!("Deliveries queued: {count}.");
             Ok(webhooks::page(&portal, &user, id).await?.with("done", done).into_response())
         }
         Err(error @ PortalError::Invalid(_)) => {
@@ -139,6 +157,15 @@ fn read(id: &str) -> Result<DeliveryId, PortalError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_response_is_named_by_its_code_and_reason() {
+        for (status, expected) in
+            [(204, "204 No Content"), (500, "500 Internal Server Error"), (599, "599"), (-1, "-1")]
+        {
+            assert_eq!(status_text(status), expected);
+        }
+    }
 
     #[test]
     fn a_moment_comes_back_from_a_form() {

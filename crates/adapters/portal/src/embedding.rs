@@ -37,7 +37,7 @@ async fn save(portal: web::Data<Portal>, submitted: CsrfForm) -> Result<HttpResp
     };
     match saved {
         Ok(()) => {
-            Ok(page(&submitted.user, &text).with("done", "That holds from now on.").into_response())
+            Ok(page(&submitted.user, &text).with("done", "Allowed origins saved.").into_response())
         }
         Err(error @ PortalError::Invalid(_)) => Ok(page(&submitted.user, &text).refused(&error)),
         Err(error) => Err(error.into()),

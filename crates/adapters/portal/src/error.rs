@@ -33,11 +33,13 @@ pub(crate) enum PageError {
 impl fmt::Display for PageError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SignIn(_) | Self::Code => out.write_str("sign in first"),
-            Self::SecondFactorRequired => out.write_str("set up two-factor authentication first"),
+            Self::SignIn(_) | Self::Code => out.write_str("sign in to continue"),
+            Self::SecondFactorRequired => {
+                out.write_str("set up two-factor authentication to continue")
+            }
             Self::Confirm => PortalError::Unconfirmed.fmt(out),
-            Self::Forged => out.write_str("that form is too old, or was not ours: try again"),
-            Self::NotFound => out.write_str("there is no such page"),
+            Self::Forged => out.write_str("this form has expired. Reload the page and try again"),
+            Self::NotFound => out.write_str("the page doesn't exist or was moved"),
             Self::Refused(error) => error.fmt(out),
         }
     }
@@ -89,9 +91,12 @@ impl PageError {
             tracing::error!(error, "a page failed");
         }
         let internal = matches!(self, Self::Refused(PortalError::Store(_)));
-        let text =
-            if internal { "that did not work: try again".to_owned() } else { self.to_string() };
-        let page = PortalPage::new("failure.html", "Not possible").with("text", text);
+        let text = if internal {
+            "something went wrong on our side. Try again".to_owned()
+        } else {
+            self.to_string()
+        };
+        let page = PortalPage::new("failure.html", self.title()).with("text", text);
         match self {
             Self::Refused(error) => respond_with_error(page, error),
             Self::SignIn(_)
@@ -100,6 +105,32 @@ impl PageError {
             | Self::Confirm
             | Self::Forged
             | Self::NotFound => page.respond(self.status_code()),
+        }
+    }
+}
+
+impl PageError {
+    /// Returns the title of the error's page.
+    fn title(&self) -> &'static str {
+        match self {
+            Self::NotFound | Self::Refused(PortalError::NotFound(_)) => "Page not found",
+            Self::Refused(PortalError::InvalidLink) => "Link expired",
+            Self::Forged => "Form expired",
+            Self::Refused(PortalError::Forbidden) => "Access denied",
+            Self::Refused(PortalError::TooMany { .. }) => "Too many attempts",
+            Self::SignIn(_)
+            | Self::Code
+            | Self::SecondFactorRequired
+            | Self::Confirm
+            | Self::Refused(
+                PortalError::Unconfirmed
+                | PortalError::WrongPassword
+                | PortalError::PasswordRanOut
+                | PortalError::WrongCode
+                | PortalError::Password(_)
+                | PortalError::Invalid(_)
+                | PortalError::Store(_),
+            ) => "Something went wrong",
         }
     }
 }
@@ -116,7 +147,7 @@ pub(crate) fn respond_with_error(page: PortalPage, error: &PortalError) -> HttpR
 /// Returns the status of an error.
 fn status(error: &PortalError) -> StatusCode {
     match error {
-        PortalError::NotFound(_) => StatusCode::NOT_FOUND,
+        PortalError::NotFound(_) | PortalError::InvalidLink => StatusCode::NOT_FOUND,
         PortalError::Forbidden | PortalError::Unconfirmed => StatusCode::FORBIDDEN,
         PortalError::TooMany { .. } => StatusCode::TOO_MANY_REQUESTS,
         PortalError::WrongPassword

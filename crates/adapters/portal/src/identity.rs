@@ -104,6 +104,7 @@ fn refused(portal: &Portal, next: &str, error: PortalError) -> Result<HttpRespon
             Ok(form(portal, next, "").refused(&error))
         }
         PortalError::NotFound(_)
+        | PortalError::InvalidLink
         | PortalError::Forbidden
         | PortalError::Unconfirmed
         | PortalError::WrongPassword

@@ -79,7 +79,7 @@ async fn make(
         Err(error) => Err(error),
     };
     match made {
-        Ok(key) => Ok(secret(&user, "Your new API key", key.expose())),
+        Ok(key) => Ok(secret(&user, "API key created", key.expose())),
         Err(error @ PortalError::Invalid(_)) => Ok(page(&portal, &user).await?.refused(&error)),
         Err(error) => Err(error.into()),
     }
@@ -93,7 +93,7 @@ fn order(portal: &Portal, fields: &crate::forms::Fields) -> Result<NewKey, Porta
         "30" => Some(30),
         "90" => Some(90),
         "180" => Some(180),
-        _ => return Err(invalid("a key expires never, or after 30, 90 or 180 days")),
+        _ => return Err(invalid("select an expiration of 30, 90 or 180 days, or never")),
     };
     Ok(NewKey {
         label: fields.text("label").to_owned(),
@@ -108,7 +108,7 @@ async fn rotate(
     submitted: Confirmed<TeamSettings>,
 ) -> Result<HttpResponse, PageError> {
     let key = portal.keys.rotate_key(&submitted.user, read(&id)?).await?;
-    Ok(secret(&submitted.user, "The key was rotated", key.expose()))
+    Ok(secret(&submitted.user, "API key rotated", key.expose()))
 }
 
 async fn revoke(
@@ -121,7 +121,7 @@ async fn revoke(
 }
 
 fn read(id: &str) -> Result<ApiKeyId, PortalError> {
-    id.parse().map_err(|_| PortalError::NotFound("key"))
+    id.parse().map_err(|_| PortalError::NotFound("API key"))
 }
 
 /// The values that are shown once.
@@ -129,7 +129,6 @@ fn secret(user: &SignedInUser, title: &str, secret: &str) -> HttpResponse {
     PortalPage::of_team("secret.html", title, "keys", user)
         .with("secret", secret)
         .with("what", "API key")
-        .with("kept", "it is kept as a hash")
         .with("note", ())
         .with("back", "/portal/keys")
         .into_response()

@@ -56,12 +56,12 @@ impl MemberRow {
             own: user.id == signed_in.user,
             below: signed_in.role.may_appoint(user.role),
             joined: user.has_password,
-            codes: if user.has_second_factor { "asked for" } else { "not set up" },
+            codes: if user.has_second_factor { "On" } else { "Off" },
             since: user.created_at.into(),
             mail: mail.map(|mail| match mail {
-                Mailed::Queued => "being sent".to_owned(),
-                Mailed::Sent => "sent".to_owned(),
-                Mailed::Failed(why) => format!("not sent: {}", why.replace('_', " ")),
+                Mailed::Queued => "Invitation pending".to_owned(),
+                Mailed::Sent => "Invitation sent".to_owned(),
+                Mailed::Failed(why) => format!("Not sent ({})", why.replace('_', " ")),
             }),
             until: until.map(PageTime::from),
         }
@@ -175,5 +175,5 @@ fn role(fields: &Fields) -> Result<Role, PortalError> {
 }
 
 fn read(id: &str) -> Result<UserId, PortalError> {
-    id.parse().map_err(|_| PortalError::NotFound("person"))
+    id.parse().map_err(|_| PortalError::NotFound("member"))
 }

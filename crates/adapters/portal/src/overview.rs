@@ -14,10 +14,10 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 /// The kinds of a bar's parts, from the bottom up.
 const KINDS: [(&str, &str); 5] = [
     ("good", "completed"),
-    ("part", "in part"),
+    ("part", "partial"),
     ("bad", "failed"),
-    ("left", "cancelled or ended early"),
-    ("open", "still open"),
+    ("left", "canceled or ended early"),
+    ("open", "in progress"),
 ];
 /// Units of the chart: the width of a day, the gap before it, the height of the day with the most
 /// sessions, and the minimum height of a part.
@@ -115,15 +115,15 @@ impl From<TeamQuotas> for QuotaTexts {
     }
 }
 
-/// Formats a limit, such as `60 a minute`.
+/// Formats a limit, such as `60 per minute`.
 fn rate(limit: Option<RateLimit>) -> String {
-    let Some(RateLimit { count, seconds }) = limit else { return "no limit".into() };
+    let Some(RateLimit { count, seconds }) = limit else { return "No limit".into() };
     match seconds {
-        1 => format!("{count} a second"),
-        60 => format!("{count} a minute"),
-        3600 => format!("{count} an hour"),
-        86_400 => format!("{count} a day"),
-        _ => format!("{count} in {seconds} seconds"),
+        1 => format!("{count} per second"),
+        60 => format!("{count} per minute"),
+        3600 => format!("{count} per hour"),
+        86_400 => format!("{count} per day"),
+        _ => format!("{count} per {seconds} seconds"),
     }
 }
 
@@ -181,10 +181,10 @@ mod tests {
     #[test]
     fn limits_are_read_as_people_say_them() {
         let limit = |count, seconds| rate(Some(RateLimit { count, seconds }));
-        assert_eq!(limit(120, 60), "120 a minute");
-        assert_eq!(limit(20, 86_400), "20 a day");
-        assert_eq!(limit(5, 90), "5 in 90 seconds");
-        assert_eq!(rate(None), "no limit");
+        assert_eq!(limit(120, 60), "120 per minute");
+        assert_eq!(limit(20, 86_400), "20 per day");
+        assert_eq!(limit(5, 90), "5 per 90 seconds");
+        assert_eq!(rate(None), "No limit");
     }
 
     #[test]

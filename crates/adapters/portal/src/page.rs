@@ -35,11 +35,8 @@ macro_rules! templates {
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
-    environment.add_filter("capitalize_first", |text: &str| {
-        let mut letters = text.chars();
-        let first = letters.next().map(|first| first.to_uppercase().to_string());
-        first.unwrap_or_default() + letters.as_str()
-    });
+    environment.add_filter("capitalize_first", capitalize_first);
+    environment.add_filter("label", label);
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     for (name, text) in templates![
         "account.html",
@@ -185,10 +182,27 @@ impl PortalPage {
             Err(error) => {
                 let template = self.template;
                 tracing::error!(?error, template, "failed to render a page");
-                HttpResponse::InternalServerError().body("this page could not be made")
+                HttpResponse::InternalServerError().body("Something went wrong. Try again.")
             }
         }
     }
+}
+
+/// Returns the label of a status, a state, a role or an environment: in sentence case, in place of
+/// its name in the API.
+pub(crate) fn label(name: &str) -> String {
+    match name {
+        "PARTIAL_COMPLETE" => "Partially complete".to_owned(),
+        "exhausted" => "Failed".to_owned(),
+        "off" => "Disabled".to_owned(),
+        _ => capitalize_first(&name.replace('_', " ").to_lowercase()),
+    }
+}
+
+fn capitalize_first(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 /// A time, formatted for readers and for machines.
@@ -209,6 +223,25 @@ impl From<DateTime<Utc>> for PageTime {
         Self {
             iso: at.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
             text: at.format("%Y-%m-%d %H:%M UTC").to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_api_have_labels_in_sentence_case() {
+        for (name, expected) in [
+            ("AWAITING_USER", "Awaiting user"),
+            ("PARTIAL_COMPLETE", "Partially complete"),
+            ("exhausted", "Failed"),
+            ("off", "Disabled"),
+            ("development", "Development"),
+            ("", ""),
+        ] {
+            assert_eq!(label(name), expected, "{name}");
         }
     }
 }

@@ -28,7 +28,7 @@ async fn ask() -> HttpResponse {
 
 fn forgot(email: &str, done: bool) -> PortalPage {
     let email: String = email.chars().take(300).collect();
-    PortalPage::new("forgot.html", "A new password").with("email", email).with("done", done)
+    PortalPage::new("forgot.html", "Reset your password").with("email", email).with("done", done)
 }
 
 async fn asked(
@@ -52,8 +52,7 @@ struct Link {
 
 fn token(text: &str) -> Result<Secret, PortalError> {
     let sane = text.len() <= LONGEST_TOKEN;
-    let absent = PortalError::NotFound("link, or it was used, or has run out");
-    if sane { Ok(Secret::new(text.to_owned())) } else { Err(absent) }
+    if sane { Ok(Secret::new(text.to_owned())) } else { Err(PortalError::InvalidLink) }
 }
 
 async fn show(
@@ -67,8 +66,8 @@ async fn show(
 
 fn form(whose: &MailedLink, token: &Secret) -> PortalPage {
     let title = match whose.purpose {
-        LinkPurpose::Invitation => "Welcome",
-        LinkPurpose::Reset => "A new password",
+        LinkPurpose::Invitation => "Welcome to Avouch",
+        LinkPurpose::Reset => "Reset your password",
     };
     PortalPage::new("choose.html", title).with("email", &whose.email).with("link", token.expose())
 }
@@ -86,7 +85,7 @@ async fn choose(
         .await
     {
         Ok(()) => Ok(sign_in::form(&portal, "", &whose.email)
-            .with("done", "Your password was chosen: sign in with it.")
+            .with("done", "Password set. Sign in to continue.")
             .into_response()),
         Err(error @ (PortalError::Password(_) | PortalError::TooMany { .. })) => {
             Ok(form(&whose, &token).refused(&error))

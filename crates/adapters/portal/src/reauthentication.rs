@@ -134,10 +134,10 @@ fn purpose(pending: Option<&PendingForm>) -> &'static str {
     let path = pending.map_or("", |pending| pending.path.as_str());
     match path.split('/').nth(2) {
         Some("keys") => "To change API keys",
-        Some("webhooks") => "To change webhooks",
-        Some("members") => "To change who is in your team",
-        Some("account") => "To change how you sign in",
-        Some(_) | None => "Before you go on",
+        Some("webhooks") => "To change webhook endpoints",
+        Some("members") => "To change team members",
+        Some("account") => "To change your sign-in settings",
+        Some(_) | None => "To continue",
     }
 }
 
@@ -153,7 +153,7 @@ async fn form(
         Some(PasskeyChallenge { options, sealed }) => (options, sealed.expose().to_owned()),
         None => (String::new(), String::new()),
     };
-    Ok(PortalPage::of_team("confirm.html", "Confirm it is you", "", user)
+    Ok(PortalPage::of_team("confirm.html", "Confirm your identity", "", user)
         .with("purpose", purpose(pending.as_ref()))
         .with("provider", if user.is_by_provider() { identity::name(portal) } else { "" })
         .with("asked_there", provider_proof)

@@ -166,13 +166,27 @@ impl From<TimelineEntry> for TimelineListRow {
     fn from(entry: TimelineEntry) -> Self {
         Self {
             at: entry.at.into(),
-            event: entry.event,
+            event: event_label(&entry.event),
             status: entry.status.as_str(),
             error: entry.error_code,
             node: entry.node,
             detail: entry.detail,
         }
     }
+}
+
+/// Returns the label of an event: its name in the API as words in sentence case.
+fn event_label(event: &str) -> String {
+    let mut text = String::new();
+    for letter in event.chars() {
+        if letter.is_uppercase() && !text.is_empty() {
+            text.push(' ');
+            text.extend(letter.to_lowercase());
+        } else {
+            text.push(letter);
+        }
+    }
+    text
 }
 
 #[derive(Serialize)]
@@ -187,10 +201,10 @@ impl From<RecordingView> for RecordingLink {
     fn from(recording: RecordingView) -> Self {
         let of = |state, coming| Self { state, coming, link: None, why: None };
         match recording {
-            RecordingView::Pending => of("waiting to be made", true),
-            RecordingView::InProgress => of("being made", true),
-            RecordingView::Completed(link) => Self { link: Some(link), ..of("ready", false) },
-            RecordingView::Failed(why) => Self { why: Some(why), ..of("not there", false) },
+            RecordingView::Pending => of("Pending", true),
+            RecordingView::InProgress => of("Processing", true),
+            RecordingView::Completed(link) => Self { link: Some(link), ..of("Ready", false) },
+            RecordingView::Failed(why) => Self { why: Some(why), ..of("Not available", false) },
         }
     }
 }
@@ -267,4 +281,16 @@ async fn end(
 
 fn read(id: &str) -> Result<SessionId, PortalError> {
     id.parse().map_err(|_| PortalError::NotFound("session"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_events_name_becomes_words() {
+        assert_eq!(event_label("TerminatedByPartner"), "Terminated by partner");
+        assert_eq!(event_label("Failed"), "Failed");
+        assert_eq!(event_label(""), "");
+    }
 }

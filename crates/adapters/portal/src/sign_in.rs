@@ -113,7 +113,7 @@ pub(crate) async fn code_form(
     next: &str,
 ) -> Result<PortalPage, PortalError> {
     let challenge = portal.passkeys.ask_passkey(user).await?;
-    let page = PortalPage::new("code.html", "Confirm it is you")
+    let page = PortalPage::new("code.html", "Confirm your identity")
         .with("next", portal_path(next))
         .with("has_codes", user.has_codes);
     Ok(match challenge {

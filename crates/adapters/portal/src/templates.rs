@@ -131,7 +131,7 @@ async fn list_page(
 ) -> Result<PortalPage, PortalError> {
     let templates = portal.templates.templates(user).await?.into_iter();
     let rows: Vec<_> = templates.map(|kept| TemplateListRow::of(kept, String::new())).collect();
-    Ok(PortalPage::of_team("templates.html", "E-mail templates", "templates", user)
+    Ok(PortalPage::of_team("templates.html", "Email templates", "templates", user)
         .with("templates", rows)
         .with("languages", languages())
         .with("form", form))
@@ -170,7 +170,7 @@ async fn one_page(
         Err(flaws) => (String::new(), String::new(), flaws),
     };
     let operates = user.role.may(domain::account::Permission::Operate);
-    let page = PortalPage::of_team("template.html", "E-mail template", "templates", user)
+    let page = PortalPage::of_team("template.html", "Email template", "templates", user)
         .with("mine", mine)
         .with("decides", operates && kept.status == ReviewStep::Submit.to())
         .with("open", mine && kept.status.is_open())
@@ -292,7 +292,7 @@ async fn approvals(
 ) -> Result<HttpResponse, PageError> {
     let waiting = portal.templates.submitted_templates(&signed.0).await?.into_iter();
     let rows: Vec<_> = waiting.map(|(kept, team)| TemplateListRow::of(kept, team)).collect();
-    let page = PortalPage::of_team("approvals.html", "To be approved", "approvals", &signed.0);
+    let page = PortalPage::of_team("approvals.html", "Template approvals", "approvals", &signed.0);
     Ok(page.with("templates", rows).into_response())
 }
 

@@ -130,19 +130,21 @@ fn change_of_header(fields: &Fields, own: &str) -> Result<HeaderChange, PortalEr
         (true, true) => Ok(HeaderChange::Drop),
         (false, false) => Ok(HeaderChange::Set(WebhookHeader { name: name.to_owned(), value })),
         (false, true) if name.eq_ignore_ascii_case(own) => Ok(HeaderChange::Keep),
-        (false, true) => Err(invalid("enter the header's value")),
-        (true, false) => Err(invalid("enter the header's name")),
+        (false, true) => Err(invalid("enter a header value")),
+        (true, false) => Err(invalid("enter a header name")),
     }
 }
 
 fn timeout(fields: &Fields) -> Result<Duration, PortalError> {
     let seconds = fields.text("timeout").trim().parse();
-    seconds.map(Duration::from_secs).map_err(|_| invalid("a webhook's timeout is 1 to 120 seconds"))
+    seconds
+        .map(Duration::from_secs)
+        .map_err(|_| invalid("enter a timeout between 1 and 120 seconds"))
 }
 
 fn retries(fields: &Fields) -> Result<u8, PortalError> {
     let retries = fields.text("retries").trim().parse();
-    retries.map_err(|_| invalid("a webhook has 0 to 10 retries"))
+    retries.map_err(|_| invalid("enter between 0 and 10 retries"))
 }
 
 fn invalid(why: &str) -> PortalError {

@@ -113,7 +113,7 @@ async fn make(
     match made {
         Ok(kept) => {
             let secret = kept.webhook.secret.expose();
-            Ok(shown_once(&user, "Your new webhook", secret, kept.webhook.id, None))
+            Ok(shown_once(&user, "Endpoint created", secret, kept.webhook.id, None))
         }
         Err(error @ PortalError::Invalid(_)) => {
             Ok(all(&portal, &user, Some(&fields)).await?.refused(&error))
@@ -142,7 +142,7 @@ async fn one(
     let keys = portal.keys.keys(user).await?;
     let deliveries = portal.webhooks.webhook_deliveries(user, id, state).await?;
     let rows: Vec<_> = deliveries.iter().map(deliveries::DeliveryListRow::from).collect();
-    Ok(PortalPage::of_team("webhook.html", "Webhook", "webhooks", user)
+    Ok(PortalPage::of_team("webhook.html", "Webhook endpoint", "webhooks", user)
         .with("webhook", WebhookListRow::of(&kept, now))
         .with("entered", Entered::of(&kept, &keys))
         .with("deliveries", rows)
@@ -185,7 +185,7 @@ async fn alter(
     };
     match changed {
         Ok(()) => {
-            let done = page(&portal, &user, id).await?.with("done", "The webhook was changed.");
+            let done = page(&portal, &user, id).await?.with("done", "Changes saved.");
             Ok(done.into_response())
         }
         Err(error @ PortalError::Invalid(_)) => {
@@ -218,13 +218,13 @@ async fn rotate(
         "24" => 24,
         "168" => 168,
         _ => {
-            let why = "the old secret signs for 0, 24 or 168 hours";
+            let why = "keep the old secret valid for 0, 24 or 168 hours";
             return Err(PortalError::Invalid(why.into()).into());
         }
     };
     let fresh = portal.webhooks.rotate_webhook(&submitted.user, id, HOUR * hours).await?;
     let until = (hours > 0).then_some(fresh.old_until);
-    let title = "The secret was rotated";
+    let title = "Signing secret rotated";
     Ok(shown_once(&submitted.user, title, fresh.secret.expose(), id, until))
 }
 
@@ -244,7 +244,7 @@ async fn test(
 }
 
 pub(crate) fn read(id: &str) -> Result<WebhookId, PortalError> {
-    id.parse().map_err(|_| PortalError::NotFound("webhook"))
+    id.parse().map_err(|_| PortalError::NotFound("endpoint"))
 }
 
 /// A secret that is shown once.
@@ -255,13 +255,11 @@ fn shown_once(
     id: WebhookId,
     until: Option<DateTime<Utc>>,
 ) -> HttpResponse {
-    let note = until.map(|until| {
-        format!("Until {}, deliveries are signed with the old one too.", PageTime::from(until))
-    });
+    let note =
+        until.map(|until| format!("The old secret stays valid until {}.", PageTime::from(until)));
     PortalPage::of_team("secret.html", title, "webhooks", user)
         .with("secret", secret)
         .with("what", "signing secret")
-        .with("kept", "it is kept encrypted")
         .with("note", note)
         .with("back", format!("{HERE}/{id}"))
         .into_response()

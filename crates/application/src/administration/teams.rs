@@ -45,7 +45,7 @@ impl TeamAdminService for TeamAdministration {
         origins: &[FrameAncestor],
     ) -> Result<(), AdministrationError> {
         if origins.len() > MAX_FRAME_ANCESTORS {
-            let rule = format!("a team has up to {MAX_FRAME_ANCESTORS} origins");
+            let rule = format!("a team can have up to {MAX_FRAME_ANCESTORS} allowed origins");
             return Err(AdministrationError::Invalid(rule));
         }
         require(self.teams.set_frame_ancestors(team, origins).await?, "team", &team)

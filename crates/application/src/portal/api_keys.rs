@@ -42,7 +42,7 @@ impl KeyService for ApiKeys {
         self.require_to_change(user)?;
         let label = checked_label(&new.label)?;
         if self.keys.keys(user.team).await?.len() >= MAX_KEYS {
-            return Err(PortalError::Invalid(format!("a team has up to {MAX_KEYS} keys")));
+            return Err(PortalError::Invalid(format!("a team can have up to {MAX_KEYS} API keys")));
         }
         let text = ApiKeyText::new(new.environment, self.random.random_bytes());
         let key = ApiKey {
@@ -63,7 +63,7 @@ impl KeyService for ApiKeys {
         let text = ApiKeyText::new(key.environment, self.random.random_bytes());
         self.audit.record(user, "key.rotate", &id.to_string()).await?;
         if !self.keys.rotate_key(id, &text.hash()).await? {
-            return Err(PortalError::NotFound("key"));
+            return Err(PortalError::NotFound("API key"));
         }
         Ok(Secret::new(text.expose().to_owned()))
     }
@@ -87,7 +87,7 @@ impl ApiKeys {
     async fn team_key(&self, user: &SignedInUser, id: ApiKeyId) -> Result<ApiKey, PortalError> {
         self.require_to_change(user)?;
         let key = self.keys.key(id).await?.filter(|key| key.team == user.team);
-        key.filter(|key| key.revoked_at.is_none()).ok_or(PortalError::NotFound("key"))
+        key.filter(|key| key.revoked_at.is_none()).ok_or(PortalError::NotFound("API key"))
     }
 }
 
@@ -97,5 +97,5 @@ fn checked_label(label: &str) -> Result<&str, PortalError> {
     if fits && !label.contains(char::is_control) {
         return Ok(label);
     }
-    Err(PortalError::Invalid(format!("a name has 1 to {MAX_LABEL_CHARS} characters")))
+    Err(PortalError::Invalid(format!("enter a name of 1 to {MAX_LABEL_CHARS} characters")))
 }

@@ -14,7 +14,7 @@ use ports::{
 use super::AuditTrail;
 use crate::contacts::{RegisterContactError, register};
 
-const NOT_FOUND: PortalError = PortalError::NotFound("receiver");
+const NOT_FOUND: PortalError = PortalError::NotFound("recipient");
 
 /// Implements [`ContactService`].
 pub struct Contacts {

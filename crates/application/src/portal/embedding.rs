@@ -35,7 +35,7 @@ impl EmbeddingService for Embedding {
         user.require(Permission::Govern)?;
         if origins.len() > MAX_FRAME_ANCESTORS {
             return Err(PortalError::Invalid(format!(
-                "a team has up to {MAX_FRAME_ANCESTORS} origins"
+                "a team can have up to {MAX_FRAME_ANCESTORS} allowed origins"
             )));
         }
         let text: Vec<_> = origins.iter().map(ToString::to_string).collect();

@@ -59,20 +59,20 @@ fn unidentified(error: &IdentityError) -> PortalError {
     tracing::warn!(%error, "the identity provider identified no one: a sign-in was refused");
     metrics::counter!("avouch_portal_sign_ins_total", "outcome" => "refused").increment(1);
     let text = match error {
-        IdentityError::Unreachable(_) => "who you are cannot be asked at the moment: try again",
-        IdentityError::Refused(_) => "who you are could not be confirmed: try again",
-        IdentityError::NoAddress => "your address was not confirmed there",
+        IdentityError::Unreachable(_) => "sign-in is temporarily unavailable. Try again",
+        IdentityError::Refused(_) => "your identity couldn't be verified. Try again",
+        IdentityError::NoAddress => "your email isn't verified at the identity provider",
     };
     PortalError::Invalid(text.to_owned())
 }
 
 fn unknown_member() -> PortalError {
-    let text = "nobody here is known by that: ask an owner of your team to invite you";
+    let text = "no account found for this identity. Ask an owner of your team to invite you";
     PortalError::Invalid(text.to_owned())
 }
 
 fn late() -> PortalError {
-    PortalError::Invalid("that took too long: try again".to_owned())
+    PortalError::Invalid("this took too long. Try again".to_owned())
 }
 
 /// Returns the purpose of a re-authentication of one sign-in.
@@ -97,7 +97,8 @@ impl Identities {
         let until = (self.clock.now() + AUTHORIZATION_TTL).timestamp();
         let text = format!("{until} {purpose} {}", request.kept.expose());
         let ciphertext = self.cipher.encrypt_text(STATE_CONTEXT, &text);
-        let ciphertext = ciphertext.map_err(|_| PortalError::Invalid("try again".to_owned()))?;
+        let ciphertext = ciphertext
+            .map_err(|_| PortalError::Invalid("something went wrong. Try again".to_owned()))?;
         Ok((request.url, Secret::new(URL_SAFE_NO_PAD.encode(ciphertext))))
     }
 
@@ -157,7 +158,7 @@ impl Identities {
         let was_asked = identity.authenticated_at.is_some_and(|at| at >= begun_at - MAX_CLOCK_SKEW);
         if !is_same || !was_asked {
             self.refusals.record(Some(&account), "confirmation", origin);
-            let text = "you were not asked there who you are: try again";
+            let text = "the identity provider didn't ask you to sign in. Try again";
             return Err(PortalError::Invalid(text.to_owned()));
         }
         self.proofs.issue(&user)

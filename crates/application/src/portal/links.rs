@@ -54,11 +54,10 @@ impl PasswordResets {
 impl Links {
     /// Returns the link that a token opens, and the account that it belongs to.
     async fn open(&self, token: &Secret) -> Result<(AccountLink, StoredUser), PortalError> {
-        let absent = PortalError::NotFound("link, or it was used, or has run out");
         let Some(id) = self.tokens.verify_account_link_token(token.expose()) else {
-            return Err(absent);
+            return Err(PortalError::InvalidLink);
         };
-        self.links.link(id, self.clock.now()).await?.ok_or(absent)
+        self.links.link(id, self.clock.now()).await?.ok_or(PortalError::InvalidLink)
     }
 }
 
@@ -99,7 +98,7 @@ impl LinkService for Links {
         let event = ("password.choose", link.purpose.as_str());
         self.audit.record_for_account(&account, &origin, event).await?;
         if !self.links.use_link(link.id, &hash, self.clock.now()).await? {
-            return Err(PortalError::NotFound("link"));
+            return Err(PortalError::InvalidLink);
         }
         match link.purpose {
             LinkPurpose::Invitation => Ok(()),

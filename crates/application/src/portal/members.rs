@@ -51,13 +51,15 @@ impl TeamService for Members {
         self.require_to_change(user)?;
         require_to_appoint(user, new.role)?;
         let email = new.email.parse::<Email>();
-        let email = email.map_err(|error| PortalError::Invalid(format!("the address {error}")))?;
+        let email = email.map_err(|error| PortalError::Invalid(error.to_string()))?;
         let members = self.members.users(user.team).await?;
         if members.iter().any(|member| member.email == email) {
             return Err(already_in_team());
         }
         if members.len() >= MAX_MEMBERS {
-            return Err(PortalError::Invalid(format!("a team has up to {MAX_MEMBERS} people")));
+            return Err(PortalError::Invalid(format!(
+                "a team can have up to {MAX_MEMBERS} members"
+            )));
         }
         self.limits.count_mail(email.as_str()).await?;
         let member = User {
@@ -83,7 +85,9 @@ impl TeamService for Members {
     async fn invite_again(&self, user: &SignedInUser, id: UserId) -> Result<(), PortalError> {
         let member = self.team_member(user, id).await?;
         if member.has_password {
-            return Err(PortalError::Invalid("they have chosen a password already".into()));
+            return Err(PortalError::Invalid(
+                "this member has already accepted the invitation".into(),
+            ));
         }
         self.limits.count_mail(member.email.as_str()).await?;
         self.audit.record(user, "person.invite-again", member.email.as_str()).await?;
@@ -146,14 +150,14 @@ impl Members {
     async fn team_member(&self, user: &SignedInUser, id: UserId) -> Result<User, PortalError> {
         self.require_to_change(user)?;
         let stored = self.users.user(id).await?.filter(|stored| stored.user.team == user.team);
-        let member = stored.ok_or(PortalError::NotFound("person"))?.user;
+        let member = stored.ok_or(PortalError::NotFound("member"))?.user;
         require_to_appoint(user, member.role)?;
         Ok(member)
     }
 }
 
 fn already_in_team() -> PortalError {
-    PortalError::Invalid("somebody with that address is in your team already".to_owned())
+    PortalError::Invalid("this email already belongs to a member of your team".to_owned())
 }
 
 fn require_to_appoint(user: &SignedInUser, role: Role) -> Result<(), PortalError> {
@@ -163,9 +167,9 @@ fn require_to_appoint(user: &SignedInUser, role: Role) -> Result<(), PortalError
 fn outcome(change: MembershipChange) -> Result<(), PortalError> {
     match change {
         MembershipChange::Done => Ok(()),
-        MembershipChange::Nobody => Err(PortalError::NotFound("person")),
+        MembershipChange::Nobody => Err(PortalError::NotFound("member")),
         MembershipChange::Last => {
-            let why = "somebody has to be left who is an owner and can sign in";
+            let why = "a team must have at least one owner who can sign in";
             Err(PortalError::Invalid(why.into()))
         }
     }

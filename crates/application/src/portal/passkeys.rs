@@ -58,10 +58,11 @@ impl PasskeyService for Passkeys {
 
     async fn offer_passkey(&self, user: &SignedInUser) -> Result<PasskeyChallenge, PortalError> {
         self.require_for_credentials(user)?;
-        let email = user.email.parse().map_err(|_| invalid("your address has no passkeys"))?;
+        let email =
+            user.email.parse().map_err(|_| invalid("passkeys aren't available for your email"))?;
         let known = self.challenges.credentials(user.user).await?;
         let ceremony = self.challenges.verifier()?.offer((user.user, &email), &known);
-        let ceremony = ceremony.ok_or_else(|| invalid("try again"))?;
+        let ceremony = ceremony.ok_or_else(|| invalid("something went wrong. Try again"))?;
         self.challenges.challenge(&registration_context(user), ceremony)
     }
 
@@ -78,7 +79,7 @@ impl PasskeyService for Passkeys {
         let registered =
             state.and_then(|state| self.challenges.verifier().ok()?.register(&state, &answer));
         let credential =
-            registered.ok_or_else(|| invalid("your device made no passkey: try again"))?;
+            registered.ok_or_else(|| invalid("the passkey couldn't be created. Try again"))?;
         let (codes, hashes) = self.codes.recovery_codes();
         let is_first = !user.has_second_factor();
         self.audit.record(user, "passkey.add", &format!("{name:?}")).await?;
@@ -92,7 +93,7 @@ impl PasskeyService for Passkeys {
         };
         let recovery = is_first.then_some(hashes.as_slice());
         if !self.passkeys.add_passkey(&passkey, recovery).await? {
-            return Err(invalid("you have that passkey already, or as many as may be"));
+            return Err(invalid("you already added this passkey or reached the limit of passkeys"));
         }
         // The other sign-ins were made without the new factor.
         self.sign_ins.end_other_sign_ins(user.user, Some(user.sign_in)).await?;
@@ -152,5 +153,5 @@ fn checked_name(name: &str) -> Result<&str, PortalError> {
     if fits && !name.contains(char::is_control) {
         return Ok(name);
     }
-    Err(invalid(&format!("a passkey's name has 1 to {MAX_PASSKEY_NAME_CHARS} characters")))
+    Err(invalid(&format!("enter a name of 1 to {MAX_PASSKEY_NAME_CHARS} characters")))
 }

@@ -51,14 +51,15 @@ impl ReauthenticationService for Reauthentication {
     ) -> Result<(), PortalError> {
         require_complete_sign_in(user)?;
         if path.len() + fields.as_ref().map_or(0, String::len) > MAX_FORM_BYTES {
-            return Err(PortalError::Invalid("that form is too large".to_owned()));
+            return Err(PortalError::Invalid("the form is too large".to_owned()));
         }
         let until = (self.clock.now() + REAUTHENTICATION_TTL).timestamp();
         let kind = if fields.is_some() { "form" } else { "page" };
         let (id, fields) = (random_token(&*self.random), fields.unwrap_or_default());
         let text = format!("{until}\n{}\n{kind}\n{path}\n{fields}", id.expose());
         let ciphertext = self.cipher.encrypt_text(&form_context(user), &text);
-        let ciphertext = ciphertext.map_err(|_| PortalError::Invalid("try again".to_owned()))?;
+        let ciphertext = ciphertext
+            .map_err(|_| PortalError::Invalid("something went wrong. Try again".to_owned()))?;
         Ok(self.forms.hold_form(user.sign_in, &ciphertext).await?)
     }
 

@@ -158,7 +158,9 @@ impl TeamSessions {
 fn portal_error(error: SessionError) -> PortalError {
     match error {
         SessionError::NotFound => PortalError::NotFound("session"),
-        SessionError::Busy => PortalError::Invalid("that session is busy: try again".into()),
+        SessionError::Busy => {
+            PortalError::Invalid("the session is being updated. Try again".into())
+        }
         SessionError::Store(error) => error.into(),
     }
 }

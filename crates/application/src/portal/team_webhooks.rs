@@ -64,7 +64,9 @@ impl TeamWebhookService for TeamWebhooks {
     ) -> Result<StoredWebhook, PortalError> {
         self.require_to_change(user)?;
         if self.webhooks.list(user.team).await?.len() >= MAX_WEBHOOKS {
-            return Err(PortalError::Invalid(format!("a team has up to {MAX_WEBHOOKS} webhooks")));
+            return Err(PortalError::Invalid(format!(
+                "a team can have up to {MAX_WEBHOOKS} endpoints"
+            )));
         }
         self.audit.record(user, "webhook.make", &origin(&new.url)).await?;
         Ok(self.webhooks.create(NewWebhook { team: user.team, ..new }).await?)
@@ -196,7 +198,7 @@ impl TeamWebhooks {
         user.require(permission)?;
         let stored = self.store.webhook(id).await?;
         let stored = stored.filter(|stored| stored.webhook.team == user.team);
-        stored.ok_or(PortalError::NotFound("webhook"))
+        stored.ok_or(PortalError::NotFound("endpoint"))
     }
 
     /// Returns a delivery to a webhook of the user's team, for a user who has this permission.

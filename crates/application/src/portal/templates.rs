@@ -90,7 +90,7 @@ impl TemplateService for Templates {
         user.require(Permission::Work)?;
         if self.templates.templates(user.team).await?.len() >= MAX_TEMPLATES {
             return Err(PortalError::Invalid(format!(
-                "a team has up to {MAX_TEMPLATES} templates"
+                "a team can have up to {MAX_TEMPLATES} templates"
             )));
         }
         self.audit.record(user, "template.add", &format!("{:?}", draft.name)).await?;
@@ -110,7 +110,8 @@ impl TemplateService for Templates {
         if self.templates.edit_template(user.team, id, &draft, now).await? {
             return Ok(());
         }
-        let why = "what was submitted or approved stays as it is: withdraw it, or make another";
+        let why =
+            "submitted and approved templates can't be edited. Withdraw it or create another one";
         Err(PortalError::Invalid(why.into()))
     }
 
@@ -150,7 +151,7 @@ impl TemplateService for Templates {
         if self.templates.set_default_template(user.team, id, is_default).await? {
             return Ok(());
         }
-        Err(PortalError::Invalid("an approved template can be the default".into()))
+        Err(PortalError::Invalid("only an approved template can be the default".into()))
     }
 
     async fn remove_template(

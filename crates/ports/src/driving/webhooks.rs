@@ -82,7 +82,7 @@ pub struct Rotated {
 
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
-    #[error("there is no such {0}")]
+    #[error("{0} not found")]
     NotFound(&'static str),
     #[error("{0}")]
     Invalid(String),

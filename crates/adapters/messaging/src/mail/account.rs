@@ -11,36 +11,36 @@ pub(super) fn render_account_mail(mail: &AccountMail) -> Result<RenderedMail, mi
     // A subject must be one line, but a team's name may not be (RFC 5322, section 2.2).
     let team = one_line(&mail.team);
     let expiry = mail.expires_at.format("%Y-%m-%d %H:%M UTC");
-    let validity = format!("The link opens once, until {expiry}.");
+    let validity = format!("This link can be used once and is valid until {expiry}.");
     let (subject, body, button, expires) = match mail.purpose {
         LinkPurpose::Invitation if mail.is_taken => (
-            format!("You are invited to {team} at {SERVICE_NAME}"),
+            format!("You're invited to join {team} on {SERVICE_NAME}"),
             format!(
-                "{team} uses {SERVICE_NAME} to confirm that its applicants own their accounts, and \
-                 would like you to take part. Your address has an account in another team \
-                 already, and an account is in one team. To accept, give {team} another address, \
-                 or have an owner of your present team remove you."
+                "{team} invited you to join its team on {SERVICE_NAME}, where it verifies that \
+                 applicants own their accounts. Your email already has an account in another team, \
+                 and an account can belong to one team only. To accept, ask {team} to invite a \
+                 different email, or ask an owner of your current team to remove you."
             ),
             "Sign in",
-            format!("{team} is not told that you have an account."),
+            format!("We don't tell {team} that you have an account."),
         ),
         LinkPurpose::Invitation => (
-            format!("You are invited to {team} at {SERVICE_NAME}"),
+            format!("You're invited to join {team} on {SERVICE_NAME}"),
             format!(
-                "{team} uses {SERVICE_NAME} to confirm that its applicants own their accounts, and \
-                 would like you to take part. Choose a password to come in."
+                "{team} invited you to join its team on {SERVICE_NAME}, where it verifies that \
+                 applicants own their accounts. Set a password to accept the invitation."
             ),
-            "Choose a password",
+            "Accept invitation",
             validity,
         ),
         LinkPurpose::Reset => (
-            format!("Choose a new password for {SERVICE_NAME}"),
+            format!("Reset your {SERVICE_NAME} password"),
             format!(
-                "Somebody, you we hope, asked for a new password for {}. It ends all of your \
-                 sign-ins.",
+                "We received a request to reset the password for {}. A new password signs you out \
+                 on all devices.",
                 mail.address
             ),
-            "Choose a new password",
+            "Reset password",
             validity,
         ),
     };
@@ -56,7 +56,7 @@ pub(super) fn render_account_mail(mail: &AccountMail) -> Result<RenderedMail, mi
             button,
             link => mail.link.expose(),
             expires,
-            unexpected => "If you did not expect this, you need not do anything.",
+            unexpected => "If you didn't expect this email, you can ignore it.",
             sent_by => format!("Sent by {SERVICE_NAME}."),
             choice => "",
         },
@@ -86,8 +86,8 @@ mod tests {
     #[test]
     fn each_purpose_has_its_subject_link_and_expiry() {
         for (purpose, subject) in [
-            (LinkPurpose::Invitation, "You are invited to Lender & Sons at Avouch"),
-            (LinkPurpose::Reset, "Choose a new password for Avouch"),
+            (LinkPurpose::Invitation, "You're invited to join Lender & Sons on Avouch"),
+            (LinkPurpose::Reset, "Reset your Avouch password"),
         ] {
             let rendered = render_account_mail(&mail(purpose, "Lender & Sons")).unwrap();
             assert_eq!(rendered.subject, subject);
@@ -102,7 +102,7 @@ mod tests {
         let link = Secret::new("https://avouch.example/portal/sign-in".into());
         let mail = AccountMail { link, is_taken: true, ..mail(LinkPurpose::Invitation, "Lender") };
         let rendered = render_account_mail(&mail).unwrap();
-        assert_eq!(rendered.subject, "You are invited to Lender at Avouch");
+        assert_eq!(rendered.subject, "You're invited to join Lender on Avouch");
         assert!(rendered.text.contains("in another team"), "{}", rendered.text);
         assert!(!rendered.text.contains("/portal/password"), "{}", rendered.text);
     }

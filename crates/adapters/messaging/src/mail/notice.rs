@@ -10,14 +10,14 @@ use crate::one_line;
 pub(super) fn render_notice(notice: &AccountNotice) -> Result<RenderedMail, minijinja::Error> {
     let (subject, happened) = match notice.event {
         AccountEvent::PasswordChanged => {
-            ("Your password was changed", "The password of your account was changed.")
+            ("Your password was changed", "The password for your account was changed.")
         }
         AccountEvent::CodesTurnedOn => (
-            "Two-factor authentication was set up",
-            "One-time codes were set up for your account, with new recovery codes.",
+            "Two-factor authentication was turned on",
+            "An authenticator app was added to your account, and new recovery codes were created.",
         ),
         AccountEvent::CodesTurnedOff => {
-            ("One-time codes were turned off", "Your account no longer asks for one-time codes.")
+            ("Authenticator app removed", "The authenticator app was removed from your account.")
         }
         AccountEvent::PasskeyAdded => {
             ("A passkey was added", "A passkey was added to your account.")
@@ -25,10 +25,9 @@ pub(super) fn render_notice(notice: &AccountNotice) -> Result<RenderedMail, mini
         AccountEvent::PasskeyRemoved => {
             ("A passkey was removed", "A passkey was removed from your account.")
         }
-        AccountEvent::NewBrowser => (
-            "New sign-in to your account",
-            "Somebody signed in to your account in a browser that was not used for it before.",
-        ),
+        AccountEvent::NewBrowser => {
+            ("New sign-in to your account", "Your account was used to sign in from a new browser.")
+        }
     };
     let at = notice.at.format("%Y-%m-%d %H:%M UTC");
     // The length of the user agent was bounded when it was stored.
@@ -40,14 +39,14 @@ pub(super) fn render_notice(notice: &AccountNotice) -> Result<RenderedMail, mini
         &context! {
             language => "en",
             direction => "ltr",
-            subject => format!("{subject} at {SERVICE_NAME}"),
+            subject => format!("{SERVICE_NAME}: {subject}"),
             content => (),
             greeting => "Hello,",
-            body => format!("{happened} {at}, from {address}, {agent}."),
-            button => "Review your account",
+            body => format!("{happened} Time: {at}. IP address: {address}. Browser: {agent}."),
+            button => "Review account activity",
             link => &notice.link,
             expires => "",
-            unexpected => "If it was not you, change your password, sign out everywhere, and tell \
+            unexpected => "If this wasn't you, change your password, sign out everywhere, and contact \
                            an owner of your team.",
             sent_by => format!("Sent by {SERVICE_NAME}."),
             choice => "",

@@ -20,10 +20,8 @@ use super::{
 /// private use).
 const FIRST_PLACEHOLDER: char = '\u{F8F0}';
 const LINK: &str = "link";
-const LINK_TARGETS: &str =
-    "a link leads to {{ link }}, or to an https:// address without variables";
-const SUPPORTED_MARKUP: &str =
-    "there are paragraphs, headings, lists, emphasis and links in Markdown";
+const LINK_TARGETS: &str = "links must go to {{ link }} or to an https:// URL without variables";
+const SUPPORTED_MARKUP: &str = "use paragraphs, headings, lists, emphasis and links";
 const BUTTON_STYLE: &str = "display:inline-block;padding:12px 20px;border-radius:8px;color:#ffffff;\
     text-decoration:none;font-weight:600;background:";
 
@@ -40,17 +38,17 @@ pub(super) fn validate(wording: &TemplateText, context: &MailContext) -> Vec<Str
     let nameless = MailContext { name: "", ..*context };
     for context in [context, &nameless] {
         match with_placeholders(&wording.subject, context) {
-            Err(error) => errors.push(format!("the subject cannot be read: {error}")),
+            Err(error) => errors.push(format!("the subject has a syntax error: {error}")),
             Ok(subject) if subject.trim().is_empty() => {
-                errors.push("the subject is empty for some receivers".into());
+                errors.push("the subject is empty for some recipients".into());
             }
             Ok(subject) if subject.contains(context.placeholder(LINK)) => {
-                errors.push("the link does not belong in the subject".into());
+                errors.push("the subject can't contain the link".into());
             }
             Ok(_) => (),
         }
         match with_placeholders(&wording.body, context) {
-            Err(error) => errors.push(format!("the text cannot be read: {error}")),
+            Err(error) => errors.push(format!("the body has a syntax error: {error}")),
             Ok(body) => errors.extend(markup_errors(&body, context)),
         }
     }
@@ -83,7 +81,7 @@ fn unknown_tags(text: &str, context: &MailContext) -> Vec<String> {
     let names = names.join(", ");
     let mut errors = vec![];
     if text.chars().any(|c| ('\u{E000}'..='\u{F8FF}').contains(&c)) {
-        errors.push("characters for private use cannot be in it".into());
+        errors.push("private use characters aren't supported".into());
     }
     let mut rest = text;
     while let Some((_, after)) = rest.split_once('{') {
@@ -92,14 +90,14 @@ fn unknown_tags(text: &str, context: &MailContext) -> Vec<String> {
         } else if let Some(body) = after.strip_prefix('%') {
             ("%}", body)
         } else if after.starts_with('#') {
-            errors.push("`{#` is not taken".into());
+            errors.push("`{#` isn't supported".into());
             break;
         } else {
             rest = after;
             continue;
         };
         let Some((inner, remaining)) = body.split_once(close) else {
-            errors.push(format!("a `{close}` is missing"));
+            errors.push(format!("`{close}` is missing"));
             break;
         };
         rest = remaining;
@@ -108,8 +106,8 @@ fn unknown_tags(text: &str, context: &MailContext) -> Vec<String> {
         let is_statement = condition || inner == "else" || inner == "endif";
         if (close == "}}" && !is_variable(inner)) || (close == "%}" && !is_statement) {
             errors.push(format!(
-                "`{inner}` is not known: there are {{{{ variable }}}} and {{% if variable %}} with \
-                 {{% else %}} and {{% endif %}}, of {names}"
+                "`{inner}` isn't supported. Use {{{{ variable }}}} and {{% if variable %}} with \
+                 {{% else %}} and {{% endif %}}. Variables: {names}"
             ));
         }
     }
@@ -132,7 +130,7 @@ fn markup_errors(body: &str, context: &MailContext) -> Vec<String> {
     let (mut errors, mut has_link) = (vec![], false);
     for event in Parser::new_ext(body, Options::empty()) {
         if let Some(what) = unsupported(&event) {
-            errors.push(format!("{what} cannot be in a mail: {SUPPORTED_MARKUP}"));
+            errors.push(format!("{what} isn't supported in emails; {SUPPORTED_MARKUP}"));
         }
         if let Event::Start(Tag::Link { dest_url, .. }) = &event {
             let is_own = **dest_url == *link;
@@ -145,7 +143,7 @@ fn markup_errors(body: &str, context: &MailContext) -> Vec<String> {
         }
     }
     if !has_link {
-        errors.push("{{ link }} is missing for some receivers".into());
+        errors.push("{{ link }} is missing for some recipients".into());
     }
     errors
 }
@@ -165,15 +163,15 @@ fn unsupported(event: &Event<'_>) -> Option<&'static str> {
         return Some("HTML");
     }
     if matches!(event, Event::Rule) {
-        return Some("a line across");
+        return Some("a horizontal rule");
     }
     let Event::Start(tag) = event else { return None };
     if matches!(tag, Tag::Image { .. }) {
-        Some("a picture")
+        Some("an image")
     } else if matches!(tag, Tag::CodeBlock(_)) {
-        Some("a block of code (an indented line is one)")
+        Some("a code block (or an indented line)")
     } else if matches!(tag, Tag::BlockQuote(_)) {
-        Some("a quotation")
+        Some("a block quote")
     } else {
         None
     }

@@ -52,7 +52,10 @@ async fn only_a_waiting_template_is_reviewed_and_a_rejection_has_a_reason() {
     let submitted = fixture.submitted().await;
     let draft = fixture.draft().await;
     let refused = templates.review((draft, submitted.revision), ReviewStep::Approve, "").await;
-    assert_eq!(refused.unwrap_err().to_string(), "no such template waits to be approved");
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "no template with this ID is waiting for approval"
+    );
     let what = (submitted.id, submitted.revision);
     let refused = templates.review(what, ReviewStep::Reject, " ").await;
     assert!(matches!(refused, Err(AdministrationError::Invalid(_))), "{refused:?}");

@@ -58,7 +58,8 @@ impl PasskeyChallenges {
         ceremony: Ceremony,
     ) -> Result<PasskeyChallenge, PortalError> {
         let state = self.cipher.encrypt_text(context, &URL_SAFE_NO_PAD.encode(ceremony.state));
-        let state = state.map_err(|_| PortalError::Invalid("try again".to_owned()))?;
+        let state = state
+            .map_err(|_| PortalError::Invalid("something went wrong. Try again".to_owned()))?;
         let sealed = Secret::new(URL_SAFE_NO_PAD.encode(state));
         Ok(PasskeyChallenge { options: ceremony.options, sealed })
     }
@@ -86,11 +87,11 @@ impl PasskeyChallenges {
                     stored.iter().find(|passkey| passkey.credential.id == credential.id)?;
                 Some((passkey, credential.state))
             });
-        let refused = || PortalError::Invalid("that passkey was not accepted".to_owned());
+        let refused = || PortalError::Invalid("the passkey couldn't be verified".to_owned());
         let (passkey, state) = verified.ok_or_else(refused)?;
         let states = (passkey.credential.state.as_slice(), state.as_slice());
         if !self.passkeys.use_passkey(passkey.id, states, self.clock.now()).await? {
-            let text = "that passkey was used meanwhile: try again";
+            let text = "the passkey was used at the same time. Try again";
             return Err(PortalError::Invalid(text.to_owned()));
         }
         Ok(())

@@ -26,13 +26,14 @@ impl ProviderProofs {
     pub(crate) fn issue(&self, user: &SignedInUser) -> Result<Secret, PortalError> {
         let until = (self.clock.now() + PROVIDER_PROOF_TTL).timestamp().to_string();
         let ciphertext = self.cipher.encrypt_text(&context(user), &until);
-        let ciphertext = ciphertext.map_err(|_| PortalError::Invalid("try again".to_owned()))?;
+        let ciphertext = ciphertext
+            .map_err(|_| PortalError::Invalid("something went wrong. Try again".to_owned()))?;
         Ok(Secret::new(URL_SAFE_NO_PAD.encode(ciphertext)))
     }
 
     /// Verifies that a proof was issued for this sign-in and has not expired.
     pub(crate) fn verify(&self, user: &SignedInUser, proof: &Secret) -> Result<(), PortalError> {
-        let late = || PortalError::Invalid("that took too long: try again".to_owned());
+        let late = || PortalError::Invalid("this took too long. Try again".to_owned());
         let until = self.expiry(user, proof).ok_or_else(late)?;
         if self.clock.now().timestamp() < until { Ok(()) } else { Err(late()) }
     }

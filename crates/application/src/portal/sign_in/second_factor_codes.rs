@@ -85,7 +85,7 @@ impl SecondFactorCodes {
         sealed: &str,
         code: &str,
     ) -> Result<(SecondFactor, Vec<Secret>), PortalError> {
-        let late = || PortalError::Invalid("that took too long: scan the new picture".into());
+        let late = || PortalError::Invalid("the QR code has expired. Scan the new one".into());
         let totp = self.setup_secret(user, sealed).ok_or_else(late)?;
         let step = self.totp.step(&totp, code, self.clock.now()).ok_or(PortalError::WrongCode)?;
         let (codes, recovery) = self.recovery_codes();

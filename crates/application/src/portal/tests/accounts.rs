@@ -55,7 +55,7 @@ async fn a_member_ends_no_sign_in_of_another_member() {
     let (owner, member) = (fixture.user(Role::Owner).await, fixture.user(Role::Member).await);
     let accounts = fixture.accounts();
     for id in [member.sign_in, SignInId::from_uuid(Uuid::nil())] {
-        assert_eq!(refusal(accounts.end_sign_in(&owner, id).await), "there is no such sign-in");
+        assert_eq!(refusal(accounts.end_sign_in(&owner, id).await), "sign-in not found");
     }
     assert_eq!(accounts.sign_ins(&member).await.unwrap().len(), 1);
 }
@@ -105,15 +105,14 @@ async fn a_new_password_follows_the_rules() {
     let user = fixture.user_of(&fixture.token(ADA).await).await;
     let long = "a".repeat(201);
     for (password, why) in [
-        ("short", "a password has at least 15 characters"),
-        (long.as_str(), "a password has at most 200 characters"),
+        ("short", "the password must have at least 15 characters"),
+        (long.as_str(), "the password can have at most 200 characters"),
         (
             "frequent password",
-            "that password is on lists of frequent and stolen passwords, which are tried first: \
-             choose another one",
+            "this password appears on lists of common and leaked passwords. Choose another one",
         ),
-        ("ada@lender.example 1", "that password is too easy to guess"),
-        ("my avouch password", "that password is too easy to guess"),
+        ("ada@lender.example 1", "this password is too easy to guess. Choose another one"),
+        ("my avouch password", "this password is too easy to guess. Choose another one"),
     ] {
         let refused = fixture.accounts().change_password(&user, secret(password)).await;
         assert_eq!(refusal(refused), why);

@@ -43,7 +43,7 @@ async fn the_label_of_a_key_is_bounded() {
     let keys = fixture.api_keys();
     for label in ["", "  ", "one\nline", &"é".repeat(61)] {
         let refused = keys.make_key(&user, new_key(label)).await;
-        assert_eq!(refusal(refused), "a name has 1 to 60 characters", "{label:?}");
+        assert_eq!(refusal(refused), "enter a name of 1 to 60 characters", "{label:?}");
     }
     assert_eq!(fixture.actions().await, <[&str; 0]>::default());
     keys.make_key(&user, new_key(&"é".repeat(60))).await.unwrap();
@@ -60,7 +60,7 @@ async fn a_team_has_a_limited_number_of_keys() {
     let keys = fixture.api_keys();
     keys.make_key(&user, new_key("The last")).await.unwrap();
     let refused = keys.make_key(&user, new_key("One more")).await;
-    assert_eq!(refusal(refused), "a team has up to 200 keys");
+    assert_eq!(refusal(refused), "a team can have up to 200 API keys");
     assert_eq!(keys.keys(&user).await.unwrap().len(), 200);
 }
 
@@ -89,8 +89,8 @@ async fn a_revoked_key_is_neither_rotated_nor_revoked_again() {
     let revoked = fixture.store.key(id).await.unwrap().unwrap().revoked_at;
     assert_eq!(revoked, Some(fixture.clock.now()));
     fixture.clock.forward(TimeDelta::minutes(1));
-    assert_eq!(refusal(keys.rotate_key(&user, id).await), "there is no such key");
-    assert_eq!(refusal(keys.revoke_key(&user, id).await), "there is no such key");
+    assert_eq!(refusal(keys.rotate_key(&user, id).await), "API key not found");
+    assert_eq!(refusal(keys.revoke_key(&user, id).await), "API key not found");
     assert_eq!(fixture.store.key(id).await.unwrap().unwrap().revoked_at, revoked);
     assert_eq!(fixture.actions().await, [format!("key.revoke {id}")]);
 }
@@ -102,8 +102,8 @@ async fn keys_of_another_team_are_as_if_they_were_not_there() {
     let theirs = add_key(&fixture, OTHER_TEAM).await;
     let keys = fixture.api_keys();
     for id in [theirs, ApiKeyId::from_uuid(Uuid::nil())] {
-        assert_eq!(refusal(keys.rotate_key(&user, id).await), "there is no such key");
-        assert_eq!(refusal(keys.revoke_key(&user, id).await), "there is no such key");
+        assert_eq!(refusal(keys.rotate_key(&user, id).await), "API key not found");
+        assert_eq!(refusal(keys.revoke_key(&user, id).await), "API key not found");
     }
     assert_eq!(keys.keys(&user).await.unwrap(), []);
     assert_eq!(fixture.store.key(theirs).await.unwrap().unwrap().revoked_at, None);
@@ -142,7 +142,10 @@ async fn an_owner_sets_the_origins_of_their_own_team() {
     assert_eq!(embedding.embed_origins(&other).await.unwrap(), []);
     let more = (0..=MAX_FRAME_ANCESTORS).map(origin).collect();
     let refused = embedding.set_embed_origins(&user, more).await;
-    assert_eq!(refusal(refused), format!("a team has up to {MAX_FRAME_ANCESTORS} origins"));
+    assert_eq!(
+        refusal(refused),
+        format!("a team can have up to {MAX_FRAME_ANCESTORS} allowed origins")
+    );
     assert_eq!(embedding.embed_origins(&user).await.unwrap(), origins);
     assert_eq!(fixture.actions().await.len(), 1);
 }

@@ -28,7 +28,7 @@ async fn a_contact_is_registered_changed_and_removed() {
     assert_eq!((listed.len(), listed[0].id, listed[0].team), (1, id, TEAM));
     assert_eq!(listed[0].contact, contact("Grace"));
     contacts.remove_receiver(&user, id).await.unwrap();
-    assert_eq!(refusal(contacts.receiver(&user, id).await), "there is no such receiver");
+    assert_eq!(refusal(contacts.receiver(&user, id).await), "recipient not found");
     let expected = [
         "receiver.add".to_owned(),
         format!("receiver.change {id}"),
@@ -50,7 +50,7 @@ async fn contacts_of_another_team_are_as_if_they_were_not_there() {
             contacts.remove_receiver(&user, id).await,
         ];
         for refused in refusals {
-            assert_eq!(refusal(refused), "there is no such receiver");
+            assert_eq!(refusal(refused), "recipient not found");
         }
     }
     assert_eq!(contacts.receivers(&user).await.unwrap(), []);
@@ -69,7 +69,7 @@ async fn a_team_has_a_limited_number_of_contacts() {
     let contacts = fixture.contacts();
     contacts.register(&user, contact("Ada")).await.unwrap();
     let refused = contacts.register(&user, contact("Ada")).await;
-    assert_eq!(refusal(refused), "a team has up to 200 registered receivers");
+    assert_eq!(refusal(refused), "a team can have up to 200 recipients");
     assert_eq!(contacts.receivers(&user).await.unwrap().len(), 200);
 }
 

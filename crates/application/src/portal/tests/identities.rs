@@ -33,9 +33,9 @@ use ports::{
 
 const ADA: &str = "ada@lender.example";
 const SUBJECT: &str = "https://idp.example ada";
-const LATE: &str = "that took too long: try again";
-const UNKNOWN: &str = "nobody here is known by that: ask an owner of your team to invite you";
-const NOT_ASKED: &str = "you were not asked there who you are: try again";
+const LATE: &str = "this took too long. Try again";
+const UNKNOWN: &str = "no account found for this identity. Ask an owner of your team to invite you";
+const NOT_ASKED: &str = "the identity provider didn't ask you to sign in. Try again";
 
 #[tokio::test]
 async fn the_provider_signs_a_member_in_and_binds_its_name_for_them() {
@@ -147,13 +147,13 @@ async fn a_failure_of_the_provider_is_told_in_general_words() {
     for (failure, text) in [
         (
             IdentityError::Unreachable("10.0.0.1".into()),
-            "who you are cannot be asked at the moment: try again",
+            "sign-in is temporarily unavailable. Try again",
         ),
         (
             IdentityError::Refused("bad nonce".into()),
-            "who you are could not be confirmed: try again",
+            "your identity couldn't be verified. Try again",
         ),
-        (IdentityError::NoAddress, "your address was not confirmed there"),
+        (IdentityError::NoAddress, "your email isn't verified at the identity provider"),
     ] {
         assert_eq!(refusal(sign_in(&fixture, Provider::failing(failure)).await), text);
     }
@@ -165,9 +165,9 @@ async fn a_deployment_without_a_provider_has_no_such_sign_in() {
     let identities = fixture.identities(None);
     assert_eq!(identities.provider(), None);
     let begun = identities.begin_sign_in("/portal/".into(), origin()).await;
-    assert_eq!(refusal(begun), "there is no such provider");
+    assert_eq!(refusal(begun), "provider not found");
     let completed = complete(&identities, secret("state"), None).await;
-    assert_eq!(refusal(completed), "there is no such provider");
+    assert_eq!(refusal(completed), "provider not found");
 }
 
 #[tokio::test]
@@ -175,7 +175,7 @@ async fn an_authorization_begins_only_where_its_state_can_be_encrypted() {
     let fixture = Fixture { cipher: Arc::new(BrokenCipher), ..Fixture::new().await };
     let identities = fixture.identities(Some(Provider::identifying(SUBJECT, ADA, None)));
     let begun = identities.begin_sign_in("/portal/".into(), origin()).await;
-    assert_eq!(refusal(begun), "try again");
+    assert_eq!(refusal(begun), "something went wrong. Try again");
 }
 
 #[tokio::test]

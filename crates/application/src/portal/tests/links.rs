@@ -27,7 +27,7 @@ use crate::testing::PlainTokens;
 
 const ADA: &str = "ada@lender.example";
 const NEW: &str = "another good password";
-const NO_LINK: &str = "there is no such link, or it was used, or has run out";
+const NO_LINK: &str = "this link is invalid or has expired. Request a new one";
 
 #[tokio::test]
 async fn a_forgotten_password_is_replaced_by_a_link() {
@@ -129,9 +129,9 @@ async fn a_refused_password_does_not_use_the_link_up() {
     let token = link(&fixture, id, LinkPurpose::Invitation).await;
     let links = fixture.links();
     let refused = links.choose_password(&token, secret("short"), origin()).await;
-    assert_eq!(refusal(refused), "a password has at least 15 characters");
+    assert_eq!(refusal(refused), "the password must have at least 15 characters");
     let refused = links.choose_password(&token, secret("ada@lender.example 1"), origin()).await;
-    assert_eq!(refusal(refused), "that password is too easy to guess");
+    assert_eq!(refusal(refused), "this password is too easy to guess. Choose another one");
     links.choose_password(&token, secret(NEW), origin()).await.unwrap();
 }
 

@@ -48,7 +48,7 @@ async fn an_address_is_invited_once() {
     members.invite(&owner, new_member(ADA, Role::Viewer)).await.unwrap();
     for email in [ADA, &owner.email] {
         let refused = members.invite(&owner, new_member(email, Role::Owner)).await;
-        assert_eq!(refusal(refused), "somebody with that address is in your team already");
+        assert_eq!(refusal(refused), "this email already belongs to a member of your team");
     }
     let refused = members.invite(&owner, new_member("no address", Role::Viewer)).await;
     assert!(refusal(refused).starts_with("the address "));
@@ -89,7 +89,7 @@ async fn a_second_invitation_voids_the_first_link() {
     assert!(fixture.store.link(first.id, now).await.unwrap().is_none());
     assert!(fixture.store.link(second.id, now).await.unwrap().is_some());
     let refused = members.invite_again(&owner, owner.user).await;
-    assert_eq!(refusal(refused), "they have chosen a password already");
+    assert_eq!(refusal(refused), "this member has already accepted the invitation");
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn a_team_has_a_limited_number_of_members() {
     let members = fixture.members();
     members.invite(&owner, new_member("last@lender.example", Role::Viewer)).await.unwrap();
     let refused = members.invite(&owner, new_member(ADA, Role::Viewer)).await;
-    assert_eq!(refusal(refused), "a team has up to 200 people");
+    assert_eq!(refusal(refused), "a team can have up to 200 members");
     assert_eq!(members.members(&owner).await.unwrap().len(), 200);
 }
 
@@ -162,7 +162,7 @@ async fn the_last_owner_who_can_sign_in_stays() {
     let owner = fixture.user(Role::Owner).await;
     let members = fixture.members();
     members.invite(&owner, new_member(ADA, Role::Owner)).await.unwrap();
-    let why = "somebody has to be left who is an owner and can sign in";
+    let why = "a team must have at least one owner who can sign in";
     assert_eq!(refusal(members.appoint(&owner, owner.user, Role::Member).await), why);
     assert_eq!(refusal(members.remove(&owner, owner.user).await), why);
     assert_eq!(fixture.stored(owner.user).await.user.role, Role::Owner);
@@ -185,7 +185,7 @@ async fn a_member_is_signed_out_everywhere_and_removed() {
     let token = fixture.token(ADA).await;
     members.remove(&owner, id).await.unwrap();
     assert!(fixture.accounts().signed_in_user(&token, origin()).await.unwrap().is_none());
-    assert_eq!(refusal(members.remove(&owner, id).await), "there is no such person");
+    assert_eq!(refusal(members.remove(&owner, id).await), "member not found");
     let actions = fixture.actions().await;
     let actions: Vec<_> = actions.iter().filter(|line| line.starts_with("person.")).collect();
     assert_eq!(actions, ["person.sign-out ada@lender.example", "person.remove ada@lender.example"]);
@@ -206,7 +206,7 @@ async fn members_of_another_team_are_as_if_they_were_not_there() {
             members.remove(&operator, id).await,
         ];
         for refused in refusals {
-            assert_eq!(refusal(refused), "there is no such person");
+            assert_eq!(refusal(refused), "member not found");
         }
     }
     let listed = members.members(&operator).await.unwrap();

@@ -79,9 +79,9 @@ async fn a_passkey_is_refused_without_a_name_or_a_valid_answer() {
     let long = "é".repeat(61);
     for name in ["", "  ", "a\nb", long.as_str()] {
         let refused = register(&fixture, &user, (name, "key-1")).await;
-        assert_eq!(refusal(refused), "a passkey's name has 1 to 60 characters", "{name}");
+        assert_eq!(refusal(refused), "enter a name of 1 to 60 characters", "{name}");
     }
-    let unfit = "your device made no passkey: try again";
+    let unfit = "the passkey couldn't be created. Try again";
     assert_eq!(refusal(register(&fixture, &user, ("Phone", "nonsense")).await), unfit);
     let passkeys = fixture.passkeys();
     let (name, key) = ("Phone".to_owned(), "key-1".to_owned());
@@ -100,7 +100,7 @@ async fn a_passkey_is_registered_once_and_a_member_has_ten() {
     let user = ada(&fixture).await;
     register(&fixture, &user, ("Phone", "key-0")).await.unwrap();
     let user = SignedInUser { has_passkey: true, ..user };
-    let refused = "you have that passkey already, or as many as may be";
+    let refused = "you already added this passkey or reached the limit of passkeys";
     assert_eq!(refusal(register(&fixture, &user, ("Again", "key-0")).await), refused);
     for number in 1..MAX_PASSKEYS {
         register(&fixture, &user, ("More", &format!("key-{number}"))).await.unwrap();
@@ -146,7 +146,7 @@ async fn a_wrong_answer_is_refused_and_recorded() {
         (secret("forged"), "key-1"),
     ] {
         let refused = answer(&fixture, (&token, &user), (asked, text)).await;
-        assert_eq!(refusal(refused), "that passkey was not accepted");
+        assert_eq!(refusal(refused), "the passkey couldn't be verified");
     }
     let actions = fixture.actions().await;
     let refused = actions.iter().filter(|action| *action == "sign-in.refused passkey");
@@ -179,7 +179,7 @@ async fn a_removed_passkey_is_asked_for_no_more() {
     let id = passkeys.passkeys(&user).await.unwrap().unwrap()[0].id;
     let stranger = fixture.user(Role::Owner).await;
     for (user, id) in [(&stranger, id), (&user, PasskeyId::from_uuid(Uuid::nil()))] {
-        assert_eq!(refusal(passkeys.drop_passkey(user, id).await), "there is no such passkey");
+        assert_eq!(refusal(passkeys.drop_passkey(user, id).await), "passkey not found");
     }
     passkeys.drop_passkey(&user, id).await.unwrap();
     assert_eq!(*fixture.actions().await.last().unwrap(), format!("passkey.drop {id}"));
@@ -195,7 +195,7 @@ async fn a_deployment_without_a_host_name_has_no_passkeys() {
     let passkeys = fixture.passkeys();
     assert!(passkeys.passkeys(&user).await.unwrap().is_none());
     assert!(passkeys.ask_passkey(&user).await.unwrap().is_none());
-    assert_eq!(refusal(passkeys.offer_passkey(&user).await), "there is no such passkey");
+    assert_eq!(refusal(passkeys.offer_passkey(&user).await), "passkey not found");
 }
 
 #[tokio::test]

@@ -207,7 +207,7 @@ async fn an_answer_of_a_passkey_counts_for_one_reauthentication() {
     let token = service.reauthenticate(&user, token, proof()).await.unwrap();
     let user = seen(&fixture, &token).await;
     let again = service.reauthenticate(&user, token, proof()).await;
-    assert_eq!(refusal(again), "that passkey was not accepted");
+    assert_eq!(refusal(again), "the passkey couldn't be verified");
 }
 
 #[tokio::test]
@@ -223,7 +223,7 @@ async fn each_user_reauthenticates_with_what_they_signed_in_with() {
     let refused =
         service.reauthenticate(&by_provider, token.clone(), password(PASSWORD, None)).await;
     assert!(matches!(error(refused), PortalError::Forbidden));
-    let late = "that took too long: try again";
+    let late = "this took too long. Try again";
     let forged = service.reauthenticate(&by_provider, token.clone(), provider(secret("?"))).await;
     assert_eq!(refusal(forged), late);
     let proof = service.proofs.issue(&by_provider).unwrap();
@@ -278,7 +278,7 @@ async fn a_form_has_a_bound() {
     let fields = |length| Some("a".repeat(length));
     service.hold_form(&user, path.clone(), fields(room)).await.unwrap();
     let refused = service.hold_form(&user, path, fields(room + 1)).await;
-    assert_eq!(refusal(refused), "that form is too large");
+    assert_eq!(refusal(refused), "the form is too large");
 }
 
 #[tokio::test]
@@ -287,8 +287,8 @@ async fn nothing_is_held_or_proved_without_an_encryption_key() {
     let (_, user) = ada(&fixture).await;
     let service = fixture.reauthentication();
     let held = service.hold_form(&user, "/portal".to_owned(), None).await;
-    assert_eq!(refusal(held), "try again");
-    assert_eq!(refusal(service.proofs.issue(&user)), "try again");
+    assert_eq!(refusal(held), "something went wrong. Try again");
+    assert_eq!(refusal(service.proofs.issue(&user)), "something went wrong. Try again");
 }
 
 #[tokio::test]

@@ -138,7 +138,7 @@ async fn a_setup_is_shown_again_until_it_expires() {
     assert!(matches!(error(wrong), PortalError::WrongCode));
     let stranger = fixture.user(Role::Viewer).await;
     let code = fixture.code(setup.secret.expose());
-    let late = "that took too long: scan the new picture";
+    let late = "the QR code has expired. Scan the new one";
     let other = accounts.enable_totp(&stranger, setup.sealed.expose(), &code).await;
     assert_eq!(refusal(other), late, "a setup belongs to one member");
     assert!(accounts.totp_setup(&stranger, Some(setup.sealed.expose())).secret != setup.secret);
@@ -166,7 +166,7 @@ async fn a_setup_that_cannot_be_encrypted_cannot_be_enabled() {
     assert_eq!(setup.sealed.expose(), "");
     let code = fixture.code(setup.secret.expose());
     let refused = fixture.accounts().enable_totp(&user, setup.sealed.expose(), &code).await;
-    assert_eq!(refusal(refused), "that took too long: scan the new picture");
+    assert_eq!(refusal(refused), "the QR code has expired. Scan the new one");
 }
 
 #[tokio::test]

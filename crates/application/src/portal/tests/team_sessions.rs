@@ -116,8 +116,8 @@ async fn failures_of_the_partners_use_cases_are_told_to_the_member() {
     let member = fixture.user(Role::Member).await;
     let id = fixture.add_session(TEAM).await.id;
     for (failure, expected) in [
-        (SessionError::NotFound, "there is no such session"),
-        (SessionError::Busy, "that session is busy: try again"),
+        (SessionError::NotFound, "session not found"),
+        (SessionError::Busy, "the session is being updated. Try again"),
         (
             SessionError::Store(StoreError::new("change a session", "broken")),
             "the store failed to change a session",
@@ -131,7 +131,7 @@ async fn failures_of_the_partners_use_cases_are_told_to_the_member() {
     partner.expect_timeline().return_once(|_, _| Ok(vec![]));
     partner.expect_recording().return_once(|_, _| Err(SessionError::Busy));
     let shown = fixture.sessions(partner).team_session(&member, id).await;
-    assert_eq!(refusal(shown), "that session is busy: try again");
+    assert_eq!(refusal(shown), "the session is being updated. Try again");
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn a_download_of_an_attestation_is_recorded() {
         partner
     };
     let absent = fixture.sessions(partner(None)).team_attestation(&member, id).await;
-    assert_eq!(refusal(absent), "there is no such attestation");
+    assert_eq!(refusal(absent), "attestation not found");
     assert_eq!(fixture.actions().await, <[&str; 0]>::default());
     let found = PortableAttestation {
         proof: ProofHash::new(&"07".repeat(32)).unwrap(),
@@ -191,7 +191,7 @@ async fn sessions_of_another_team_are_as_if_they_were_not_there() {
             sessions.end_session(&operator, id).await,
         ];
         for refused in refusals {
-            assert_eq!(refusal(refused), "there is no such session");
+            assert_eq!(refusal(refused), "session not found");
         }
     }
     assert_eq!(fixture.actions().await, <[&str; 0]>::default());

@@ -56,7 +56,7 @@ async fn a_team_has_a_limited_number_of_webhooks() {
     let webhooks = fixture.webhooks();
     webhooks.make_webhook(&user, new_webhook()).await.unwrap();
     let refused = webhooks.make_webhook(&user, new_webhook()).await;
-    assert_eq!(refusal(refused), "a team has up to 50 webhooks");
+    assert_eq!(refusal(refused), "a team can have up to 50 endpoints");
 }
 
 #[tokio::test]
@@ -118,14 +118,14 @@ async fn webhooks_and_deliveries_of_another_team_are_as_if_they_were_not_there()
             webhooks.send_all_again(&user, id, range).await.map(drop),
         ];
         for refused in refusals {
-            assert_eq!(refusal(refused), "there is no such webhook");
+            assert_eq!(refusal(refused), "endpoint not found");
         }
     }
     for id in [delivery, DeliveryId::from_uuid(nil)] {
         let read = webhooks.webhook_delivery(&user, id).await;
-        assert_eq!(refusal(read), "there is no such delivery");
+        assert_eq!(refusal(read), "delivery not found");
         let sent = webhooks.send_delivery_again(&user, id).await;
-        assert_eq!(refusal(sent), "there is no such delivery");
+        assert_eq!(refusal(sent), "delivery not found");
     }
     assert!(webhooks.webhooks(&user).await.unwrap().is_empty());
     assert!(fixture.store.webhook(theirs).await.unwrap().expect("a webhook").webhook.active);
@@ -145,7 +145,7 @@ async fn deliveries_of_a_session_are_read_by_its_team_only() {
     assert_eq!(read.iter().map(|stored| stored.id).collect::<Vec<_>>(), [delivery]);
     for id in [theirs, SessionId::from_uuid(Uuid::nil())] {
         let refused = webhooks.session_deliveries(&user, id).await;
-        assert_eq!(refusal(refused), "there is no such session");
+        assert_eq!(refusal(refused), "session not found");
     }
 }
 

@@ -16,7 +16,7 @@ use testkit::sample::noon;
 
 use super::fixture::{Fixture, OTHER_TEAM, TEAM, error, refusal};
 
-const NONE: &str = "there is no such template";
+const NONE: &str = "template not found";
 
 #[tokio::test]
 async fn a_template_is_written_submitted_approved_and_preferred() {
@@ -26,7 +26,7 @@ async fn a_template_is_written_submitted_approved_and_preferred() {
     let id = templates.add_template(&member, draft("First")).await.unwrap();
     templates.write_template(&member, id, draft("Second")).await.unwrap();
     let refused = templates.prefer_template(&member, id, true).await;
-    assert_eq!(refusal(refused), "an approved template can be the default");
+    assert_eq!(refusal(refused), "only an approved template can be the default");
     step(&fixture, &member, id, ReviewStep::Submit).await.unwrap();
     let submitted = templates.submitted_templates(&operator).await.unwrap();
     assert_eq!((submitted.len(), submitted[0].0.id), (1, id));
@@ -56,7 +56,7 @@ async fn a_submitted_or_approved_template_stays_as_it_is() {
     let (member, operator) = (fixture.user(Role::Member).await, operator(&fixture).await);
     let templates = fixture.templates();
     let id = templates.add_template(&member, draft("First")).await.unwrap();
-    let why = "what was submitted or approved stays as it is: withdraw it, or make another";
+    let why = "submitted and approved templates can't be edited. Withdraw it or create another one";
     step(&fixture, &member, id, ReviewStep::Submit).await.unwrap();
     assert_eq!(refusal(templates.write_template(&member, id, draft("Second")).await), why);
     step(&fixture, &member, id, ReviewStep::Withdraw).await.unwrap();
@@ -76,7 +76,7 @@ async fn a_step_is_taken_with_the_revision_that_was_read() {
     let read = templates.one_template(&member, id).await.unwrap().revision;
     templates.write_template(&member, id, draft("Second")).await.unwrap();
     let refused = templates.step_template(&member, (id, read), ReviewStep::Submit, String::new());
-    let why = "it was changed meanwhile: look at it once more";
+    let why = "the template was changed. Review it again";
     assert_eq!(refusal(refused.await), why);
     assert_eq!(templates.one_template(&member, id).await.unwrap().status, TemplateStatus::Draft);
 }
@@ -108,7 +108,7 @@ async fn a_template_that_cannot_be_rendered_is_not_submitted() {
     let member = fixture.user(Role::Member).await;
     let id = fixture.templates().add_template(&member, draft("broken")).await.unwrap();
     let refused = step(&fixture, &member, id, ReviewStep::Submit).await;
-    assert_eq!(refusal(refused), "it cannot be sent: the body is broken");
+    assert_eq!(refusal(refused), "the template has problems: the body is broken");
 }
 
 #[tokio::test]
@@ -158,7 +158,7 @@ async fn a_team_has_a_limited_number_of_templates() {
     let templates = fixture.templates();
     templates.add_template(&member, draft("The last")).await.unwrap();
     let refused = templates.add_template(&member, draft("One more")).await;
-    assert_eq!(refusal(refused), "a team has up to 100 templates");
+    assert_eq!(refusal(refused), "a team can have up to 100 templates");
 }
 
 #[tokio::test]

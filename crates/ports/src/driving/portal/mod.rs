@@ -252,22 +252,25 @@ pub struct AuditCheck {
 #[derive(Debug, thiserror::Error)]
 pub enum PortalError {
     /// The object does not exist, or belongs to another team.
-    #[error("there is no such {0}")]
+    #[error("{0} not found")]
     NotFound(&'static str),
-    #[error("your role does not allow that")]
+    /// The account link was not issued by this service, was used, or has expired.
+    #[error("this link is invalid or has expired. Request a new one")]
+    InvalidLink,
+    #[error("your role doesn't have permission to do this")]
     Forbidden,
-    #[error("confirm first that it is you")]
+    #[error("confirm your identity to continue")]
     Unconfirmed,
     #[error("incorrect email or password")]
     WrongPassword,
     #[error(
-        "that password was made for you and has run out: choose one of your own by a link, under \"I do \
-         not know my password\", or ask whoever runs the service for a new one"
+        "your temporary password has expired. Use \"Forgot password?\" to choose a new one, or ask \
+         your administrator"
     )]
     PasswordRanOut,
-    #[error("that code is not right, or was used before")]
+    #[error("incorrect or already used code")]
     WrongCode,
-    #[error("too many attempts: wait a moment, then try again")]
+    #[error("too many attempts. Wait a moment, then try again")]
     TooMany {
         /// The delay in whole seconds.
         retry_after: i64,

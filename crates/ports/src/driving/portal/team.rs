@@ -71,7 +71,7 @@ pub trait LinkService: Send + Sync {
     /// Returns the account link of a token.
     ///
     /// # Errors
-    /// [`PortalError::NotFound`] if this service did not issue the link, or the link has expired or
+    /// [`PortalError::InvalidLink`] if this service did not issue the link, or the link has expired or
     /// was used.
     async fn mailed_link(&self, token: &Secret) -> Result<MailedLink, PortalError>;
 
