@@ -7,6 +7,7 @@ mod branding;
 mod contacts;
 mod csrf;
 mod end_to_end;
+mod landing;
 mod mail_templates;
 mod members;
 mod oidc;

@@ -6,7 +6,8 @@ use crate::root;
 /// segment.
 #[must_use]
 pub fn routes(method: &str) -> Vec<String> {
-    let handler = format!("web::{method}()");
+    // Pages are read by GET and HEAD with one route.
+    let handler = if method == "get" { "reading()".into() } else { format!("web::{method}()") };
     let folder = root().join("crates/adapters/portal/src");
     let files = std::fs::read_dir(folder).expect("its source").flatten();
     let mut found = vec![];

@@ -13,6 +13,7 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, redirect},
     forms::CsrfForm,
+    methods::reading,
     page::{PageTime, PortalPage},
     passkeys,
     reauthentication::{Confirmed, ConfirmedPage, Credentials},
@@ -24,9 +25,9 @@ pub(crate) const DUTY: &str = "/portal/account/second-factor";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(HERE, web::get().to(show))
+        .route(HERE, reading().to(show))
         .route("/portal/account/password", web::post().to(change_password))
-        .route("/portal/account/second-factor", web::get().to(offer))
+        .route("/portal/account/second-factor", reading().to(offer))
         .route("/portal/account/second-factor", web::post().to(keep))
         .route("/portal/account/second-factor/drop", web::post().to(drop_factor))
         .route("/portal/account/sign-ins/{id}/end", web::post().to(end));

@@ -11,7 +11,7 @@ use actix_web::{
     web,
 };
 
-use crate::error::PageError;
+use crate::{error::PageError, methods::reading};
 
 const STYLE: &str = include_str!("../web/style.css");
 const SCRIPT: &str = include_str!("../web/portal.js");
@@ -28,7 +28,7 @@ pub(crate) fn build() -> &'static str {
 }
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
-    config.route("/portal/assets/{build}/{name}", web::get().to(asset));
+    config.route("/portal/assets/{build}/{name}", reading().to(asset));
 }
 
 async fn asset(path: web::Path<(String, String)>) -> Result<HttpResponse, PageError> {

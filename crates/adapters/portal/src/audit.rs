@@ -17,6 +17,7 @@ use crate::{
     authenticated::Authenticated,
     error::PageError,
     forms::CsrfForm,
+    methods::reading,
     page::{PageTime, PortalPage},
 };
 
@@ -28,9 +29,9 @@ const BATCH: u16 = 1000;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/portal/audit", web::get().to(list))
+        .route("/portal/audit", reading().to(list))
         .route("/portal/audit/verify", web::post().to(verify))
-        .route("/portal/audit/entries.jsonl", web::get().to(export));
+        .route("/portal/audit/entries.jsonl", reading().to(export));
 }
 
 #[derive(Deserialize)]

@@ -14,6 +14,7 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, redirect},
     forms::{CsrfForm, CsrfUpload, Fields},
+    methods::reading,
     page::PortalPage,
 };
 
@@ -23,9 +24,9 @@ const LONGEST: usize = 200;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(HERE, web::get().to(show))
+        .route(HERE, reading().to(show))
         .route(HERE, web::post().to(save))
-        .route("/portal/branding/logo", web::get().to(logo))
+        .route("/portal/branding/logo", reading().to(logo))
         .route("/portal/branding/logo", web::post().to(keep_logo))
         .route("/portal/branding/logo/remove", web::post().to(drop_logo));
 }

@@ -13,6 +13,7 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, redirect},
     forms::{CsrfForm, Fields},
+    methods::reading,
     page::{PageTime, PortalPage},
 };
 
@@ -22,9 +23,9 @@ const LONGEST: usize = 300;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(HERE, web::get().to(list))
+        .route(HERE, reading().to(list))
         .route(HERE, web::post().to(add))
-        .route("/portal/receivers/{id}", web::get().to(one))
+        .route("/portal/receivers/{id}", reading().to(one))
         .route("/portal/receivers/{id}", web::post().to(change))
         .route("/portal/receivers/{id}/remove", web::post().to(remove));
 }

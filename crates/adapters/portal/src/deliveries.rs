@@ -14,6 +14,7 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, redirect},
     forms::CsrfForm,
+    methods::reading,
     page::{PageTime, PortalPage, label},
     webhooks,
 };
@@ -24,7 +25,7 @@ const FORM_TIME: &str = "%Y-%m-%dT%H:%M";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/portal/deliveries/{id}", web::get().to(show))
+        .route("/portal/deliveries/{id}", reading().to(show))
         .route("/portal/deliveries/{id}/again", web::post().to(again))
         .route("/portal/webhooks/{id}/again", web::post().to(all_again));
 }

@@ -5,7 +5,8 @@ use domain::frame_ancestors::FrameAncestor;
 use ports::driving::{PortalError, SignedInUser};
 
 use crate::{
-    Portal, authenticated::Authenticated, error::PageError, forms::CsrfForm, page::PortalPage,
+    Portal, authenticated::Authenticated, error::PageError, forms::CsrfForm, methods::reading,
+    page::PortalPage,
 };
 
 const HERE: &str = "/portal/embedding";
@@ -13,7 +14,7 @@ const HERE: &str = "/portal/embedding";
 const LONGEST: usize = 20_000;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
-    config.route(HERE, web::get().to(show)).route(HERE, web::post().to(save));
+    config.route(HERE, reading().to(show)).route(HERE, web::post().to(save));
 }
 
 fn page(user: &SignedInUser, origins: &str) -> PortalPage {

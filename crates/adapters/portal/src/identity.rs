@@ -16,6 +16,7 @@ use crate::{
         AuthenticatedBeforeDuty, browsers, cookie, request_origin, signed_in_user, with_cookie,
     },
     error::{PageError, redirect},
+    methods::reading,
     reauthentication,
     sign_in::{form, portal_path, signed_in},
 };
@@ -28,9 +29,9 @@ const MAX_PARAMETER_BYTES: usize = 4_096;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/portal/sign-in/away", web::get().to(redirect_to_provider))
-        .route("/portal/confirm/away", web::get().to(redirect_to_reauthenticate))
-        .route("/portal/sign-in/back", web::get().to(callback));
+        .route("/portal/sign-in/away", reading().to(redirect_to_provider))
+        .route("/portal/confirm/away", reading().to(redirect_to_reauthenticate))
+        .route("/portal/sign-in/back", reading().to(callback));
 }
 
 #[derive(Deserialize)]

@@ -13,13 +13,14 @@ use crate::{
     Portal,
     authenticated::Authenticated,
     error::{PageError, redirect},
+    methods::reading,
     page::{PageTime, PortalPage},
     reauthentication::{Confirmed, TeamSettings},
 };
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/portal/keys", web::get().to(list))
+        .route("/portal/keys", reading().to(list))
         .route("/portal/keys", web::post().to(make))
         .route("/portal/keys/{id}/rotate", web::post().to(rotate))
         .route("/portal/keys/{id}/revoke", web::post().to(revoke));

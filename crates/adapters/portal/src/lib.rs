@@ -11,12 +11,15 @@ mod authenticated;
 mod branding;
 mod contacts;
 mod deliveries;
+mod documentation;
 mod embedding;
 mod error;
 mod forms;
 mod identity;
 mod keys;
+mod landing;
 mod members;
+mod methods;
 mod overview;
 mod page;
 mod passkeys;
@@ -71,6 +74,7 @@ pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::Service
         config
             .app_data(web::Data::new(portal))
             .app_data(web::Data::new(authenticated::ClientAddress(address)))
+            .configure(landing::routes)
             .configure(sign_in::routes)
             .configure(overview::routes)
             .configure(sessions::routes)

@@ -13,6 +13,7 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, redirect},
     forms::Fields,
+    methods::reading,
     page::{PageTime, PortalPage},
     reauthentication::{Confirmed, TeamSettings},
 };
@@ -21,7 +22,7 @@ const HERE: &str = "/portal/members";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(HERE, web::get().to(list))
+        .route(HERE, reading().to(list))
         .route(HERE, web::post().to(invite))
         .route("/portal/members/{id}/invite", web::post().to(invite_again))
         .route("/portal/members/{id}/role", web::post().to(appoint))

@@ -5,10 +5,12 @@ use domain::{rate::RateLimit, session::Status};
 use ports::driving::{DailyCounts, FailingNode, Overview, TeamQuotas};
 use serde::Serialize;
 
-use crate::{Portal, authenticated::Authenticated, error::PageError, page::PortalPage};
+use crate::{
+    Portal, authenticated::Authenticated, error::PageError, methods::reading, page::PortalPage,
+};
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
-    config.route("/portal/overview", web::get().to(show));
+    config.route("/portal/overview", reading().to(show));
 }
 
 /// The kinds of a bar's parts, from the bottom up.

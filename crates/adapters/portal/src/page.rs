@@ -21,7 +21,7 @@ use ports::driving::{PortalError, SignedInUser};
 use serde::Serialize;
 use url::Url;
 
-use crate::{assets, error::respond_with_error};
+use crate::{assets, documentation, error::respond_with_error};
 
 /// The content security policy: only own resources, forms only to the portal, and no embedding.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
@@ -56,6 +56,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         "forms.html",
         "frame.html",
         "keys.html",
+        "landing.html",
         "members.html",
         "overview.html",
         "receiver.html",
@@ -105,6 +106,7 @@ impl PortalPage {
         let values = BTreeMap::from([
             ("title", Value::from(title)),
             ("build", Value::from(assets::build())),
+            ("docs", Value::from(documentation::HOME)),
             ("visitor", Value::from(())),
             ("form_token", Value::from("")),
             ("here", Value::from("")),

@@ -14,6 +14,7 @@ use crate::{
     authenticated::{browsers, signed_in_user, token, with_sign_in},
     error::{PageError, redirect},
     forms::PublicForm,
+    methods::reading,
     page::{PageTime, PortalPage},
     reauthentication::{Confirmed, ConfirmedPage, Credentials},
     sign_in::{code_form, portal_path},
@@ -23,7 +24,7 @@ const NEW: &str = "/portal/account/passkeys/new";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(NEW, web::get().to(offer))
+        .route(NEW, reading().to(offer))
         .route(NEW, web::post().to(keep))
         .route("/portal/account/passkeys/{id}/drop", web::post().to(drop_one))
         .route("/portal/sign-in/passkey", web::post().to(show));

@@ -8,17 +8,17 @@ use ports::driving::{MailedLink, PortalError};
 use serde::Deserialize;
 
 use crate::{
-    Portal, authenticated::request_origin, error::PageError, forms::PublicForm, page::PortalPage,
-    sign_in,
+    Portal, authenticated::request_origin, error::PageError, forms::PublicForm, methods::reading,
+    page::PortalPage, sign_in,
 };
 
 const LONGEST_TOKEN: usize = 120;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/portal/forgot", web::get().to(ask))
+        .route("/portal/forgot", reading().to(ask))
         .route("/portal/forgot", web::post().to(asked))
-        .route("/portal/password", web::get().to(show))
+        .route("/portal/password", reading().to(show))
         .route("/portal/password", web::post().to(choose));
 }
 

@@ -19,6 +19,7 @@ use crate::{
     error::{PageError, redirect},
     forms::{CsrfForm, CsrfFormBeforeDuty, Fields},
     identity,
+    methods::reading,
     page::PortalPage,
     sign_in::HOME,
 };
@@ -31,9 +32,9 @@ const RESUME: &str = "resume";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(HERE, web::get().to(show))
+        .route(HERE, reading().to(show))
         .route(HERE, web::post().to(confirm))
-        .route(CONTINUE, web::get().to(resume));
+        .route(CONTINUE, reading().to(resume));
 }
 
 /// The kind of change that a form or page makes.

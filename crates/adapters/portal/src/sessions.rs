@@ -23,6 +23,7 @@ use crate::{
     deliveries,
     error::{PageError, redirect},
     forms::CsrfForm,
+    methods::reading,
     page::{PageTime, PortalPage},
 };
 
@@ -35,9 +36,9 @@ const LONGEST_REFERENCE: usize = 1020;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/portal/sessions", web::get().to(list))
-        .route("/portal/sessions/{id}", web::get().to(show))
-        .route("/portal/sessions/{id}/attestation", web::get().to(attestation))
+        .route("/portal/sessions", reading().to(list))
+        .route("/portal/sessions/{id}", reading().to(show))
+        .route("/portal/sessions/{id}/attestation", reading().to(attestation))
         .route("/portal/sessions/{id}/end", web::post().to(end));
 }
 

@@ -14,6 +14,7 @@ use crate::{
     error::{PageError, redirect},
     forms::{CsrfFormBeforeDuty, PublicForm},
     identity,
+    methods::reading,
     page::PortalPage,
 };
 
@@ -28,10 +29,11 @@ const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/portal", web::get().to(async || redirect(HOME)))
-        .route("/portal/sign-in", web::get().to(page))
+        .route("/portal", reading().to(async || redirect(HOME)))
+        .route("/portal/", reading().to(async || redirect(HOME)))
+        .route("/portal/sign-in", reading().to(page))
         .route("/portal/sign-in", web::post().to(sign_in))
-        .route("/portal/sign-in/code", web::get().to(code_page))
+        .route("/portal/sign-in/code", reading().to(code_page))
         .route("/portal/sign-in/code", web::post().to(verify_code))
         .route("/portal/sign-out", web::post().to(sign_out));
 }

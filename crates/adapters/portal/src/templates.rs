@@ -21,6 +21,7 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, redirect},
     forms::{CsrfForm, Fields},
+    methods::reading,
     page::{PageTime, PortalPage},
 };
 
@@ -37,15 +38,15 @@ const MAIL_POLICY: &str =
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(HERE, web::get().to(list))
+        .route(HERE, reading().to(list))
         .route(HERE, web::post().to(add))
-        .route("/portal/templates/{id}", web::get().to(one))
+        .route("/portal/templates/{id}", reading().to(one))
         .route("/portal/templates/{id}", web::post().to(write))
-        .route("/portal/templates/{id}/preview", web::get().to(preview))
+        .route("/portal/templates/{id}/preview", reading().to(preview))
         .route("/portal/templates/{id}/default", web::post().to(prefer))
         .route("/portal/templates/{id}/remove", web::post().to(remove))
         .route("/portal/templates/{id}/{step}", web::post().to(step))
-        .route("/portal/approvals", web::get().to(approvals));
+        .route("/portal/approvals", reading().to(approvals));
 }
 
 /// The values of the form.

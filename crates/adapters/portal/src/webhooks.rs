@@ -18,6 +18,7 @@ use crate::{
     deliveries,
     error::{PageError, redirect},
     forms::CsrfForm,
+    methods::reading,
     page::{PageTime, PortalPage},
     reauthentication::{Confirmed, TeamSettings},
     webhook_form::{Entered, change, order},
@@ -28,9 +29,9 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(HERE, web::get().to(list))
+        .route(HERE, reading().to(list))
         .route(HERE, web::post().to(make))
-        .route("/portal/webhooks/{id}", web::get().to(show))
+        .route("/portal/webhooks/{id}", reading().to(show))
         .route("/portal/webhooks/{id}", web::post().to(alter))
         .route("/portal/webhooks/{id}/switch", web::post().to(switch))
         .route("/portal/webhooks/{id}/rotate", web::post().to(rotate))
