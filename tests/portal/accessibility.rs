@@ -15,8 +15,8 @@ use serde_json::json;
 const MAX_PAGE_BYTES: f64 = 100_000.0;
 const PAGE_BYTES: &str = "[...performance.getEntriesByType('navigation'), \
     ...performance.getEntriesByType('resource')].reduce((sum, entry) => sum + entry.encodedBodySize, 0)";
-const LINKS: &str = "[...document.querySelectorAll('a[href^=\"/portal\"]')] \
-    .filter((a) => a.pathname !== '/portal' && !a.pathname.endsWith('.jsonl')).map((a) => a.pathname).join(' ')";
+const LINKS: &str = "[...document.querySelectorAll('a[href^=\"/portal\"]:not([download])')] \
+    .filter((a) => a.pathname !== '/portal' && a.pathname !== '/portal/').map((a) => a.pathname).join(' ')";
 const LOADED: &str = "document.readyState === 'complete'";
 
 /// Opens every page that is reachable by links; returns their paths.

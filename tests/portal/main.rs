@@ -15,5 +15,6 @@ mod onboarding;
 mod passkeys;
 mod reauthentication;
 mod security;
+mod session_list;
 mod sign_in;
 mod tenant_isolation;

@@ -25,6 +25,8 @@ mod page;
 mod passkeys;
 mod password;
 mod reauthentication;
+mod session_export;
+mod session_search;
 mod sessions;
 mod sign_in;
 mod templates;

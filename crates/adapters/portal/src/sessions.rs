@@ -6,113 +6,126 @@ use actix_web::{
     web,
 };
 use domain::{
-    id::SessionId,
-    request::{ListQuery, PageRequest as Part},
+    api_key::Environment,
+    error_code::ErrorCode,
+    id::{PlatformId, SessionId},
     session::{IssuedAttestation, Outcome, Status},
     workflow::AttestMode,
 };
 use ports::{
-    driving::{PortalError, RecordingView, SessionDetails, TeamSession},
+    driving::{PortalError, RecordingView, SessionDetails, SessionSearch, TeamSession},
     session_store::TimelineEntry,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     Portal,
     authenticated::Authenticated,
     deliveries,
+    documentation::ErrorLink,
     error::{PageError, redirect},
     forms::CsrfForm,
     methods::reading,
-    page::{PageTime, PortalPage},
+    page::{PageTime, PortalPage, label},
+    session_export,
+    session_search::SessionQuery,
 };
 
+const HERE: &str = "/portal/sessions";
+const CSV: &str = "/portal/sessions.csv";
 /// Sessions per page.
-const ON_A_PAGE: i64 = 50;
-/// The maximum offset of the list.
-const FURTHEST: i64 = 1_000_000;
-/// The maximum size of an external reference: 255 characters.
-const LONGEST_REFERENCE: usize = 1020;
+const ON_A_PAGE: u16 = 50;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/portal/sessions", reading().to(list))
+        .route(HERE, reading().to(list))
+        .route(CSV, reading().to(session_export::export))
         .route("/portal/sessions/{id}", reading().to(show))
         .route("/portal/sessions/{id}/attestation", reading().to(attestation))
         .route("/portal/sessions/{id}/end", web::post().to(end));
 }
 
-#[derive(Deserialize)]
-struct SessionSearch {
-    #[serde(default)]
-    status: String,
-    #[serde(default)]
-    from: i64,
-    /// The external reference or the identifier of a session.
-    #[serde(default)]
-    find: String,
-}
-
 #[derive(Serialize)]
 struct SessionListRow {
     id: String,
+    reference: Option<String>,
     status: &'static str,
+    error: Option<ErrorLink>,
     platform: String,
+    environment: &'static str,
     key: String,
     created: PageTime,
     closed: Option<PageTime>,
 }
 
 impl From<TeamSession> for SessionListRow {
-    fn from(one: TeamSession) -> Self {
+    fn from(session: TeamSession) -> Self {
+        let TeamSession { listed, platform, key } = session;
         Self {
-            id: one.summary.id.to_string(),
-            status: one.summary.status.as_str(),
-            platform: one.platform,
-            key: one.key,
-            created: one.summary.created_at.into(),
-            closed: one.summary.closed_at.map(PageTime::from),
+            id: listed.summary.id.to_string(),
+            reference: listed.reference,
+            status: listed.summary.status.as_str(),
+            error: listed.error_code.map(ErrorLink::from),
+            platform,
+            environment: listed.environment.as_str(),
+            key,
+            created: listed.summary.created_at.into(),
+            closed: listed.summary.closed_at.map(PageTime::from),
+        }
+    }
+}
+
+/// A value that a filter offers, and its label.
+type FilterOption = (String, String);
+
+/// The values that the filters offer.
+#[derive(Serialize)]
+struct FilterOptions {
+    statuses: Vec<FilterOption>,
+    errors: Vec<FilterOption>,
+    platforms: Vec<FilterOption>,
+    environments: Vec<FilterOption>,
+}
+
+impl FilterOptions {
+    fn new(platforms: Vec<(PlatformId, String)>) -> Self {
+        let labelled = |name: &str| (name.to_owned(), label(name));
+        let environments = [Environment::Production, Environment::Development];
+        Self {
+            statuses: Status::ALL.iter().map(|status| labelled(status.as_str())).collect(),
+            errors: ErrorCode::ALL
+                .iter()
+                .map(|code| (code.as_str().to_owned(), code.as_str().to_owned()))
+                .collect(),
+            platforms: platforms.into_iter().map(|(id, name)| (id.0.to_string(), name)).collect(),
+            environments: environments.map(|one| labelled(one.as_str())).into(),
         }
     }
 }
 
 async fn list(
     portal: web::Data<Portal>,
-    asked: web::Query<SessionSearch>,
+    query: web::Query<SessionQuery>,
     signed: Authenticated,
 ) -> Result<HttpResponse, PageError> {
-    let find = asked.find.trim();
-    if let Ok(id) = find.parse::<SessionId>() {
-        return Ok(redirect(&format!("/portal/sessions/{id}")));
+    let mut query = query.into_inner();
+    if let Ok(id) = query.find.trim().parse::<SessionId>() {
+        return Ok(redirect(&format!("{HERE}/{id}")));
     }
-    let from = asked.from.clamp(0, FURTHEST);
-    let reference = Some(find).filter(|find| !find.is_empty() && find.len() <= LONGEST_REFERENCE);
-    // An invalid status is ignored; the page shows which filter applies.
-    let status = asked.status.parse::<Status>().ok();
-    // One more than is shown, to detect whether there are older ones.
-    let page = Part { limit: ON_A_PAGE + 1, offset: from };
-    let (query, called) = (ListQuery { status, page }, reference.map(str::to_owned));
-    let found = portal.sessions.team_sessions(&signed.0, query, called).await?;
-    let mut rows: Vec<_> = found.into_iter().map(SessionListRow::from).collect();
-    let more = rows.len() > usize::try_from(ON_A_PAGE).unwrap_or(0);
-    rows.truncate(usize::try_from(ON_A_PAGE).unwrap_or(0));
-    let status = status.map_or("", Status::as_str);
-    let part = |from: i64| {
-        let query = url::form_urlencoded::Serializer::new(String::new())
-            .append_pair("status", status)
-            .append_pair("find", reference.unwrap_or_default())
-            .append_pair("from", &from.to_string())
-            .finish();
-        format!("/portal/sessions?{query}")
-    };
-    let statuses: Vec<_> = Status::ALL.iter().map(|status| status.as_str()).collect();
+    let (filter, after) = query.read();
+    let search = SessionSearch { filter, after, limit: ON_A_PAGE };
+    let found = portal.sessions.team_sessions(&signed.0, search).await?;
+    let platforms = portal.sessions.platforms(&signed.0).await?;
+    let rows: Vec<_> = found.sessions.into_iter().map(SessionListRow::from).collect();
     Ok(PortalPage::of_team("sessions.html", "Sessions", "sessions", &signed.0)
         .with("sessions", rows)
-        .with("statuses", statuses)
-        .with("status", status)
-        .with("find", reference.unwrap_or_default())
-        .with("older", more.then(|| part(from + ON_A_PAGE)))
-        .with("newer", (from > 0).then(|| part((from - ON_A_PAGE).max(0))))
+        .with("options", FilterOptions::new(platforms))
+        .with("filtered", query.is_filtered())
+        .with("older", found.next.map(|next| query.path(HERE, Some(next))))
+        .with("newest", after.map(|_| query.path(HERE, None)))
+        .with("csv", query.path(CSV, None))
+        .with("max_rows", session_export::MAX_ROWS)
+        .with("query", query)
         .into_response())
 }
 

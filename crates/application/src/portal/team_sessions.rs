@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use chrono::{Days, NaiveTime};
 use domain::{
     account::Permission,
+    api_key::Environment,
     fairness::Quotas,
     id::{PlatformId, SessionId},
-    request::ListQuery,
 };
 use ports::{
     StoreError,
@@ -16,10 +16,11 @@ use ports::{
     clock::Clock,
     driving::{
         FailingNode, Overview, PortableAttestation, PortalError, SessionDetails, SessionError,
-        SessionService, SignedInUser, TeamQuotas, TeamSession, TeamSessionService,
+        SessionSearch, SessionService, SignedInUser, TeamQuotas, TeamSession, TeamSessionList,
+        TeamSessionService,
     },
     key_store::KeyStore,
-    session_store::TeamSessionQueries,
+    session_store::{TeamSessionPage, TeamSessionQueries},
 };
 
 use super::{AuditTrail, TeamSessionLookup, overview};
@@ -30,6 +31,9 @@ use crate::settings::Limits;
 const OVERVIEW_DAYS: u64 = 30;
 /// The sessions that an overview counts, the newest first.
 const MAX_SESSIONS_COUNTED: u16 = 20_000;
+
+/// The sessions on one page of a list.
+const MAX_SESSIONS_LISTED: u16 = 500;
 
 /// Implements [`TeamSessionService`].
 pub struct TeamSessions {
@@ -52,26 +56,38 @@ impl TeamSessionService for TeamSessions {
     async fn team_sessions(
         &self,
         user: &SignedInUser,
-        query: ListQuery,
-        reference: Option<String>,
-    ) -> Result<Vec<TeamSession>, PortalError> {
+        search: SessionSearch,
+    ) -> Result<TeamSessionList, PortalError> {
         user.require(Permission::Look)?;
-        let reference = reference.as_deref();
-        let found = self.sessions.team_sessions(user.team, query, reference).await?;
+        let SessionSearch { filter, after, limit } = search;
+        let limit = limit.min(MAX_SESSIONS_LISTED);
+        let found = self.sessions.team_sessions(user.team, &filter, after, limit).await?;
+        let TeamSessionPage { sessions, next } = found;
         let keys = self.keys.keys(user.team).await?;
         let mut platforms = BTreeMap::new();
-        let mut listed = vec![];
-        for (owner, summary) in found {
-            let platform = match platforms.get(&summary.platform) {
+        let mut rows = vec![];
+        for listed in sessions {
+            let id = listed.summary.platform;
+            let platform = match platforms.get(&id) {
                 Some(known) => String::clone(known),
-                None => self.platform_name(summary.platform).await?,
+                None => self.platform_name(id).await?,
             };
-            platforms.insert(summary.platform, platform.clone());
-            let key = keys.iter().find(|stored| stored.key.id == owner);
+            platforms.insert(id, platform.clone());
+            let key = keys.iter().find(|stored| stored.key.id == listed.owner);
             let key = key.map_or_else(String::new, |stored| stored.label.clone());
-            listed.push(TeamSession { summary, platform, key });
+            rows.push(TeamSession { listed, platform, key });
         }
-        Ok(listed)
+        Ok(TeamSessionList { sessions: rows, next })
+    }
+
+    async fn platforms(
+        &self,
+        user: &SignedInUser,
+    ) -> Result<Vec<(PlatformId, String)>, PortalError> {
+        user.require(Permission::Look)?;
+        let mut platforms = self.catalogue.platforms(Environment::Production).await?;
+        platforms.extend(self.catalogue.platforms(Environment::Development).await?);
+        Ok(platforms.into_iter().map(|platform| (platform.id, platform.display_name)).collect())
     }
 
     async fn overview(&self, user: &SignedInUser) -> Result<Overview, PortalError> {

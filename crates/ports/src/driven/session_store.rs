@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
-    api_key::{ApiKey, KeyHash},
+    api_key::{ApiKey, Environment, KeyHash},
+    error_code::ErrorCode,
     frame_ancestors::FrameAncestor,
     id::{ApiKeyId, BrowserId, PlatformId, SessionId, TeamId},
     platform::PlatformSummary,
@@ -123,14 +124,20 @@ pub trait SessionQueries: Send + Sync {
 /// Reads the sessions of all keys of a team.
 #[async_trait]
 pub trait TeamSessionQueries: Send + Sync {
-    /// Returns the sessions of all keys of a team, newest first and ties by identifier, each with
-    /// its owner; with a reference, only those with this external reference.
+    /// Returns up to `limit` of the sessions of all keys of a team that match, newest first and
+    /// ties by identifier, from after the cursor on.
+    ///
+    /// A text that is the external reference of sessions finds these, however old they are.
+    /// Otherwise it finds sessions in whose reference or identifier it occurs. References are
+    /// encrypted, so one call examines about [`MAX_SESSIONS_EXAMINED`] sessions: the page may have
+    /// fewer sessions than the limit, or none, although its cursor leads to more.
     async fn team_sessions(
         &self,
         team: TeamId,
-        query: ListQuery,
-        reference: Option<&str>,
-    ) -> Result<Vec<(ApiKeyId, SessionSummary)>, StoreError>;
+        filter: &SessionFilter,
+        after: Option<SessionCursor>,
+        limit: u16,
+    ) -> Result<TeamSessionPage, StoreError>;
 
     /// Returns the activity of a team's sessions since a time: of up to `limit`, the newest ones.
     async fn team_activity(
@@ -139,6 +146,90 @@ pub trait TeamSessionQueries: Send + Sync {
         since: DateTime<Utc>,
         limit: u16,
     ) -> Result<Vec<SessionActivity>, StoreError>;
+}
+
+/// The sessions that one search for a part of a reference examines.
+pub const MAX_SESSIONS_EXAMINED: usize = 2_000;
+
+/// Which sessions of a team are listed. `None` permits every value.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionFilter {
+    pub status: Option<Status>,
+    /// The error code with which the session ended.
+    pub error_code: Option<ErrorCode>,
+    pub platform: Option<PlatformId>,
+    pub environment: Option<Environment>,
+    /// Created at this time or later.
+    pub from: Option<DateTime<Utc>>,
+    /// Created before this time.
+    pub to: Option<DateTime<Utc>>,
+    /// A text in the session's external reference or identifier, without regard to the case of
+    /// ASCII letters.
+    pub text: Option<String>,
+}
+
+impl SessionFilter {
+    /// Returns the environments that match.
+    #[must_use]
+    pub fn environments(&self) -> Vec<Environment> {
+        let all = [Environment::Development, Environment::Production];
+        self.environment.map_or_else(|| all.to_vec(), |environment| vec![environment])
+    }
+}
+
+/// A position in a team's list of sessions: behind the session with this time and identifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SessionCursor {
+    pub created_at: DateTime<Utc>,
+    pub id: SessionId,
+}
+
+/// A session in a team's list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedSession {
+    pub owner: ApiKeyId,
+    pub summary: SessionSummary,
+    pub environment: Environment,
+    /// The external reference that the partner gave.
+    pub reference: Option<String>,
+    /// The error code with which the session ended.
+    pub error_code: Option<String>,
+}
+
+impl ListedSession {
+    #[must_use]
+    pub const fn cursor(&self) -> SessionCursor {
+        SessionCursor { created_at: self.summary.created_at, id: self.summary.id }
+    }
+
+    /// Returns whether a text occurs in the session's reference or identifier, without regard to
+    /// the case of ASCII letters.
+    #[must_use]
+    pub fn contains(&self, text: &str) -> bool {
+        let text = text.to_ascii_lowercase();
+        let reference = self.reference.as_deref().unwrap_or_default().to_ascii_lowercase();
+        reference.contains(&text) || self.summary.id.to_string().contains(&text)
+    }
+}
+
+/// A page of a team's sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TeamSessionPage {
+    pub sessions: Vec<ListedSession>,
+    /// Where the next page begins; `None` at the end of the list.
+    pub next: Option<SessionCursor>,
+}
+
+impl TeamSessionPage {
+    /// Returns the page with the first `limit` of these sessions, of which there is at least one
+    /// more than the limit unless the list ends with them.
+    #[must_use]
+    pub fn first(mut sessions: Vec<ListedSession>, limit: u16) -> Self {
+        let more = sessions.len() > usize::from(limit);
+        sessions.truncate(limit.into());
+        let last = sessions.last().map(ListedSession::cursor);
+        Self { next: last.filter(|_| more), sessions }
+    }
 }
 
 /// Renews the leases of sessions' browsers, and finds what expired.

@@ -4,11 +4,15 @@ use std::cmp::Reverse;
 
 use chrono::{DateTime, Utc};
 use domain::{
+    error_code::ErrorCode,
     id::{ApiKeyId, SessionId, TeamId},
     request::{ListQuery, PageRequest},
     session::{Session, Status},
 };
-use ports::session_store::{SessionActivity, SessionSummary, TimelineEntry};
+use ports::session_store::{
+    ListedSession, MAX_SESSIONS_EXAMINED, SessionActivity, SessionCursor, SessionFilter,
+    SessionSummary, TeamSessionPage, TimelineEntry,
+};
 
 use super::{SessionRecord, Sessions};
 use crate::{State, notifications::Line};
@@ -27,17 +31,30 @@ impl State {
     pub(super) fn team_sessions(
         &self,
         team: TeamId,
-        query: ListQuery,
-        reference: Option<&str>,
-    ) -> Vec<(ApiKeyId, SessionSummary)> {
-        let fitting = self.sessions.all().filter(|session| {
-            let called = session.terms.external_reference.as_deref();
-            fits(session, query.status)
-                && (reference.is_none() || called == reference)
-                && self.teams.team_of(session.owner) == Some(team)
-        });
-        let page = page(newest_first(fitting), query.page);
-        page.map(|session| (session.owner, summary(session))).collect()
+        filter: &SessionFilter,
+        after: Option<SessionCursor>,
+        limit: u16,
+    ) -> TeamSessionPage {
+        let records = self.sessions.records.values();
+        let theirs =
+            records.filter(|record| self.teams.team_of(record.session.owner) == Some(team));
+        let mut fitting: Vec<_> =
+            theirs.map(listed).filter(|session| matches(session, filter)).collect();
+        fitting.retain(|session| after.is_none_or(|after| session.cursor() < after));
+        fitting.sort_by_key(|session| Reverse(session.cursor()));
+        let Some(text) = &filter.text else { return TeamSessionPage::first(fitting, limit) };
+        let is_exact = |session: &ListedSession| session.reference.as_ref() == Some(text);
+        let exact: Vec<_> = fitting.iter().filter(|session| is_exact(session)).cloned().collect();
+        if !exact.is_empty() {
+            return TeamSessionPage::first(exact, limit);
+        }
+        let rest = fitting.get(MAX_SESSIONS_EXAMINED.saturating_sub(1));
+        let rest = rest.filter(|_| fitting.len() > MAX_SESSIONS_EXAMINED);
+        let rest = rest.map(ListedSession::cursor);
+        fitting.truncate(MAX_SESSIONS_EXAMINED);
+        fitting.retain(|session| session.contains(text));
+        let page = TeamSessionPage::first(fitting, limit);
+        TeamSessionPage { next: page.next.or(rest), ..page }
     }
 
     pub(super) fn team_activity(
@@ -60,6 +77,29 @@ impl State {
         let links = self.notifications.lines(id);
         Some(with_lines(steps, links.chain(self.sessions.devices.lines(id))))
     }
+}
+
+fn listed(record: &SessionRecord) -> ListedSession {
+    let session = &record.session;
+    ListedSession {
+        owner: session.owner,
+        summary: summary(session),
+        environment: session.terms.environment,
+        reference: session.terms.external_reference.clone(),
+        error_code: record.timeline.last().and_then(|entry| entry.error_code.clone()),
+    }
+}
+
+/// Returns whether a session matches a filter, apart from its text.
+fn matches(session: &ListedSession, filter: &SessionFilter) -> bool {
+    let summary = &session.summary;
+    let code = filter.error_code.map(ErrorCode::as_str);
+    filter.status.is_none_or(|status| summary.status == status)
+        && filter.platform.is_none_or(|platform| summary.platform == platform)
+        && filter.environments().contains(&session.environment)
+        && filter.from.is_none_or(|from| summary.created_at >= from)
+        && filter.to.is_none_or(|to| summary.created_at < to)
+        && (code.is_none() || session.error_code.as_deref() == code)
 }
 
 fn fits(session: &Session, status: Option<Status>) -> bool {

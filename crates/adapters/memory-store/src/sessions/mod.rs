@@ -21,8 +21,8 @@ use ports::{
     StoreError,
     session_store::{
         BrowserLeases, CommitError, DueReason, IdempotencyKey, InsertOutcome, PolledRecord,
-        SessionActivity, SessionQueries, SessionRetention, SessionStore, SessionSummary,
-        TeamSessionQueries, TimelineEntry,
+        SessionActivity, SessionCursor, SessionFilter, SessionQueries, SessionRetention,
+        SessionStore, SessionSummary, TeamSessionPage, TeamSessionQueries, TimelineEntry,
     },
 };
 
@@ -176,10 +176,11 @@ impl TeamSessionQueries for MemoryStore {
     async fn team_sessions(
         &self,
         team: TeamId,
-        query: ListQuery,
-        reference: Option<&str>,
-    ) -> Result<Vec<(ApiKeyId, SessionSummary)>, StoreError> {
-        Ok(self.state().team_sessions(team, query, reference))
+        filter: &SessionFilter,
+        after: Option<SessionCursor>,
+        limit: u16,
+    ) -> Result<TeamSessionPage, StoreError> {
+        Ok(self.state().team_sessions(team, filter, after, limit))
     }
 
     async fn team_activity(

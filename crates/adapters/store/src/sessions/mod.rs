@@ -10,4 +10,5 @@ pub(crate) mod reads;
 pub(crate) mod recordings;
 pub(crate) mod row;
 pub(crate) mod store;
+mod team_reads;
 pub(crate) mod write;

@@ -1,4 +1,4 @@
-//! Queries of partners and their teams: lists, the timeline, a team's activity.
+//! Queries of partners: lists and the timeline.
 
 use ::diesel::{
     backend::Backend,
@@ -7,24 +7,22 @@ use ::diesel::{
     serialize::ToSql,
     sql_types::{BigInt, HasSqlType, Integer, Nullable, Text},
 };
-use chrono::{DateTime, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
-    id::{ApiKeyId, PlatformId, SessionId, TeamId},
+    id::{ApiKeyId, PlatformId, SessionId},
     request::ListQuery,
     session::{Change, Outcome, Status},
 };
 use ports::{
     StoreError,
-    session_store::{SessionActivity, SessionSummary, TimelineEntry},
+    session_store::{SessionSummary, TimelineEntry},
 };
 
 use crate::deliveries::notifications::{ResendState, ResendStateRow};
 use crate::engine::column::{Id, SqlId, SqlTimestamp, Timestamp};
 use crate::engine::database::{Store, failed, with_conn, with_read};
-use crate::engine::schema::{api_keys, notifications, session_devices, session_events, sessions};
+use crate::engine::schema::{notifications, session_devices, session_events, sessions};
 use crate::sessions::devices::DeviceRow;
-use crate::sessions::row::REFERENCE;
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = sessions)]
@@ -209,85 +207,5 @@ impl Store {
         let told = told.chain(devices.into_iter().flat_map(DeviceRow::lines));
         let moves = rows.into_iter().map(TimelineRow::read).collect::<Result<_, _>>()?;
         Ok(Some(with_lines(moves, told)))
-    }
-}
-
-/// The activity of a session, as it is stored.
-type ActivityRow = (Timestamp, Option<Timestamp>, String, i32, Option<String>, Option<String>);
-
-impl Store {
-    pub(crate) async fn list_team_sessions(
-        &self,
-        team: TeamId,
-        query: ListQuery,
-        reference: Option<&str>,
-    ) -> Result<Vec<(ApiKeyId, SessionSummary)>, StoreError> {
-        let team = Id::from(team);
-        let marks = match reference {
-            Some(reference) => Some(self.indexed(team, REFERENCE, reference).await?),
-            None => None,
-        };
-        let statuses = query.status.map_or_else(|| Status::ALL.to_vec(), |status| vec![status]);
-        let statuses: Vec<_> = statuses.into_iter().map(Status::as_str).collect();
-        let rows: QueryResult<Vec<(Id, SummaryRow)>> = with_conn!(self, |conn| {
-            let keys = api_keys::table.filter(api_keys::team.eq(team)).select(api_keys::id);
-            let mut found = sessions::table
-                .filter(sessions::owner.eq_any(keys))
-                .filter(sessions::status.eq_any(&statuses))
-                .order((sessions::created_at.desc(), sessions::id.desc()))
-                .limit(query.page.limit)
-                .offset(query.page.offset)
-                .select((sessions::owner, SummaryRow::as_select()))
-                .into_boxed();
-            if let Some(marks) = &marks {
-                found = found.filter(sessions::reference.eq_any(marks));
-            }
-            found.load(conn).await
-        });
-        let rows = rows.map_err(failed("list a team's sessions"))?.into_iter();
-        rows.map(|(owner, row)| Ok((owner.to(), row.read()?))).collect()
-    }
-
-    pub(crate) async fn read_activity(
-        &self,
-        team: TeamId,
-        since: DateTime<Utc>,
-        limit: u16,
-    ) -> Result<Vec<SessionActivity>, StoreError> {
-        let team = Id::from(team);
-        let rows: QueryResult<Vec<ActivityRow>> = with_conn!(self, |conn| {
-            let keys = api_keys::table.filter(api_keys::team.eq(team)).select(api_keys::id);
-            let last = session_events::session
-                .eq(sessions::id)
-                .and(session_events::version.eq(sessions::version));
-            sessions::table
-                .left_join(session_events::table.on(last))
-                .filter(sessions::owner.eq_any(keys))
-                .filter(sessions::created_at.ge(Timestamp(since)))
-                .order((sessions::created_at.desc(), sessions::id.desc()))
-                .limit(limit.into())
-                .select((
-                    sessions::created_at,
-                    sessions::closed_at,
-                    sessions::status,
-                    sessions::platform,
-                    session_events::error_code.nullable(),
-                    session_events::node.nullable(),
-                ))
-                .load(conn)
-                .await
-        });
-        let rows = rows.map_err(failed("read what came of a team's sessions"))?.into_iter();
-        rows.map(|(created, closed, status, platform, error_code, node)| {
-            Ok(SessionActivity {
-                created_at: created.0,
-                closed_at: closed.map(|moment| moment.0),
-                status: status.parse().map_err(failed("read a status back"))?,
-                platform: PlatformId(platform),
-                error_code,
-                node,
-            })
-        })
-        .collect()
     }
 }

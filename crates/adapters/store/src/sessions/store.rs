@@ -15,8 +15,8 @@ use ports::{
     StoreError,
     session_store::{
         BrowserLeases, CommitError, DueReason, IdempotencyKey, InsertOutcome, PolledRecord,
-        SessionActivity, SessionQueries, SessionRetention, SessionStore, SessionSummary,
-        TeamSessionQueries, TimelineEntry,
+        SessionActivity, SessionCursor, SessionFilter, SessionQueries, SessionRetention,
+        SessionStore, SessionSummary, TeamSessionPage, TeamSessionQueries, TimelineEntry,
     },
 };
 
@@ -109,10 +109,11 @@ impl TeamSessionQueries for Store {
     async fn team_sessions(
         &self,
         team: TeamId,
-        query: ListQuery,
-        reference: Option<&str>,
-    ) -> Result<Vec<(ApiKeyId, SessionSummary)>, StoreError> {
-        self.list_team_sessions(team, query, reference).await
+        filter: &SessionFilter,
+        after: Option<SessionCursor>,
+        limit: u16,
+    ) -> Result<TeamSessionPage, StoreError> {
+        self.list_team_sessions(team, filter, after, limit).await
     }
 
     async fn team_activity(

@@ -10,7 +10,7 @@ use diesel::{
 use domain::{
     api_key::KeyHash,
     id::{ApiKeyId, ContactId, PlatformId, SessionId, TeamId},
-    request::{Contact, ListQuery, PageRequest},
+    request::Contact,
     session::{Change, Effects, Outcome, Record, State},
     webhook::DeliveryDecision,
 };
@@ -21,7 +21,7 @@ use ports::{
     delivery_log::DeliveryLog as _,
     encryption::Cipher,
     key_store::{KeyStore as _, TeamStore as _},
-    session_store::{SessionStore as _, TeamSessionQueries as _},
+    session_store::{SessionFilter, SessionStore as _, TeamSessionQueries as _},
     webhook_sender::{WebhookRequest, WebhookResponse},
     webhook_store::WebhookStore as _,
 };
@@ -130,10 +130,11 @@ impl Home {
     }
 
     pub(crate) async fn found(&self, store: &Store) -> Vec<SessionId> {
-        let query = ListQuery { status: None, page: PageRequest { limit: 10, offset: 0 } };
-        let found = store.team_sessions(self.team, query, Some(REFERENCE)).await.unwrap();
-        assert_eq!(store.team_sessions(self.team, query, Some("application-")).await.unwrap(), []);
-        found.into_iter().map(|(_, summary)| summary.id).collect()
+        let text = Some(REFERENCE.to_owned());
+        let filter = SessionFilter { text, ..SessionFilter::default() };
+        let found = store.team_sessions(self.team, &filter, None, 10).await.unwrap().sessions;
+        assert!(found.iter().all(|listed| listed.reference.as_deref() == Some(REFERENCE)));
+        found.into_iter().map(|listed| listed.summary.id).collect()
     }
 }
 

@@ -6,7 +6,6 @@ use domain::{
     api_key::Environment,
     fairness::{Tenant, Turn},
     id::{BrowserId, SessionId},
-    request::{ListQuery, PageRequest},
     session::{Event, ProofHash, Status},
 };
 use ports::{
@@ -14,8 +13,9 @@ use ports::{
     clock::Clock as _,
     driving::{
         MockSessionService, PortableAttestation, PortalError, RecordingView, SessionError,
-        TeamSessionService as _,
+        SessionSearch, TeamSessionService as _,
     },
+    session_store::SessionFilter,
 };
 use testkit::sample;
 use uuid::Uuid;
@@ -25,7 +25,14 @@ use super::{
     services::QUOTAS,
 };
 
-const ALL: ListQuery = ListQuery { status: None, page: PageRequest { limit: 20, offset: 0 } };
+/// A search for all sessions that match a filter.
+fn search(filter: SessionFilter) -> SessionSearch {
+    SessionSearch { filter, after: None, limit: 20 }
+}
+
+fn by_text(text: &str) -> SessionSearch {
+    search(SessionFilter { text: Some(text.to_owned()), ..SessionFilter::default() })
+}
 
 #[tokio::test]
 async fn a_team_sees_the_sessions_of_all_its_keys() {
@@ -36,19 +43,24 @@ async fn a_team_sees_the_sessions_of_all_its_keys() {
     let second = fixture.add_session(TEAM).await;
     fixture.add_session(OTHER_TEAM).await;
     let sessions = fixture.sessions(MockSessionService::new());
-    let listed = sessions.team_sessions(&viewer, ALL, None).await.unwrap();
-    let ids: Vec<_> = listed.iter().map(|session| session.summary.id).collect();
+    let all = search(SessionFilter::default());
+    let listed = sessions.team_sessions(&viewer, all.clone()).await.unwrap().sessions;
+    let ids: Vec<_> = listed.iter().map(|session| session.listed.summary.id).collect();
     assert_eq!(ids, [second.id, first.id], "the newest first");
     assert!(first.owner != second.owner);
     for session in &listed {
         assert_eq!((session.platform.as_str(), session.key.as_str()), ("Sample", "Backend"));
     }
-    let named = Some("application-1".to_owned());
-    assert_eq!(sessions.team_sessions(&viewer, ALL, named).await.unwrap().len(), 2);
-    let other = Some("application-2".to_owned());
-    assert_eq!(sessions.team_sessions(&viewer, ALL, other).await.unwrap(), []);
-    let closed = ListQuery { status: Some(Status::Terminated), ..ALL };
-    assert_eq!(sessions.team_sessions(&viewer, closed, None).await.unwrap(), []);
+    let count =
+        async |search| sessions.team_sessions(&viewer, search).await.unwrap().sessions.len();
+    assert_eq!(count(by_text("application-1")).await, 2);
+    assert_eq!(count(by_text("application-2")).await, 0);
+    let status = Some(Status::Terminated);
+    assert_eq!(count(search(SessionFilter { status, ..SessionFilter::default() })).await, 0);
+    let page = sessions.team_sessions(&viewer, SessionSearch { limit: 1, ..all }).await.unwrap();
+    assert_eq!((page.sessions.len(), page.next.map(|next| next.id)), (1, Some(second.id)));
+    let platforms = sessions.platforms(&viewer).await.unwrap();
+    assert_eq!(platforms, [(first.terms.platform, "Sample".to_owned())]);
 }
 
 #[tokio::test]

@@ -94,6 +94,8 @@ macro_rules! stores_contract {
             sessions::leaves_a_dropped_commit_complete_or_undone
             sessions::lists_the_newest_first_and_counts_all_matches
             sessions::lists_the_sessions_of_all_keys_of_a_team
+            sessions::filters_the_sessions_of_a_team
+            sessions::pages_through_the_sessions_of_a_team
             sessions::finds_expired_sessions
             sessions::finds_sessions_whose_lease_was_not_renewed
             sessions::renews_only_the_lease_of_the_current_browser

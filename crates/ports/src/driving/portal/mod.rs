@@ -32,8 +32,8 @@ pub use self::{
         FirstFactor, PendingForm, ReauthenticationProof, ReauthenticationService, SecondFactorProof,
     },
     sessions::{
-        DailyCounts, FailingNode, Overview, SessionDetails, TeamQuotas, TeamSession,
-        TeamSessionService,
+        DailyCounts, FailingNode, Overview, SessionDetails, SessionSearch, TeamQuotas, TeamSession,
+        TeamSessionList, TeamSessionService,
     },
     team::{LinkService, MailedLink, Member, NewMember, TeamService},
     templates::{Preview, TemplateService},

@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use chrono::NaiveDate;
 use domain::{
     fairness::Quotas,
+    id::PlatformId,
     id::SessionId,
     rate::RateLimit,
-    request::ListQuery,
     session::{Session, Status},
 };
 
@@ -16,18 +16,24 @@ use super::{
     super::{PortableAttestation, RecordingView},
     PortalError, SignedInUser,
 };
-use crate::session_store::{SessionSummary, TimelineEntry};
+use crate::session_store::{ListedSession, SessionCursor, SessionFilter, TimelineEntry};
 
 /// Reads and terminates the sessions of all keys of a team. Data of applicants is not shown.
 #[async_trait]
 pub trait TeamSessionService: Send + Sync {
-    /// Returns the team's sessions; with a reference, only those with this external reference.
+    /// Returns a page of the team's sessions that match, as
+    /// [`TeamSessionQueries`](crate::session_store::TeamSessionQueries) does.
     async fn team_sessions(
         &self,
         user: &SignedInUser,
-        query: ListQuery,
-        reference: Option<String>,
-    ) -> Result<Vec<TeamSession>, PortalError>;
+        search: SessionSearch,
+    ) -> Result<TeamSessionList, PortalError>;
+
+    /// Returns the numbers and names of the platforms that sessions can be for.
+    async fn platforms(
+        &self,
+        user: &SignedInUser,
+    ) -> Result<Vec<(PlatformId, String)>, PortalError>;
 
     /// Returns statistics of the sessions of the last 30 days.
     async fn overview(&self, user: &SignedInUser) -> Result<Overview, PortalError>;
@@ -52,10 +58,27 @@ pub trait TeamSessionService: Send + Sync {
     async fn end_session(&self, user: &SignedInUser, id: SessionId) -> Result<(), PortalError>;
 }
 
+/// A search for sessions of a team.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionSearch {
+    pub filter: SessionFilter,
+    pub after: Option<SessionCursor>,
+    /// The maximum number of sessions in the answer.
+    pub limit: u16,
+}
+
+/// A page of a team's sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TeamSessionList {
+    pub sessions: Vec<TeamSession>,
+    /// Where the next page begins; `None` at the end of the list.
+    pub next: Option<SessionCursor>,
+}
+
 /// A session in a team's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamSession {
-    pub summary: SessionSummary,
+    pub listed: ListedSession,
     /// The name of the platform, as applicants know it.
     pub platform: String,
     /// The label of the key that the session was created with.

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::{
+    api_key::{ApiKey, Environment},
     error_code::ErrorCode,
-    id::ApiKeyId,
+    id::{ApiKeyId, SessionId, TeamId},
     request::{ListQuery, PageRequest},
     session::{Event, Job, Session, Status},
 };
-use ports::session_store::{CommitError, DueReason, SessionSummary};
+use ports::session_store::{CommitError, DueReason, SessionFilter, SessionSummary};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -161,25 +162,13 @@ pub async fn lists_the_sessions_of_all_keys_of_a_team(backend: &Backend) {
     let node = Some("sign-in".to_owned());
     let failed = Event::Failed { why: ErrorCode::UnexpectedPage, node: node.clone() };
     commit(backend, &sample::transition(&sessions[2], failed)).await;
-    let list = async |status, limit, offset| {
-        let query = ListQuery { status, page: PageRequest { limit, offset } };
-        let found = backend.team_sessions.team_sessions(home.team, query, None).await.unwrap();
-        found.into_iter().map(|(owner, summary)| (owner, summary.id)).collect::<Vec<_>>()
-    };
-    let of = |at: usize| (sessions[at].owner, sessions[at].id);
-    assert_eq!(list(None, 10, 0).await, [of(0), of(1), of(2)]);
-    assert_eq!(list(None, 1, 1).await, [of(1)]);
-    assert_eq!(list(Some(Status::Created), 10, 0).await, [of(0)]);
-    assert_eq!(list(Some(Status::Terminated), 10, 0).await, [of(1)]);
-    let by_reference = async |team, reference| {
-        let query = ListQuery { status: None, page: PageRequest { limit: 10, offset: 0 } };
-        let found =
-            backend.team_sessions.team_sessions(team, query, Some(reference)).await.unwrap();
-        found.into_iter().map(|(owner, summary)| (owner, summary.id)).collect::<Vec<_>>()
-    };
-    assert_eq!(by_reference(home.team, "loan-2").await, [of(1)]);
-    assert_eq!(by_reference(home.team, "loan").await, []);
-    assert_eq!(by_reference(stranger.team, "loan-2").await, [], "of another team");
+    let found = listed(backend, home.team, &SessionFilter::default()).await;
+    let expected: Vec<_> = sessions.iter().map(|session| (session.owner, session.id)).collect();
+    assert_eq!(found, expected);
+    let text = Some("loan-2".to_owned());
+    let by_reference = SessionFilter { text, ..SessionFilter::default() };
+    assert_eq!(listed(backend, home.team, &by_reference).await, expected[1..2]);
+    assert_eq!(listed(backend, stranger.team, &by_reference).await, [], "of another team");
 
     let activity = async |since, limit| {
         backend.team_sessions.team_activity(home.team, since, limit).await.unwrap()
@@ -198,6 +187,123 @@ pub async fn lists_the_sessions_of_all_keys_of_a_team(backend: &Backend) {
     assert_eq!((activities[0].node.as_ref(), activities[1].node.as_ref()), (None, None));
     assert_eq!(activity(noon() + TimeDelta::minutes(2), 10).await.len(), 2);
     assert_eq!(activity(noon(), 1).await, activities[..1]);
+}
+
+/// Each filter of a team's list, and their combination.
+pub async fn filters_the_sessions_of_a_team(backend: &Backend) {
+    let home = team_fixture(backend).await;
+    let live = ApiKey { environment: Environment::Production, ..key(home.team) };
+    backend.keys.add_key(&live, &hash(), "Live", noon()).await.unwrap();
+    let definition = sample::definition("filtered", "1.0.0");
+    let (other, _) = backend.catalogue.publish(&definition, noon()).await.unwrap();
+    let mut sessions = Vec::new();
+    for (minute, owner, platform) in [
+        (0, home.owner, home.platform),
+        (1, live.id, home.platform),
+        (2, home.owner, other),
+        (3, home.owner, home.platform),
+    ] {
+        let mut opening = opening(owner, platform);
+        if owner == live.id {
+            opening.session.terms.environment = Environment::Production;
+        }
+        opening.session.created_at = noon() + TimeDelta::minutes(minute);
+        opening.session.terms.external_reference = Some(format!("Loan-{minute}{minute}"));
+        backend.sessions.insert(&opening, None).await.unwrap();
+        sessions.push(opening.session);
+    }
+    let failed = Event::Failed { why: ErrorCode::AccountLocked, node: None };
+    commit(backend, &sample::transition(&sessions[0], failed)).await;
+    commit(backend, &ended(&sessions[3])).await;
+    let ids = async |filter: SessionFilter| {
+        let found = listed(backend, home.team, &filter).await;
+        found.into_iter().map(|(_, id)| id).collect::<Vec<_>>()
+    };
+    let id = |at: usize| sessions[at].id;
+    let any = SessionFilter::default;
+    let created = SessionFilter { status: Some(Status::Created), ..any() };
+    assert_eq!(ids(created).await, [id(2), id(1)]);
+    let error_code = Some(ErrorCode::AccountLocked);
+    assert_eq!(ids(SessionFilter { error_code, ..any() }).await, [id(0)]);
+    let error_code = Some(ErrorCode::MfaFailed);
+    assert_eq!(ids(SessionFilter { error_code, ..any() }).await, []);
+    assert_eq!(ids(SessionFilter { platform: Some(other), ..any() }).await, [id(2)]);
+    let environment = Some(Environment::Production);
+    assert_eq!(ids(SessionFilter { environment, ..any() }).await, [id(1)]);
+    let minute = |minute| Some(noon() + TimeDelta::minutes(minute));
+    let period = SessionFilter { from: minute(1), to: minute(3), ..any() };
+    assert_eq!(ids(period.clone()).await, [id(2), id(1)], "the end is not part of it");
+    assert_eq!(ids(SessionFilter { platform: Some(home.platform), ..period }).await, [id(1)]);
+    let text = |text: &str| SessionFilter { text: Some(text.to_owned()), ..any() };
+    assert_eq!(ids(text("Loan-11")).await, [id(1)]);
+    assert_eq!(ids(text("loan-")).await, [id(3), id(2), id(1), id(0)], "a part, in any case");
+    assert!(ids(text("22")).await.contains(&id(2)));
+    assert_eq!(ids(text(&id(1).to_string().to_uppercase()[..20])).await, [id(1)], "an identifier");
+    assert_eq!(ids(text("no such reference")).await, []);
+
+    let page = backend.team_sessions.team_sessions(home.team, &any(), None, 1).await.unwrap();
+    let [newest] = page.sessions.as_slice() else { panic!("{page:?}") };
+    assert_eq!(newest.reference.as_deref(), Some("Loan-33"));
+    assert_eq!(
+        (newest.environment, newest.error_code.as_deref()),
+        (Environment::Development, None)
+    );
+    let error_code = Some(ErrorCode::AccountLocked);
+    let filter = SessionFilter { error_code, ..any() };
+    let page = backend.team_sessions.team_sessions(home.team, &filter, None, 1).await.unwrap();
+    assert_eq!(page.sessions[0].error_code.as_deref(), Some("ACCOUNT_LOCKED"));
+    assert_eq!(page.next, None);
+}
+
+/// Each session is on one page, also where several were created at the same time, and where one is
+/// created meanwhile.
+pub async fn pages_through_the_sessions_of_a_team(backend: &Backend) {
+    let home = team_fixture(backend).await;
+    let mut expected = Vec::new();
+    for minute in [3, 1, 2, 2, 2] {
+        let mut opening = opening(home.owner, home.platform);
+        opening.session.created_at = noon() + TimeDelta::minutes(minute);
+        backend.sessions.insert(&opening, None).await.unwrap();
+        expected.push((opening.session.created_at, opening.session.id));
+    }
+    expected.sort_unstable();
+    expected.reverse();
+    for text in [None, Some("application-1".to_owned()), Some("application".to_owned())] {
+        let filter = SessionFilter { text, ..SessionFilter::default() };
+        let (mut seen, mut after) = (Vec::new(), None);
+        loop {
+            let page =
+                backend.team_sessions.team_sessions(home.team, &filter, after, 2).await.unwrap();
+            assert!(page.sessions.len() <= 2);
+            let summaries = page.sessions.iter().map(|listed| &listed.summary);
+            seen.extend(summaries.map(|summary| (summary.created_at, summary.id)));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+            assert!(seen.len() <= expected.len(), "the list ends: {seen:?}");
+        }
+        assert_eq!(seen, expected, "{filter:?}");
+    }
+    let first = backend.team_sessions.team_sessions(home.team, &SessionFilter::default(), None, 2);
+    let next = first.await.unwrap().next;
+    let mut newer = opening(home.owner, home.platform);
+    newer.session.created_at = noon() + TimeDelta::minutes(9);
+    backend.sessions.insert(&newer, None).await.unwrap();
+    let second = backend.team_sessions.team_sessions(home.team, &SessionFilter::default(), next, 2);
+    let second: Vec<_> = second.await.unwrap().sessions;
+    let second: Vec<_> = second.iter().map(|listed| listed.summary.id).collect();
+    assert_eq!(second, [expected[2].1, expected[3].1], "a newer one shifts no page");
+}
+
+/// Returns owners and identifiers of the first hundred sessions that match.
+async fn listed(
+    backend: &Backend,
+    team: TeamId,
+    filter: &SessionFilter,
+) -> Vec<(ApiKeyId, SessionId)> {
+    let page = backend.team_sessions.team_sessions(team, filter, None, 100).await.unwrap();
+    page.sessions.into_iter().map(|listed| (listed.owner, listed.summary.id)).collect()
 }
 
 fn summary(session: &Session) -> SessionSummary {
