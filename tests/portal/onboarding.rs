@@ -156,6 +156,10 @@ async fn send_a_test(page: &Embed<'_>, endpoint: &Endpoint, secret: &str) {
     assert_eq!(answered, "1. 500 Internal Server Error");
     let headers = text(page, "document.querySelector('article pre').textContent").await;
     assert!(headers.contains("webhook-id") && !headers.contains("sesame"), "{headers}");
+    let payload = text(page, "document.querySelector('[aria-label=Payload]').textContent").await;
+    let payload: Value = serde_json::from_str(&payload).unwrap();
+    assert_eq!(payload["status"], "COMPLETED");
+    assert_eq!(payload["extractedData"]["accountId"], "(redacted)", "{payload}");
     page.click("dl a").await;
     heading(page, "Webhook endpoint").await;
     page.click("main details summary").await;
@@ -211,6 +215,17 @@ async fn inspect_session(page: &Embed<'_>, id: &str) {
     for part in ["loan-7", "ACCOUNT_LOCKED", "Loan desk", "Delivered"] {
         assert!(whole.contains(part), "{part}: {whole}");
     }
+    let reason = text(page, "document.querySelector('main section').textContent").await;
+    for part in ["The platform has locked the account", "ACCOUNT_LOCKED", "step", "unlock"] {
+        assert!(reason.contains(part), "the reason comes first: {reason}");
+    }
+    let link = "document.querySelector('.reason a').getAttribute('href')";
+    assert_eq!(text(page, link).await, "/docs/errors.html#account_locked");
+    let height = page.evaluate("document.querySelector('video').getBoundingClientRect().height");
+    assert!(height.await.as_f64().unwrap() <= 480.0);
+    let times = "[...document.querySelectorAll('time')].every((time) => \
+        /:\\d\\d UTC$/.test(time.title) && time.textContent !== time.title)";
+    assert_eq!(page.evaluate(times).await, true, "local times, with the UTC time as their title");
     page.evaluate("document.querySelector('video').play()").await;
     until(page, "the recording to play", "document.querySelector('video').currentTime > 0").await;
 }

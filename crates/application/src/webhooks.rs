@@ -9,7 +9,7 @@ use domain::{
     egress::Egress,
     id::{ApiKeyId, DeliveryId, SessionId, TeamId, WebhookId},
     secret::Secret,
-    webhook::{EndpointHealth, RetiringSecret, Webhook, WebhookHeader, test_payload},
+    webhook::{EndpointHealth, RetiringSecret, Webhook, WebhookHeader, redacted, test_payload},
 };
 use ports::{
     clock::Clock,
@@ -19,6 +19,7 @@ use ports::{
     random::RandomSource,
     webhook_store::{HeaderChange, StoredWebhook, WebhookChange, WebhookStore},
 };
+use serde_json::Value;
 use url::Url;
 
 /// How long two secrets of a webhook may be valid at the same time.
@@ -155,6 +156,13 @@ impl WebhookService for WebhookUseCases {
 
     async fn delivery(&self, id: DeliveryId) -> Result<DeliveryWithAttempts, WebhookError> {
         self.log.delivery(id).await?.ok_or(WebhookError::NotFound("delivery"))
+    }
+
+    async fn redacted_payload(&self, id: DeliveryId) -> Result<String, WebhookError> {
+        let body = self.log.delivery_body(id).await?.ok_or(WebhookError::NotFound("delivery"))?;
+        // A body that cannot be parsed is not shown either.
+        let body: Value = serde_json::from_str(&body).unwrap_or_default();
+        Ok(format!("{:#}", redacted(&body)))
     }
 
     async fn send_again(&self, id: DeliveryId) -> Result<(), WebhookError> {

@@ -13,6 +13,7 @@ pub mod branding;
 pub mod egress;
 pub mod egress_proxy;
 pub mod error_code;
+pub mod error_remedy;
 pub mod fairness;
 pub mod frame_ancestors;
 pub mod id;

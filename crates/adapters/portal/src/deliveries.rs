@@ -94,12 +94,15 @@ async fn show(
     id: web::Path<String>,
     signed: Authenticated,
 ) -> Result<HttpResponse, PageError> {
-    let (kept, attempts) = portal.webhooks.webhook_delivery(&signed.0, read(&id)?).await?;
+    let id = read(&id)?;
+    let (kept, attempts) = portal.webhooks.webhook_delivery(&signed.0, id).await?;
+    let payload = portal.webhooks.delivery_payload(&signed.0, id).await?;
     let attempts: Vec<_> = attempts.into_iter().map(Attempt::from).collect();
     Ok(PortalPage::of_team("delivery.html", "Delivery", "webhooks", &signed.0)
         .with("delivery", DeliveryListRow::from(&kept))
         .with("pending", kept.state == DeliveryState::Pending)
         .with("attempts", attempts)
+        .with("payload", payload)
         .into_response())
 }
 

@@ -224,7 +224,7 @@ impl From<DateTime<Utc>> for PageTime {
     fn from(at: DateTime<Utc>) -> Self {
         Self {
             iso: at.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
-            text: at.format("%Y-%m-%d %H:%M UTC").to_string(),
+            text: at.format("%Y-%m-%d %H:%M:%S UTC").to_string(),
         }
     }
 }

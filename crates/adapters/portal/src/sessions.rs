@@ -8,6 +8,7 @@ use actix_web::{
 use domain::{
     api_key::Environment,
     error_code::ErrorCode,
+    error_remedy::remedy,
     id::{PlatformId, SessionId},
     session::{IssuedAttestation, Outcome, Status},
     workflow::AttestMode,
@@ -148,6 +149,27 @@ struct SessionPage {
     attestation: Option<AttestedField>,
 }
 
+/// Why a session did not complete, and what the partner can do.
+#[derive(Serialize)]
+struct Reason {
+    error: ErrorLink,
+    meaning: &'static str,
+    remedy: &'static str,
+    /// The step of the platform's workflow at which the session failed.
+    step: Option<String>,
+}
+
+impl Reason {
+    fn new(code: ErrorCode, step: Option<String>) -> Self {
+        Self {
+            error: ErrorLink::from(code.as_str().to_owned()),
+            meaning: code.partner_text(),
+            remedy: remedy(code),
+            step,
+        }
+    }
+}
+
 /// The attestation of a session, as its page shows it.
 #[derive(Serialize)]
 struct AttestedField {
@@ -171,7 +193,7 @@ struct TimelineListRow {
     at: PageTime,
     event: String,
     status: &'static str,
-    error: Option<String>,
+    error: Option<ErrorLink>,
     node: Option<String>,
     detail: Option<String>,
 }
@@ -182,7 +204,7 @@ impl From<TimelineEntry> for TimelineListRow {
             at: entry.at.into(),
             event: event_label(&entry.event),
             status: entry.status.as_str(),
-            error: entry.error_code,
+            error: entry.error_code.map(ErrorLink::from),
             node: entry.node,
             detail: entry.detail,
         }
@@ -234,6 +256,9 @@ async fn show(
     let told: Vec<_> = deliveries.iter().map(deliveries::DeliveryListRow::from).collect();
     let SessionDetails { session, platform, key, timeline, recording } = whole;
     let attestation = session.state.outcome().and_then(Outcome::attestation);
+    let code = session.state.outcome().and_then(Outcome::error_code);
+    let step = timeline.iter().rev().find_map(|entry| entry.node.clone());
+    let reason = code.map(|code| Reason::new(code, step));
     let face = SessionPage {
         id: session.id.to_string(),
         status: session.status().as_str(),
@@ -260,6 +285,7 @@ async fn show(
     let live = !face.over || film.as_ref().is_some_and(|film| film.coming);
     Ok(page
         .with("live", live)
+        .with("reason", reason)
         .with("session", face)
         .with("timeline", lines)
         .with("deliveries", told)

@@ -1,15 +1,28 @@
-// Comforts only: every page works without this.
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.hidden = false;
-  button.addEventListener("click", async () => {
-    const field = document.getElementById(button.dataset.copy);
-    field.select();
-    await navigator.clipboard.writeText(field.value);
-    button.textContent = "Copied";
-  });
-}
+// Conveniences only: every page works without this.
+const format = new Intl.DateTimeFormat(undefined, {
+  dateStyle: "medium",
+  timeStyle: "medium",
+});
 
-// What goes on is looked at again, for as long as somebody looks at the page.
+// Shows what needs scripts, and times in the viewer's time zone; the time in UTC is the title.
+const enhance = (root) => {
+  for (const button of root.querySelectorAll("[data-copy]")) button.hidden = false;
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    time.textContent = format.format(new Date(time.dateTime));
+  }
+};
+enhance(document);
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("[data-copy]");
+  if (!button) return;
+  const field = document.getElementById(button.dataset.copy);
+  field.select?.();
+  await navigator.clipboard.writeText(field.value ?? field.textContent);
+  button.textContent = "Copied";
+});
+
+// A page about something in progress is refreshed while it is visible.
 const again = 2000;
 const longest = 1800;
 const look = async (left) => {
@@ -21,18 +34,19 @@ const look = async (left) => {
       if (!answer.ok) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const after = page.getElementById("live");
-      // Where a film may come from stands in the page's policy, which only a whole page brings.
+      // The page's policy names the origin of a recording, and only a whole page brings it.
       if (after?.querySelector("video")) return location.reload();
+      if (after) enhance(after);
       if (after && after.innerHTML !== before.innerHTML) before.replaceWith(after);
     } catch {
-      // Offline for a while: the next look may succeed.
+      // Offline for a while: the next request may succeed.
     }
   }
   setTimeout(look, again, left - 1);
 };
 setTimeout(look, again, longest);
 
-// Passkeys are for scripts alone: the browser is asked, and its answer goes with the form.
+// Browsers offer passkeys to scripts only: the browser's answer is sent with the form.
 for (const form of document.querySelectorAll("form[data-passkey]")) {
   form.hidden = false;
   form.addEventListener("submit", async (event) => {
@@ -57,5 +71,5 @@ for (const form of document.querySelectorAll("form[data-passkey]")) {
   });
 }
 
-// After a confirmation the form that waited goes on by itself.
+// After a confirmation, the form that waited is sent.
 document.querySelector("form[data-continue]")?.requestSubmit();

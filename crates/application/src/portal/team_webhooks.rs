@@ -154,6 +154,15 @@ impl TeamWebhookService for TeamWebhooks {
         self.team_delivery(user, Permission::Look, id).await
     }
 
+    async fn delivery_payload(
+        &self,
+        user: &SignedInUser,
+        id: DeliveryId,
+    ) -> Result<String, PortalError> {
+        self.team_delivery(user, Permission::Look, id).await?;
+        Ok(self.webhooks.redacted_payload(id).await?)
+    }
+
     async fn send_delivery_again(
         &self,
         user: &SignedInUser,

@@ -3,6 +3,7 @@
 mod backoff;
 mod circuit;
 mod payload;
+mod redacted;
 mod retry;
 
 use std::time::Duration;
@@ -13,6 +14,7 @@ pub use self::{
     backoff::Backoff,
     circuit::{EndpointHealth, FAILING_AFTER, count_failure, open_duration},
     payload::{payload, test_payload, wire_time},
+    redacted::redacted,
     retry::{AttemptContext, DeliveryDecision, MAX_DELIVERY_AGE, MAX_RETRY_DELAY, ResponseSummary},
 };
 use crate::{

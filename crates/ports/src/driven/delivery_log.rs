@@ -17,6 +17,9 @@ pub trait DeliveryLog: Send + Sync {
     /// Returns a delivery with its attempts in order.
     async fn delivery(&self, id: DeliveryId) -> Result<Option<DeliveryWithAttempts>, StoreError>;
 
+    /// Returns the body of a delivery, as it is sent.
+    async fn delivery_body(&self, id: DeliveryId) -> Result<Option<String>, StoreError>;
+
     /// Enqueues a delivery again, with its full number of attempts; a pending one becomes due at
     /// once. Its identifier and its body stay the same. Returns `false` if it does not exist.
     async fn send_again(&self, id: DeliveryId, now: DateTime<Utc>) -> Result<bool, StoreError>;

@@ -50,6 +50,10 @@ pub trait WebhookService: Send + Sync {
 
     async fn delivery(&self, id: DeliveryId) -> Result<DeliveryWithAttempts, WebhookError>;
 
+    /// Returns the body of a delivery as indented JSON, with `(redacted)` in the place of data about
+    /// the applicant.
+    async fn redacted_payload(&self, id: DeliveryId) -> Result<String, WebhookError>;
+
     /// Resends a delivery in any state.
     async fn send_again(&self, id: DeliveryId) -> Result<(), WebhookError>;
 

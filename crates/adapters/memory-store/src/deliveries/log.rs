@@ -72,6 +72,10 @@ impl DeliveryLog for MemoryStore {
         Ok(record.map(|record| (record.kept(id), record.attempts.clone())))
     }
 
+    async fn delivery_body(&self, id: DeliveryId) -> Result<Option<String>, StoreError> {
+        Ok(self.state().deliveries.records.get(&id).map(|record| record.body.clone()))
+    }
+
     async fn send_again(&self, id: DeliveryId, now: DateTime<Utc>) -> Result<bool, StoreError> {
         Ok(self.state().deliveries.enqueue_again(id, now))
     }

@@ -154,6 +154,22 @@ impl DeliveryLog for Store {
         Ok(Some((kept(row), read)))
     }
 
+    async fn delivery_body(&self, id: DeliveryId) -> Result<Option<String>, StoreError> {
+        let found: QueryResult<Option<(Id, Id, String)>> = with_conn!(self, |conn| {
+            deliveries::table
+                .inner_join(notices::table)
+                .filter(deliveries::id.eq(Id::from(id)))
+                .select((deliveries::webhook, notices::id, notices::body))
+                .first(conn)
+                .await
+                .optional()
+        });
+        let found = found.map_err(failed("read the body of a delivery"))?;
+        let Some((webhook, notice, body)) = found else { return Ok(None) };
+        let team = self.team_of_webhook(webhook).await?;
+        self.opened(team, BODY, notice, body).await.map(Some)
+    }
+
     async fn send_again(&self, id: DeliveryId, now: DateTime<Utc>) -> Result<bool, StoreError> {
         let (id, now) = (Id::from(id), Timestamp(now));
         let owed: QueryResult<usize> = with_transaction!(self, |conn| {

@@ -15,6 +15,7 @@ use ports::{
     driving::{NewWebhook, PortalError, SignedInUser, TeamWebhookService as _},
     webhook_store::{HeaderChange, WebhookChange, WebhookStore as _},
 };
+use serde_json::json;
 use testkit::sample::{self, noon};
 use uuid::Uuid;
 
@@ -124,6 +125,8 @@ async fn webhooks_and_deliveries_of_another_team_are_as_if_they_were_not_there()
     for id in [delivery, DeliveryId::from_uuid(nil)] {
         let read = webhooks.webhook_delivery(&user, id).await;
         assert_eq!(refusal(read), "delivery not found");
+        let read = webhooks.delivery_payload(&user, id).await;
+        assert_eq!(refusal(read), "delivery not found");
         let sent = webhooks.send_delivery_again(&user, id).await;
         assert_eq!(refusal(sent), "delivery not found");
     }
@@ -146,6 +149,26 @@ async fn deliveries_of_a_session_are_read_by_its_team_only() {
     for id in [theirs, SessionId::from_uuid(Uuid::nil())] {
         let refused = webhooks.session_deliveries(&user, id).await;
         assert_eq!(refusal(refused), "session not found");
+    }
+}
+
+#[tokio::test]
+async fn a_payload_is_shown_without_data_of_the_applicant() {
+    let fixture = Fixture::new().await;
+    let viewer = fixture.user(Role::Viewer).await;
+    let webhook = add_webhook(&fixture, TEAM).await;
+    let session = SessionId::from_uuid(Uuid::from_u128(7));
+    let webhooks = fixture.webhooks();
+    for (body, shown) in [
+        (
+            r#"{"status":"COMPLETED","extractedData":{"name":"Ada"}}"#,
+            json!({ "status": "COMPLETED", "extractedData": { "name": "(redacted)" } }),
+        ),
+        ("Ada", json!("(redacted)")),
+    ] {
+        let id = fixture.store.enqueue_test(webhook, session, body, noon()).await.unwrap();
+        let payload = webhooks.delivery_payload(&viewer, id).await.unwrap();
+        assert_eq!(payload, format!("{shown:#}"));
     }
 }
 

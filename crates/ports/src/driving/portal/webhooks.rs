@@ -87,6 +87,14 @@ pub trait TeamWebhookService: Send + Sync {
         id: DeliveryId,
     ) -> Result<DeliveryWithAttempts, PortalError>;
 
+    /// Returns the body of a delivery as indented JSON, with `(redacted)` in the place of data about
+    /// the applicant.
+    async fn delivery_payload(
+        &self,
+        user: &SignedInUser,
+        id: DeliveryId,
+    ) -> Result<String, PortalError>;
+
     /// Resends a delivery in any state.
     async fn send_delivery_again(
         &self,

@@ -34,6 +34,8 @@ pub async fn returns_deliveries_with_their_attempts(backend: &Backend) {
     assert_eq!((first.number, first.at, first.took_ms, first.status), (1, noon(), 7, None));
     assert_eq!((first.error.as_deref(), first.answer.as_str()), (Some("connect"), ""));
     assert_eq!(first.sent, "a: b\n");
+    let body = backend.log.delivery_body(pending.id).await.unwrap();
+    assert_eq!(body.as_deref(), Some(pending.body.as_str()));
 
     let second = claim(backend, due).await.remove(0);
     assert!(settle(backend, &second, DeliveryDecision::Exhausted).await);
@@ -42,6 +44,7 @@ pub async fn returns_deliveries_with_their_attempts(backend: &Backend) {
     assert_eq!(attempts.iter().map(|one| one.number).collect::<Vec<_>>(), [1, 2]);
     let nothing = DeliveryId::from_uuid(Uuid::new_v4());
     assert_eq!(backend.log.delivery(nothing).await.unwrap(), None);
+    assert_eq!(backend.log.delivery_body(nothing).await.unwrap(), None);
 }
 
 pub async fn finds_deliveries_by_webhook_session_and_state(backend: &Backend) {
