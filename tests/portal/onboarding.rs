@@ -197,7 +197,7 @@ async fn inspect_session(page: &Embed<'_>, id: &str) {
     assert_accessible(page, "overview").await;
     assert_eq!(
         text(page, "document.querySelector('section:last-of-type tbody').innerText").await,
-        "Acme (sandbox)\tlogin\tACCOUNT_LOCKED\t1"
+        "Acme (sandbox)\tlogin\tACCOUNT_LOCKED\t1 sessions"
     );
     page.click("nav a[href='/portal/sessions']").await;
     heading(page, "Sessions").await;

@@ -9,6 +9,7 @@ mod assets;
 mod audit;
 mod authenticated;
 mod branding;
+mod chart;
 mod contacts;
 mod deliveries;
 mod documentation;

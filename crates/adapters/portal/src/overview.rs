@@ -1,88 +1,150 @@
-//! Statistics of the team's recent sessions, as numbers and a chart.
+//! Statistics of the team's recent sessions, as numbers and charts.
+
+use std::time::Duration;
 
 use actix_web::{HttpResponse, web};
-use domain::{rate::RateLimit, session::Status};
-use ports::driving::{DailyCounts, FailingNode, Overview, TeamQuotas};
-use serde::Serialize;
+use chrono::{DateTime, Utc};
+use domain::{api_key::Environment, rate::RateLimit};
+use ports::{
+    driving::{
+        FailingNode, FailureCount, FunnelStep, Overview, OverviewRange, PlatformOutcomes,
+        TeamQuotas,
+    },
+    webhook_store::StoredWebhook,
+};
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    Portal, authenticated::Authenticated, error::PageError, methods::reading, page::PortalPage,
+    Portal,
+    authenticated::Authenticated,
+    chart::{Chart, KINDS},
+    documentation::ErrorLink,
+    error::PageError,
+    methods::reading,
+    page::PortalPage,
+    session_search::SessionQuery,
+    webhooks::WebhookListRow,
 };
 
+const HERE: &str = "/portal/overview";
+const SESSIONS: &str = "/portal/sessions";
+
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
-    config.route("/portal/overview", reading().to(show));
+    config.route(HERE, reading().to(show));
 }
 
-/// The kinds of a bar's parts, from the bottom up.
-const KINDS: [(&str, &str); 5] = [
-    ("good", "completed"),
-    ("part", "partial"),
-    ("bad", "failed"),
-    ("left", "canceled or ended early"),
-    ("open", "in progress"),
-];
-/// Units of the chart: the width of a day, the gap before it, the height of the day with the most
-/// sessions, and the minimum height of a part.
-const DAY_WIDTH: usize = 20;
-const GAP: usize = 4;
-const MAX_HEIGHT: usize = 150;
-const MIN_HEIGHT: usize = 2;
-/// Leaves space for the minimum height of each kind above the highest bar.
-const HEIGHT: usize = MAX_HEIGHT + MIN_HEIGHT * KINDS.len();
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct OverviewQuery {
+    days: String,
+    environment: String,
+}
 
+/// A link to the same page with another range or environment.
 #[derive(Serialize)]
-struct Bar {
-    x: usize,
-    y: usize,
-    width: usize,
-    height: usize,
-    kind: &'static str,
+struct Tab {
+    label: String,
+    link: String,
+    is_current: bool,
 }
 
-/// The numbers of a day.
-#[derive(Serialize)]
-struct GridLine {
-    date: String,
-    /// In the order of [`KINDS`].
-    counts: [usize; KINDS.len()],
+impl Tab {
+    fn new(
+        label: &str,
+        (range, environment): (OverviewRange, Environment),
+        current: (OverviewRange, Environment),
+    ) -> Self {
+        let link = format!("{HERE}?days={}&environment={}", range.days(), environment.as_str());
+        Self { label: label.to_owned(), link, is_current: (range, environment) == current }
+    }
 }
 
-impl From<&DailyCounts> for GridLine {
-    fn from(day: &DailyCounts) -> Self {
-        let [mut completed, mut part, mut failed, mut left, mut open] = [0; KINDS.len()];
-        for (status, count) in &day.counts {
-            let kind = match status {
-                Status::Completed => &mut completed,
-                Status::PartialComplete => &mut part,
-                Status::Error => &mut failed,
-                Status::Cancelled | Status::Terminated => &mut left,
-                Status::Created
-                | Status::Initializing
-                | Status::Ready
-                | Status::Connected
-                | Status::LoadingTree
-                | Status::Running
-                | Status::AwaitingUser
-                | Status::CollectingData
-                | Status::Verifying => &mut open,
-            };
-            *kind += count;
-        }
-        Self { date: day.date.to_string(), counts: [completed, part, failed, left, open] }
+/// The list of sessions with the filters of a number of the overview.
+struct SessionLinks {
+    query: SessionQuery,
+}
+
+impl SessionLinks {
+    fn new(overview: &Overview) -> Self {
+        let from = overview.days.first().map(|day| day.date.to_string()).unwrap_or_default();
+        let environment = overview.environment.as_str().to_owned();
+        Self { query: SessionQuery { from, environment, ..SessionQuery::default() } }
+    }
+
+    fn link(&self, error: &str, platform: &str) -> String {
+        let (error, platform) = (error.to_owned(), platform.to_owned());
+        SessionQuery { error, platform, ..self.query.clone() }.path(SESSIONS, None)
     }
 }
 
 #[derive(Serialize)]
-struct FailedAt {
-    platform: String,
-    node: String,
-    why: String,
+struct FunnelRow {
+    label: &'static str,
     count: usize,
+    /// Of all sessions, in percent.
+    percent: usize,
 }
 
-impl From<FailingNode> for FailedAt {
-    fn from(FailingNode { platform, node, why, count }: FailingNode) -> Self {
-        Self { platform, node, why, count }
+impl FunnelRow {
+    fn new((step, count): (FunnelStep, usize), all: usize) -> Self {
+        let label = match step {
+            FunnelStep::Created => "Created",
+            FunnelStep::Started => "Started",
+            FunnelStep::Connected => "Connected to platform",
+            FunnelStep::SignedIn => "Signed in",
+            FunnelStep::Completed => "Completed",
+        };
+        Self { label, count, percent: (count * 100).checked_div(all).unwrap_or(0) }
+    }
+}
+
+#[derive(Serialize)]
+struct FailureRow {
+    /// `None` for sessions without an error code.
+    error: Option<ErrorLink>,
+    count: usize,
+    sessions: Option<String>,
+}
+
+impl FailureRow {
+    fn new(FailureCount { code, count }: FailureCount, links: &SessionLinks) -> Self {
+        let sessions = code.as_ref().map(|code| links.link(code, ""));
+        Self { error: code.map(ErrorLink::from), count, sessions }
+    }
+}
+
+#[derive(Serialize)]
+struct PlatformRow {
+    name: String,
+    ended: usize,
+    failed: usize,
+    /// The share of failures, in percent.
+    percent: usize,
+    sessions: String,
+}
+
+impl PlatformRow {
+    fn new(outcomes: PlatformOutcomes, links: &SessionLinks) -> Self {
+        let PlatformOutcomes { platform, name, ended, failed } = outcomes;
+        let percent = (failed * 100).checked_div(ended).unwrap_or(0);
+        Self { name, ended, failed, percent, sessions: links.link("", &platform.0.to_string()) }
+    }
+}
+
+#[derive(Serialize)]
+struct NodeRow {
+    platform: String,
+    node: String,
+    error: ErrorLink,
+    count: usize,
+    sessions: String,
+}
+
+impl NodeRow {
+    fn new(node: FailingNode, links: &SessionLinks) -> Self {
+        let FailingNode { id, platform, node, why, count } = node;
+        let sessions = links.link(&why, &id.0.to_string());
+        Self { platform, node, error: ErrorLink::from(why), count, sessions }
     }
 }
 
@@ -129,51 +191,72 @@ fn rate(limit: Option<RateLimit>) -> String {
     }
 }
 
-/// Returns the days as stacked bars. A kind with at least one session is visible.
-fn bars(lines: &[GridLine]) -> Vec<Bar> {
-    let highest = lines.iter().map(|line| line.counts.iter().sum()).max().unwrap_or(0).max(1);
-    let mut bars = vec![];
-    for (at, line) in lines.iter().enumerate() {
-        let mut top = HEIGHT;
-        for (count, (kind, _)) in line.counts.iter().zip(KINDS) {
-            if *count == 0 {
-                continue;
-            }
-            let height = (count * MAX_HEIGHT / highest).max(MIN_HEIGHT);
-            top = top.saturating_sub(height);
-            bars.push(Bar {
-                x: at * DAY_WIDTH + GAP,
-                y: top,
-                width: DAY_WIDTH - GAP,
-                height,
-                kind,
-            });
-        }
+/// Formats a duration, such as `42 s` or `3 min 20 s`.
+fn duration_text(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
-    bars
 }
 
-async fn show(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
-    let overview = portal.sessions.overview(&signed.0).await?;
-    let Overview { days, created, completed, ended, median, failures, nodes, cut } = overview;
-    let lines: Vec<_> = days.iter().map(GridLine::from).collect();
+/// Returns the endpoints that are enabled, those that fail first.
+fn endpoints(webhooks: &[StoredWebhook], now: DateTime<Utc>) -> Vec<WebhookListRow> {
+    let mut enabled: Vec<_> = webhooks.iter().filter(|stored| stored.webhook.active).collect();
+    enabled.sort_by_key(|stored| !stored.health.failing(now));
+    enabled.into_iter().map(|stored| WebhookListRow::of(stored, now)).collect()
+}
+
+async fn show(
+    portal: web::Data<Portal>,
+    query: web::Query<OverviewQuery>,
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
+    let range = OverviewRange::ALL.into_iter().find(|range| range.days().to_string() == query.days);
+    let range = range.unwrap_or(OverviewRange::ThirtyDays);
+    let environment = query.environment.parse::<Environment>().ok();
+    let overview = portal.sessions.overview(&signed.0, range, environment).await?;
     let quotas = portal.sessions.quotas(&signed.0).await?;
-    let rate = (completed * 100).checked_div(ended);
-    Ok(PortalPage::of_team("overview.html", "Overview", "overview", &signed.0)
-        .with("bars", bars(&lines))
-        .with("width", lines.len() * DAY_WIDTH + GAP)
-        .with("height", HEIGHT)
-        .with("days", lines)
+    let webhooks = portal.webhooks.webhooks(&signed.0).await?;
+    let page = PortalPage::of_team("overview.html", "Overview", "overview", &signed.0);
+    Ok(with_statistics(page, overview, range)
+        .with("endpoints", endpoints(&webhooks, portal.clock.now()))
+        .with("quotas", QuotaTexts::from(quotas))
+        .into_response())
+}
+
+fn with_statistics(page: PortalPage, overview: Overview, range: OverviewRange) -> PortalPage {
+    let links = SessionLinks::new(&overview);
+    let chart = Chart::new(&overview.days);
+    let Overview { environment, created, completed, ended, funnel, failures, .. } = overview;
+    let current = (range, environment);
+    let environments =
+        [(Environment::Production, "Production"), (Environment::Development, "Development")];
+    let environments = environments.map(|(one, label)| Tab::new(label, (range, one), current));
+    let ranges = OverviewRange::ALL
+        .map(|one| Tab::new(&format!("{} days", one.days()), (one, environment), current));
+    let funnel = funnel.into_iter().map(|step| FunnelRow::new(step, created));
+    let failures = failures.into_iter().map(|failure| FailureRow::new(failure, &links));
+    let platforms = overview.platforms.into_iter().filter(|outcomes| outcomes.failed > 0);
+    let platforms = platforms.map(|outcomes| PlatformRow::new(outcomes, &links));
+    let nodes = overview.nodes.into_iter().map(|node| NodeRow::new(node, &links));
+    page.with("environment", environment.as_str())
+        .with("environments", environments)
+        .with("ranges", ranges)
+        .with("range", range.days())
+        .with("chart", chart)
         .with("kinds", KINDS)
         .with("created", created)
         .with("ended", ended)
-        .with("rate", rate)
-        .with("median", median.map(|median| median.as_secs()))
-        .with("failures", failures)
-        .with("nodes", nodes.into_iter().map(FailedAt::from).collect::<Vec<_>>())
-        .with("cut", cut)
-        .with("quotas", QuotaTexts::from(quotas))
-        .into_response())
+        .with("rate", (completed * 100).checked_div(ended))
+        .with("p50", overview.p50.map(duration_text))
+        .with("p95", overview.p95.map(duration_text))
+        .with("funnel", funnel.collect::<Vec<_>>())
+        .with("failures", failures.collect::<Vec<_>>())
+        .with("platforms", platforms.collect::<Vec<_>>())
+        .with("nodes", nodes.collect::<Vec<_>>())
+        .with("cut", overview.cut)
 }
 
 #[cfg(test)]
@@ -190,20 +273,16 @@ mod tests {
     }
 
     #[test]
-    fn bars_stand_on_each_other_and_within_the_picture() {
-        let line = |counts| GridLine { date: String::new(), counts };
-        let all = bars(&[line([1000, 0, 1, 1, 1]), line([0; 5]), line([0, 0, 1, 0, 0])]);
-        let places: Vec<_> = all.iter().map(|bar| (bar.x, bar.y, bar.height, bar.kind)).collect();
-        assert_eq!(
-            places,
-            [
-                (4, 11, 149, "good"),
-                (4, 9, 2, "bad"),
-                (4, 7, 2, "left"),
-                (4, 5, 2, "open"),
-                (44, 158, 2, "bad"),
-            ]
-        );
-        assert!(bars(&[line([0; 5])]).is_empty());
+    fn durations_have_two_units_at_most() {
+        for (seconds, expected) in [
+            (0, "0 s"),
+            (59, "59 s"),
+            (60, "1 min 0 s"),
+            (200, "3 min 20 s"),
+            (3600, "1 h 0 min"),
+            (90_061, "25 h 1 min"),
+        ] {
+            assert_eq!(duration_text(Duration::from_secs(seconds)), expected);
+        }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 }
 
 #[derive(Serialize)]
-struct WebhookListRow {
+pub(crate) struct WebhookListRow {
     id: String,
     url: String,
     state: &'static str,
@@ -56,7 +56,7 @@ struct WebhookListRow {
 }
 
 impl WebhookListRow {
-    fn of(kept: &StoredWebhook, now: DateTime<Utc>) -> Self {
+    pub(crate) fn of(kept: &StoredWebhook, now: DateTime<Utc>) -> Self {
         let (webhook, health) = (&kept.webhook, &kept.health);
         let state = match (webhook.active, health.failing(now)) {
             (false, _) => "off",

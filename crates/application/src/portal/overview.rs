@@ -1,14 +1,15 @@
 //! Counting the outcomes of a team's sessions.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, HashMap},
     time::Duration,
 };
 
 use chrono::{Days, NaiveDate};
-use domain::{id::PlatformId, session::Status};
+use domain::{api_key::Environment, id::PlatformId, session::Status};
 use ports::{
-    driving::{DailyCounts, FailingNode, Overview},
+    driving::{DailyCounts, FailingNode, FailureCount, FunnelStep, Overview, PlatformOutcomes},
     session_store::SessionActivity,
 };
 
@@ -36,16 +37,63 @@ fn most_frequent<T: Ord>(counts: HashMap<T, usize>) -> Vec<(T, usize)> {
     counts
 }
 
+/// Returns the platforms with sessions that ended: those with the most failures first, with the
+/// numbers of sessions that ended and that failed.
+pub(super) fn platform_outcomes(sessions: &[SessionActivity]) -> Vec<(PlatformId, usize, usize)> {
+    let mut counts = BTreeMap::<PlatformId, (usize, usize)>::new();
+    for session in sessions.iter().filter(|session| session.closed_at.is_some()) {
+        let (ended, failed) = counts.entry(session.platform).or_default();
+        *ended += 1;
+        *failed += usize::from(session.status != Status::Completed);
+    }
+    let counts = counts.into_iter().map(|(platform, (ended, failed))| (platform, ended, failed));
+    let mut counts: Vec<_> = counts.collect();
+    // Stable, so that platforms with as many failures keep the order of their numbers.
+    counts.sort_by_key(|(_, _, failed)| Reverse(*failed));
+    counts.truncate(MAX_LISTED);
+    counts
+}
+
+/// Returns how many of all sessions reached each step, by how many ever had each status.
+pub(super) fn funnel(created: usize, statuses: &[(Status, usize)]) -> Vec<(FunnelStep, usize)> {
+    let had = |status| {
+        let found = statuses.iter().find(|(of, _)| *of == status);
+        found.map_or(0, |(_, count)| *count)
+    };
+    let mut steps = [
+        (FunnelStep::Created, created),
+        (FunnelStep::Started, had(Status::Initializing)),
+        (FunnelStep::Connected, had(Status::Running)),
+        (FunnelStep::SignedIn, had(Status::CollectingData)),
+        (FunnelStep::Completed, had(Status::Completed) + had(Status::PartialComplete)),
+    ];
+    // A session that reached a step went through those before it, whatever its timeline says.
+    let mut later = 0;
+    for (_, count) in steps.iter_mut().rev() {
+        *count = later.max(*count);
+        later = *count;
+    }
+    steps.to_vec()
+}
+
+/// The parts of an overview whose names come from the catalogue, and its funnel.
+pub(super) struct OverviewParts {
+    pub(super) environment: Environment,
+    pub(super) funnel: Vec<(FunnelStep, usize)>,
+    pub(super) platforms: Vec<PlatformOutcomes>,
+    pub(super) nodes: Vec<FailingNode>,
+    pub(super) cut: bool,
+}
+
 /// Counts sessions by day and outcome, for this many days from the first one on.
 pub(super) fn overview(
     sessions: &[SessionActivity],
-    (first, days): (NaiveDate, u64),
-    nodes: Vec<FailingNode>,
-    cut: bool,
+    (first, days): (NaiveDate, u16),
+    parts: OverviewParts,
 ) -> Overview {
     let mut by_day: BTreeMap<NaiveDate, HashMap<Status, usize>> =
-        (0..days).map(|day| (first + Days::new(day), HashMap::new())).collect();
-    let (mut durations, mut failures) = (vec![], HashMap::<&str, usize>::new());
+        (0..days).map(|day| (first + Days::new(day.into()), HashMap::new())).collect();
+    let (mut durations, mut failures) = (vec![], HashMap::<Option<String>, usize>::new());
     for session in sessions {
         if let Some(day) = by_day.get_mut(&session.created_at.date_naive()) {
             *day.entry(session.status).or_default() += 1;
@@ -54,21 +102,24 @@ pub(super) fn overview(
             Some(closed) if session.status == Status::Completed => {
                 durations.extend((closed - session.created_at).to_std());
             }
-            Some(_) => {
-                let code = session.error_code.as_deref().unwrap_or("none given");
-                *failures.entry(code).or_default() += 1;
-            }
+            Some(_) => *failures.entry(session.error_code.clone()).or_default() += 1,
             None => (),
         }
     }
+    durations.sort_unstable();
     let failures = most_frequent(failures).into_iter();
+    let OverviewParts { environment, funnel, platforms, nodes, cut } = parts;
     Overview {
+        environment,
         days: by_day.into_iter().map(|(date, counts)| daily_counts(date, &counts)).collect(),
         created: sessions.len(),
         completed: durations.len(),
         ended: sessions.iter().filter(|session| session.closed_at.is_some()).count(),
-        median: median(durations),
-        failures: failures.map(|(code, count)| (code.to_owned(), count)).collect(),
+        p50: percentile(&durations, 50),
+        p95: percentile(&durations, 95),
+        funnel,
+        failures: failures.map(|(code, count)| FailureCount { code, count }).collect(),
+        platforms,
         nodes,
         cut,
     }
@@ -80,10 +131,11 @@ fn daily_counts(date: NaiveDate, counts: &HashMap<Status, usize>) -> DailyCounts
     DailyCounts { date, counts: all.map(|(status, count)| (*status, *count)).collect() }
 }
 
-/// Returns the median: of an even number of durations, the longer one of the two in the middle.
-fn median(mut durations: Vec<Duration>) -> Option<Duration> {
-    durations.sort_unstable();
-    durations.get(durations.len() / 2).copied()
+/// Returns the smallest of the durations, which are sorted, that at least this percentage of them
+/// does not exceed (nearest rank).
+fn percentile(durations: &[Duration], percent: usize) -> Option<Duration> {
+    let rank = (durations.len() * percent).div_ceil(100);
+    durations.get(rank.checked_sub(1)?).copied()
 }
 
 #[cfg(test)]
@@ -119,7 +171,7 @@ mod tests {
             session(9, None, Status::Running, None),
         ];
         let first = DateTime::<Utc>::UNIX_EPOCH.date_naive();
-        let overview = overview(&all, (first, 4), vec![], false);
+        let overview = overview(&all, (first, 4), parts());
         let counts: Vec<_> = overview.days.iter().map(|day| day.counts.clone()).collect();
         assert_eq!(
             counts,
@@ -136,11 +188,16 @@ mod tests {
             ]
         );
         assert_eq!((overview.created, overview.completed, overview.ended), (9, 3, 7));
-        assert_eq!(overview.median, Some(Duration::from_secs(40)));
-        let failures = [("NO_DATA", 2), ("ACCOUNT_LOCKED", 1), ("none given", 1)];
-        let failures = failures.map(|(code, count)| (code.to_owned(), count));
+        assert_eq!(overview.p50, Some(Duration::from_secs(40)));
+        assert_eq!(overview.p95, Some(Duration::from_secs(90)));
+        let failures = [(Some("NO_DATA"), 2), (None, 1), (Some("ACCOUNT_LOCKED"), 1)];
+        let failures = failures.map(|(code, count)| {
+            let code = code.map(str::to_owned);
+            FailureCount { code, count }
+        });
         assert_eq!(overview.failures, failures);
-        assert_eq!(super::overview(&[], (first, 1), vec![], false).median, None);
+        assert_eq!(super::overview(&[], (first, 1), parts()).p50, None);
+        assert_eq!(platform_outcomes(&all), [(PlatformId(1), 7, 4)]);
         let place = |node: &str, code: &str| (PlatformId(1), node.to_owned(), code.to_owned());
         assert_eq!(
             failing_nodes(&all),
@@ -149,5 +206,41 @@ mod tests {
                 (place("at_account_locked", "ACCOUNT_LOCKED"), 1)
             ]
         );
+    }
+
+    fn parts() -> OverviewParts {
+        OverviewParts {
+            environment: Environment::Production,
+            funnel: vec![],
+            platforms: vec![],
+            nodes: vec![],
+            cut: false,
+        }
+    }
+
+    #[test]
+    fn a_percentile_is_the_nearest_rank() {
+        let seconds = |count: u64| (1..=count).map(Duration::from_secs).collect::<Vec<_>>();
+        for (count, percent, expected) in
+            [(1, 50, 1), (2, 50, 1), (3, 50, 2), (20, 95, 19), (100, 95, 95), (3, 95, 3)]
+        {
+            let found = percentile(&seconds(count), percent);
+            assert_eq!(found, Some(Duration::from_secs(expected)), "{count} {percent}");
+        }
+        assert_eq!(percentile(&[], 95), None);
+    }
+
+    #[test]
+    fn a_session_that_reached_a_step_went_through_those_before_it() {
+        let statuses = [
+            (Status::Initializing, 3),
+            (Status::Running, 3),
+            (Status::Completed, 1),
+            (Status::PartialComplete, 1),
+        ];
+        let counts: Vec<_> = funnel(5, &statuses).into_iter().map(|(_, count)| count).collect();
+        assert_eq!(counts, [5, 3, 3, 2, 2]);
+        let none: Vec<_> = funnel(0, &[]).into_iter().map(|(_, count)| count).collect();
+        assert_eq!(none, [0; 5]);
     }
 }

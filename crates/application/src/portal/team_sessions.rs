@@ -15,20 +15,21 @@ use ports::{
     catalogue::Catalogue,
     clock::Clock,
     driving::{
-        FailingNode, Overview, PortableAttestation, PortalError, SessionDetails, SessionError,
-        SessionSearch, SessionService, SignedInUser, TeamQuotas, TeamSession, TeamSessionList,
-        TeamSessionService,
+        FailingNode, Overview, OverviewRange, PlatformOutcomes, PortableAttestation, PortalError,
+        SessionDetails, SessionError, SessionSearch, SessionService, SignedInUser, TeamQuotas,
+        TeamSession, TeamSessionList, TeamSessionService,
     },
     key_store::KeyStore,
-    session_store::{TeamSessionPage, TeamSessionQueries},
+    session_store::{ActivityPeriod, TeamSessionPage, TeamSessionQueries},
 };
 
-use super::{AuditTrail, TeamSessionLookup, overview};
+use super::{
+    AuditTrail, TeamSessionLookup,
+    overview::{self, OverviewParts},
+};
 use crate::browser_turns::BrowserTurns;
 use crate::settings::Limits;
 
-/// The days of an overview, today among them.
-const OVERVIEW_DAYS: u64 = 30;
 /// The sessions that an overview counts, the newest first.
 const MAX_SESSIONS_COUNTED: u16 = 20_000;
 
@@ -90,19 +91,41 @@ impl TeamSessionService for TeamSessions {
         Ok(platforms.into_iter().map(|platform| (platform.id, platform.display_name)).collect())
     }
 
-    async fn overview(&self, user: &SignedInUser) -> Result<Overview, PortalError> {
+    async fn overview(
+        &self,
+        user: &SignedInUser,
+        range: OverviewRange,
+        environment: Option<Environment>,
+    ) -> Result<Overview, PortalError> {
         user.require(Permission::Look)?;
+        let environment = match environment {
+            Some(environment) => environment,
+            None => self.main_environment(user).await?,
+        };
         let today = self.clock.now().date_naive();
-        let first = today - Days::new(OVERVIEW_DAYS - 1);
+        let first = today - Days::new(u64::from(range.days()) - 1);
         let since = first.and_time(NaiveTime::MIN).and_utc();
-        let sessions = self.sessions.team_activity(user.team, since, MAX_SESSIONS_COUNTED).await?;
+        let (team, period) = (user.team, ActivityPeriod { environment, since });
+        let sessions = self.sessions.team_activity(team, period, MAX_SESSIONS_COUNTED).await?;
+        let statuses = self.sessions.team_statuses(team, period, MAX_SESSIONS_COUNTED).await?;
         let mut nodes = vec![];
-        for ((platform, node, why), count) in overview::failing_nodes(&sessions) {
-            let platform = self.platform_name(platform).await?;
-            nodes.push(FailingNode { platform, node, why, count });
+        for ((id, node, why), count) in overview::failing_nodes(&sessions) {
+            let platform = self.platform_name(id).await?;
+            nodes.push(FailingNode { id, platform, node, why, count });
         }
-        let cut = sessions.len() == usize::from(MAX_SESSIONS_COUNTED);
-        Ok(overview::overview(&sessions, (first, OVERVIEW_DAYS), nodes, cut))
+        let mut platforms = vec![];
+        for (platform, ended, failed) in overview::platform_outcomes(&sessions) {
+            let name = self.platform_name(platform).await?;
+            platforms.push(PlatformOutcomes { platform, name, ended, failed });
+        }
+        let parts = OverviewParts {
+            environment,
+            funnel: overview::funnel(sessions.len(), &statuses),
+            platforms,
+            nodes,
+            cut: sessions.len() == usize::from(MAX_SESSIONS_COUNTED),
+        };
+        Ok(overview::overview(&sessions, (first, range.days()), parts))
     }
 
     async fn quotas(&self, user: &SignedInUser) -> Result<TeamQuotas, PortalError> {
@@ -164,6 +187,13 @@ impl TeamSessionService for TeamSessions {
 }
 
 impl TeamSessions {
+    /// Returns production if the team has a key for it, otherwise development.
+    async fn main_environment(&self, user: &SignedInUser) -> Result<Environment, StoreError> {
+        let keys = self.keys.keys(user.team).await?;
+        let live = keys.iter().any(|stored| stored.key.environment == Environment::Production);
+        Ok(if live { Environment::Production } else { Environment::Development })
+    }
+
     /// Returns the name that applicants know a platform by; empty where the catalogue lost it.
     async fn platform_name(&self, id: PlatformId) -> Result<String, StoreError> {
         let platform = self.catalogue.platform(id).await?;

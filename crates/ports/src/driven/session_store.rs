@@ -139,13 +139,22 @@ pub trait TeamSessionQueries: Send + Sync {
         limit: u16,
     ) -> Result<TeamSessionPage, StoreError>;
 
-    /// Returns the activity of a team's sessions since a time: of up to `limit`, the newest ones.
+    /// Returns the activity of a team's sessions of a period: of up to `limit`, the newest ones.
     async fn team_activity(
         &self,
         team: TeamId,
-        since: DateTime<Utc>,
+        period: ActivityPeriod,
         limit: u16,
     ) -> Result<Vec<SessionActivity>, StoreError>;
+
+    /// Returns how many of the sessions of [`Self::team_activity`] have ever had each status. A
+    /// status that none has had may be absent.
+    async fn team_statuses(
+        &self,
+        team: TeamId,
+        period: ActivityPeriod,
+        limit: u16,
+    ) -> Result<Vec<(Status, usize)>, StoreError>;
 }
 
 /// The sessions that one search for a part of a reference examines.
@@ -175,6 +184,13 @@ impl SessionFilter {
         let all = [Environment::Development, Environment::Production];
         self.environment.map_or_else(|| all.to_vec(), |environment| vec![environment])
     }
+}
+
+/// The sessions whose activity is read: those of an environment that were created since a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ActivityPeriod {
+    pub environment: Environment,
+    pub since: DateTime<Utc>,
 }
 
 /// A position in a team's list of sessions: behind the session with this time and identifier.

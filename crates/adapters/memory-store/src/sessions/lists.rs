@@ -10,8 +10,8 @@ use domain::{
     session::{Session, Status},
 };
 use ports::session_store::{
-    ListedSession, MAX_SESSIONS_EXAMINED, SessionActivity, SessionCursor, SessionFilter,
-    SessionSummary, TeamSessionPage, TimelineEntry,
+    ActivityPeriod, ListedSession, MAX_SESSIONS_EXAMINED, SessionActivity, SessionCursor,
+    SessionFilter, SessionSummary, TeamSessionPage, TimelineEntry,
 };
 
 use super::{SessionRecord, Sessions};
@@ -60,15 +60,41 @@ impl State {
     pub(super) fn team_activity(
         &self,
         team: TeamId,
-        since: DateTime<Utc>,
+        period: ActivityPeriod,
         limit: u16,
     ) -> Vec<SessionActivity> {
+        self.recent(team, period, limit).into_iter().map(activity).collect()
+    }
+
+    pub(super) fn team_statuses(
+        &self,
+        team: TeamId,
+        period: ActivityPeriod,
+        limit: u16,
+    ) -> Vec<(Status, usize)> {
+        let recent = self.recent(team, period, limit);
+        let count = |status: Status| {
+            let had = |record: &&&SessionRecord| {
+                record.timeline.iter().any(|entry| entry.status == status)
+            };
+            (status, recent.iter().filter(had).count())
+        };
+        Status::ALL.iter().map(|status| count(*status)).collect()
+    }
+
+    /// Returns up to `limit` of a team's sessions of a period, the newest first.
+    fn recent(&self, team: TeamId, period: ActivityPeriod, limit: u16) -> Vec<&SessionRecord> {
+        let ActivityPeriod { environment, since } = period;
         let records = self.sessions.records.values();
         let recent = records.filter(|record| record.session.created_at >= since);
-        let theirs = recent.filter(|record| self.teams.team_of(record.session.owner) == Some(team));
+        let theirs = recent.filter(|record| {
+            record.session.terms.environment == environment
+                && self.teams.team_of(record.session.owner) == Some(team)
+        });
         let mut theirs: Vec<_> = theirs.collect();
         theirs.sort_by_key(|record| newest(&record.session));
-        theirs.into_iter().take(limit.into()).map(activity).collect()
+        theirs.truncate(limit.into());
+        theirs
     }
 
     /// Returns a session's timeline, including its notifications and devices.

@@ -15,14 +15,15 @@ use domain::{
     frame_ancestors::FrameAncestor,
     id::{ApiKeyId, BrowserId, SessionId, TeamId},
     request::ListQuery,
-    session::{Change, Session},
+    session::{Change, Session, Status},
 };
 use ports::{
     StoreError,
     session_store::{
-        BrowserLeases, CommitError, DueReason, IdempotencyKey, InsertOutcome, PolledRecord,
-        SessionActivity, SessionCursor, SessionFilter, SessionQueries, SessionRetention,
-        SessionStore, SessionSummary, TeamSessionPage, TeamSessionQueries, TimelineEntry,
+        ActivityPeriod, BrowserLeases, CommitError, DueReason, IdempotencyKey, InsertOutcome,
+        PolledRecord, SessionActivity, SessionCursor, SessionFilter, SessionQueries,
+        SessionRetention, SessionStore, SessionSummary, TeamSessionPage, TeamSessionQueries,
+        TimelineEntry,
     },
 };
 
@@ -186,10 +187,19 @@ impl TeamSessionQueries for MemoryStore {
     async fn team_activity(
         &self,
         team: TeamId,
-        since: DateTime<Utc>,
+        period: ActivityPeriod,
         limit: u16,
     ) -> Result<Vec<SessionActivity>, StoreError> {
-        Ok(self.state().team_activity(team, since, limit))
+        Ok(self.state().team_activity(team, period, limit))
+    }
+
+    async fn team_statuses(
+        &self,
+        team: TeamId,
+        period: ActivityPeriod,
+        limit: u16,
+    ) -> Result<Vec<(Status, usize)>, StoreError> {
+        Ok(self.state().team_statuses(team, period, limit))
     }
 }
 

@@ -9,14 +9,15 @@ use domain::{
     frame_ancestors::FrameAncestor,
     id::{ApiKeyId, BrowserId, SessionId, TeamId},
     request::ListQuery,
-    session::{Change, Session},
+    session::{Change, Session, Status},
 };
 use ports::{
     StoreError,
     session_store::{
-        BrowserLeases, CommitError, DueReason, IdempotencyKey, InsertOutcome, PolledRecord,
-        SessionActivity, SessionCursor, SessionFilter, SessionQueries, SessionRetention,
-        SessionStore, SessionSummary, TeamSessionPage, TeamSessionQueries, TimelineEntry,
+        ActivityPeriod, BrowserLeases, CommitError, DueReason, IdempotencyKey, InsertOutcome,
+        PolledRecord, SessionActivity, SessionCursor, SessionFilter, SessionQueries,
+        SessionRetention, SessionStore, SessionSummary, TeamSessionPage, TeamSessionQueries,
+        TimelineEntry,
     },
 };
 
@@ -119,10 +120,19 @@ impl TeamSessionQueries for Store {
     async fn team_activity(
         &self,
         team: TeamId,
-        since: DateTime<Utc>,
+        period: ActivityPeriod,
         limit: u16,
     ) -> Result<Vec<SessionActivity>, StoreError> {
-        self.read_activity(team, since, limit).await
+        self.read_activity(team, period, limit).await
+    }
+
+    async fn team_statuses(
+        &self,
+        team: TeamId,
+        period: ActivityPeriod,
+        limit: u16,
+    ) -> Result<Vec<(Status, usize)>, StoreError> {
+        self.count_statuses(team, period, limit).await
     }
 }
 

@@ -1,18 +1,18 @@
 //! A team's list of sessions, and their activity.
 
-use ::diesel::prelude::*;
-use chrono::{DateTime, Utc};
+use ::diesel::{dsl::count_distinct, prelude::*};
 use diesel_async::RunQueryDsl;
 use domain::{
     api_key::Environment,
     id::{PlatformId, TeamId},
     request::SessionTerms,
+    session::Status,
 };
 use ports::{
     StoreError,
     session_store::{
-        ListedSession, MAX_SESSIONS_EXAMINED, SessionActivity, SessionCursor, SessionFilter,
-        TeamSessionPage,
+        ActivityPeriod, ListedSession, MAX_SESSIONS_EXAMINED, SessionActivity, SessionCursor,
+        SessionFilter, TeamSessionPage,
     },
 };
 
@@ -166,12 +166,15 @@ impl Store {
     pub(crate) async fn read_activity(
         &self,
         team: TeamId,
-        since: DateTime<Utc>,
+        ActivityPeriod { environment, since }: ActivityPeriod,
         limit: u16,
     ) -> Result<Vec<SessionActivity>, StoreError> {
         let team = Id::from(team);
         let rows: QueryResult<Vec<ActivityRow>> = with_conn!(self, |conn| {
-            let keys = api_keys::table.filter(api_keys::team.eq(team)).select(api_keys::id);
+            let keys = api_keys::table
+                .filter(api_keys::team.eq(team))
+                .filter(api_keys::environment.eq(environment.as_str()))
+                .select(api_keys::id);
             let last = session_events::session
                 .eq(sessions::id)
                 .and(session_events::version.eq(sessions::version));
@@ -202,6 +205,39 @@ impl Store {
                 error_code,
                 node,
             })
+        })
+        .collect()
+    }
+
+    pub(crate) async fn count_statuses(
+        &self,
+        team: TeamId,
+        ActivityPeriod { environment, since }: ActivityPeriod,
+        limit: u16,
+    ) -> Result<Vec<(Status, usize)>, StoreError> {
+        let team = Id::from(team);
+        let rows: QueryResult<Vec<(String, i64)>> = with_conn!(self, |conn| {
+            let keys = api_keys::table
+                .filter(api_keys::team.eq(team))
+                .filter(api_keys::environment.eq(environment.as_str()))
+                .select(api_keys::id);
+            let newest = sessions::table
+                .filter(sessions::owner.eq_any(keys))
+                .filter(sessions::created_at.ge(Timestamp(since)))
+                .order((sessions::created_at.desc(), sessions::id.desc()))
+                .limit(limit.into())
+                .select(sessions::id);
+            session_events::table
+                .filter(session_events::session.eq_any(newest))
+                .group_by(session_events::status)
+                .select((session_events::status, count_distinct(session_events::session)))
+                .load(conn)
+                .await
+        });
+        let rows = rows.map_err(failed("count the statuses of a team's sessions"))?.into_iter();
+        rows.map(|(status, count)| {
+            let status = status.parse().map_err(failed("read a status back"))?;
+            Ok((status, usize::try_from(count).unwrap_or_default()))
         })
         .collect()
     }

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use domain::{
     account::Role,
-    api_key::Environment,
+    api_key::{ApiKey, Environment, KeyHash},
     fairness::{Tenant, Turn},
     id::{BrowserId, SessionId},
     session::{Event, ProofHash, Status},
@@ -12,9 +12,10 @@ use ports::{
     StoreError,
     clock::Clock as _,
     driving::{
-        MockSessionService, PortableAttestation, PortalError, RecordingView, SessionError,
-        SessionSearch, TeamSessionService as _,
+        FunnelStep, MockSessionService, OverviewRange, PortableAttestation, PortalError,
+        RecordingView, SessionError, SessionSearch, TeamSessionService as _,
     },
+    key_store::KeyStore as _,
     session_store::SessionFilter,
 };
 use testkit::sample;
@@ -73,14 +74,42 @@ async fn the_overview_counts_the_sessions_of_thirty_days() {
     fixture.insert_session(TEAM, terminated).await;
     fixture.add_session(OTHER_TEAM).await;
     let sessions = fixture.sessions(MockSessionService::new());
-    let overview = sessions.overview(&viewer).await.unwrap();
+    let month = OverviewRange::ThirtyDays;
+    let overview = sessions.overview(&viewer, month, None).await.unwrap();
     assert_eq!((overview.created, overview.completed, overview.ended), (2, 0, 1));
     assert_eq!((overview.days.len(), overview.cut), (30, false));
     assert_eq!(overview.days.last().unwrap().date, fixture.clock.now().date_naive());
     assert_eq!(overview.days.last().unwrap().counts, [(Status::Terminated, 1)]);
     assert_eq!(overview.days[0].counts, [(Status::Created, 1)]);
     fixture.clock.forward(TimeDelta::days(1));
-    assert_eq!(sessions.overview(&viewer).await.unwrap().created, 1, "the first is too old");
+    let later = sessions.overview(&viewer, month, None).await.unwrap();
+    assert_eq!(later.created, 1, "the first is too old");
+    let week = sessions.overview(&viewer, OverviewRange::SevenDays, None).await.unwrap();
+    assert_eq!((week.days.len(), week.created), (7, 1));
+    let quarter = sessions.overview(&viewer, OverviewRange::NinetyDays, None).await.unwrap();
+    assert_eq!((quarter.days.len(), quarter.created), (90, 2));
+    assert_eq!(quarter.funnel.first(), Some(&(FunnelStep::Created, 2)));
+    assert_eq!((quarter.platforms[0].name.as_str(), quarter.platforms[0].failed), ("Sample", 1));
+}
+
+#[tokio::test]
+async fn the_overview_separates_environments() {
+    let fixture = Fixture::new().await;
+    let viewer = fixture.user(Role::Viewer).await;
+    fixture.add_session(TEAM).await;
+    let sessions = fixture.sessions(MockSessionService::new());
+    let read = async |environment| {
+        let range = OverviewRange::SevenDays;
+        let overview = sessions.overview(&viewer, range, environment).await.unwrap();
+        (overview.environment, overview.created)
+    };
+    let (development, production) = (Environment::Development, Environment::Production);
+    assert_eq!(read(None).await, (development, 1), "the team has no other key");
+    assert_eq!(read(Some(production)).await, (production, 0));
+    let live = ApiKey { environment: production, ..sample::key(TEAM) };
+    fixture.store.add_key(&live, &KeyHash([7; 32]), "Live", sample::noon()).await.unwrap();
+    assert_eq!(read(None).await, (production, 0));
+    assert_eq!(read(Some(development)).await, (development, 1));
 }
 
 #[tokio::test]

@@ -32,8 +32,9 @@ pub use self::{
         FirstFactor, PendingForm, ReauthenticationProof, ReauthenticationService, SecondFactorProof,
     },
     sessions::{
-        DailyCounts, FailingNode, Overview, SessionDetails, SessionSearch, TeamQuotas, TeamSession,
-        TeamSessionList, TeamSessionService,
+        DailyCounts, FailingNode, FailureCount, FunnelStep, Overview, OverviewRange,
+        PlatformOutcomes, SessionDetails, SessionSearch, TeamQuotas, TeamSession, TeamSessionList,
+        TeamSessionService,
     },
     team::{LinkService, MailedLink, Member, NewMember, TeamService},
     templates::{Preview, TemplateService},

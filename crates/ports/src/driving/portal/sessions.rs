@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::NaiveDate;
 use domain::{
+    api_key::Environment,
     fairness::Quotas,
     id::PlatformId,
     id::SessionId,
@@ -35,8 +36,14 @@ pub trait TeamSessionService: Send + Sync {
         user: &SignedInUser,
     ) -> Result<Vec<(PlatformId, String)>, PortalError>;
 
-    /// Returns statistics of the sessions of the last 30 days.
-    async fn overview(&self, user: &SignedInUser) -> Result<Overview, PortalError>;
+    /// Returns statistics of the team's recent sessions of an environment; without one, of
+    /// production if the team has a key for it, otherwise of development.
+    async fn overview(
+        &self,
+        user: &SignedInUser,
+        range: OverviewRange,
+        environment: Option<Environment>,
+    ) -> Result<Overview, PortalError>;
 
     /// Returns the team's quotas and their use in this process.
     async fn quotas(&self, user: &SignedInUser) -> Result<TeamQuotas, PortalError>;
@@ -116,28 +123,92 @@ pub struct TeamQuotas {
     pub waiting: usize,
 }
 
+/// The period of an overview, which ends today.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverviewRange {
+    SevenDays,
+    ThirtyDays,
+    NinetyDays,
+}
+
+impl OverviewRange {
+    pub const ALL: [Self; 3] = [Self::SevenDays, Self::ThirtyDays, Self::NinetyDays];
+
+    /// Returns the number of days, today among them.
+    #[must_use]
+    pub const fn days(self) -> u16 {
+        match self {
+            Self::SevenDays => 7,
+            Self::ThirtyDays => 30,
+            Self::NinetyDays => 90,
+        }
+    }
+}
+
 /// Statistics of a team's recent sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overview {
+    pub environment: Environment,
     /// The days of the period, the oldest first.
     pub days: Vec<DailyCounts>,
     pub created: usize,
     pub completed: usize,
     /// The number of closed sessions, with any outcome.
     pub ended: usize,
-    /// The median time from creation to completion.
-    pub median: Option<Duration>,
-    /// The error codes of failed sessions with their numbers, the most frequent first.
-    pub failures: Vec<(String, usize)>,
+    /// The time from creation to completion that half of the completed sessions did not exceed.
+    pub p50: Option<Duration>,
+    /// The time from creation to completion that 95 % of the completed sessions did not exceed.
+    pub p95: Option<Duration>,
+    /// How many sessions reached each step, in their order.
+    pub funnel: Vec<(FunnelStep, usize)>,
+    /// The error codes of sessions that ended without completion, the most frequent first.
+    pub failures: Vec<FailureCount>,
+    /// The platforms with sessions that ended, those with the most failures first.
+    pub platforms: Vec<PlatformOutcomes>,
     /// The workflow nodes at which sessions failed, the most frequent first.
     pub nodes: Vec<FailingNode>,
     /// Whether the period has more sessions than were counted.
     pub cut: bool,
 }
 
+/// A step of a session towards its completion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FunnelStep {
+    Created,
+    /// The applicant has begun.
+    Started,
+    /// The applicant sees the platform's page.
+    Connected,
+    /// The applicant has signed in, and data is collected.
+    SignedIn,
+    /// The session is completed, or partially completed.
+    Completed,
+}
+
+/// An error code, and the number of sessions that ended with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailureCount {
+    /// `None` for sessions that ended without a code, such as terminated ones.
+    pub code: Option<String>,
+    pub count: usize,
+}
+
+/// What came of a platform's sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlatformOutcomes {
+    pub platform: PlatformId,
+    /// The name of the platform, as applicants know it.
+    pub name: String,
+    /// The number of closed sessions, with any outcome.
+    pub ended: usize,
+    /// The number of closed sessions that are not completed.
+    pub failed: usize,
+}
+
 /// A workflow node at which sessions failed, and their number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailingNode {
+    pub id: PlatformId,
     /// The name of the platform in the catalogue.
     pub platform: String,
     pub node: String,

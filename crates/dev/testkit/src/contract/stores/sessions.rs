@@ -10,7 +10,7 @@ use domain::{
     request::{ListQuery, PageRequest},
     session::{Event, Job, Session, Status},
 };
-use ports::session_store::{CommitError, DueReason, SessionFilter, SessionSummary};
+use ports::session_store::{ActivityPeriod, CommitError, DueReason, SessionFilter, SessionSummary};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -170,8 +170,9 @@ pub async fn lists_the_sessions_of_all_keys_of_a_team(backend: &Backend) {
     assert_eq!(listed(backend, home.team, &by_reference).await, expected[1..2]);
     assert_eq!(listed(backend, stranger.team, &by_reference).await, [], "of another team");
 
+    let period = |since| ActivityPeriod { environment: Environment::Development, since };
     let activity = async |since, limit| {
-        backend.team_sessions.team_activity(home.team, since, limit).await.unwrap()
+        backend.team_sessions.team_activity(home.team, period(since), limit).await.unwrap()
     };
     let activities = activity(noon(), 10).await;
     let statuses: Vec<_> = activities.iter().map(|one| one.status).collect();
@@ -187,6 +188,18 @@ pub async fn lists_the_sessions_of_all_keys_of_a_team(backend: &Backend) {
     assert_eq!((activities[0].node.as_ref(), activities[1].node.as_ref()), (None, None));
     assert_eq!(activity(noon() + TimeDelta::minutes(2), 10).await.len(), 2);
     assert_eq!(activity(noon(), 1).await, activities[..1]);
+    let live = ActivityPeriod { environment: Environment::Production, since: noon() };
+    assert_eq!(backend.team_sessions.team_activity(home.team, live, 10).await.unwrap(), []);
+
+    let counts = async |period, limit| {
+        let counts = backend.team_sessions.team_statuses(home.team, period, limit).await.unwrap();
+        let had = [Status::Created, Status::Terminated, Status::Error, Status::Running];
+        had.map(|status| counts.iter().find(|(of, _)| *of == status).map_or(0, |(_, count)| *count))
+    };
+    assert_eq!(counts(period(noon()), 10).await, [3, 1, 1, 0], "each session was created");
+    assert_eq!(counts(period(noon()), 1).await, [1, 0, 0, 0], "the newest");
+    assert_eq!(counts(period(noon() + TimeDelta::minutes(2)), 10).await, [2, 1, 0, 0]);
+    assert_eq!(counts(live, 10).await, [0; 4]);
 }
 
 /// Each filter of a team's list, and their combination.
