@@ -37,7 +37,12 @@ async fn the_applicants_page_and_mail_show_the_teams_brand() {
     let mail = mail_with(&deployment, "plain@example.com", "background:#1f4fd8").await;
     assert!(!mail.contains("cid:logo"), "{mail}");
     let look = [("name", "Lender & <Sons>"), ("colour", "#A01050")];
-    assert_eq!(owner.fill(BRANDING, BRANDING, &look).await.status, 303);
+    let saved = owner.fill(BRANDING, BRANDING, &look).await;
+    assert_eq!((saved.status, saved.header("location")), (303, "/portal/branding?done=branding"));
+    let page = owner.get(saved.header("location")).await;
+    assert!(page.text.contains("role=\"status\">Branding saved."), "{}", page.text);
+    let forged = owner.get("/portal/branding?done=Call+us+at+555").await;
+    assert!(forged.status == 200 && !forged.text.contains("555"), "{}", forged.text);
     assert_eq!(owner.upload(BRANDING, LOGO, &png()).await.status, 303);
 
     let link = invited(&deployment, "ada@example.com").await;

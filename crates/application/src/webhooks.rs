@@ -66,18 +66,25 @@ pub struct WebhookUseCases {
 
 #[async_trait]
 impl WebhookService for WebhookUseCases {
+    async fn check(&self, order: &NewWebhook) -> Result<(), WebhookError> {
+        self.checked(order).await.map(drop)
+    }
+
+    async fn check_change(
+        &self,
+        id: WebhookId,
+        change: &WebhookChange,
+    ) -> Result<(), WebhookError> {
+        self.checked_change(id, change).await.map(drop)
+    }
+
     async fn create(&self, order: NewWebhook) -> Result<StoredWebhook, WebhookError> {
-        if !self.teams.has_team(order.team).await? {
-            return Err(WebhookError::NotFound("team"));
-        }
-        self.check_keys(order.team, &order.keys).await?;
-        let url = check_url(&self.egress, &order.url)?;
-        check_limits(order.timeout, order.retries)?;
+        let (url, header) = self.checked(&order).await?;
         let webhook = Webhook {
             id: WebhookId::from_u128(self.random.new_id()),
             team: order.team,
             url,
-            header: order.header.as_ref().map(check_header).transpose()?,
+            header,
             secret: self.secret(),
             retiring: None,
             timeout: order.timeout,
@@ -99,21 +106,7 @@ impl WebhookService for WebhookUseCases {
     }
 
     async fn change(&self, id: WebhookId, change: WebhookChange) -> Result<(), WebhookError> {
-        let stored = self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
-        self.check_keys(stored.webhook.team, &change.keys).await?;
-        check_limits(change.timeout, change.retries)?;
-        let url = check_url(&self.egress, &change.url)?;
-        let header = match &change.header {
-            HeaderChange::Set(header) => HeaderChange::Set(check_header(header)?),
-            // A member who may change the webhook must not learn the value by sending it elsewhere.
-            HeaderChange::Keep
-                if stored.webhook.header.is_some()
-                    && origin(&url) != origin(&stored.webhook.url) =>
-            {
-                return invalid("enter the header value again to send it to another host");
-            }
-            HeaderChange::Keep | HeaderChange::Drop => change.header.clone(),
-        };
+        let (url, header) = self.checked_change(id, &change).await?;
         let change = WebhookChange { url, header, ..change };
         found(self.store.change_webhook(id, &change).await?, "webhook")
     }
@@ -192,6 +185,44 @@ impl WebhookService for WebhookUseCases {
 }
 
 impl WebhookUseCases {
+    /// Returns the URL and the header of a webhook to be created, in the forms that are stored.
+    async fn checked(
+        &self,
+        order: &NewWebhook,
+    ) -> Result<(String, Option<WebhookHeader>), WebhookError> {
+        if !self.teams.has_team(order.team).await? {
+            return Err(WebhookError::NotFound("team"));
+        }
+        self.check_keys(order.team, &order.keys).await?;
+        let url = check_url(&self.egress, &order.url)?;
+        check_limits(order.timeout, order.retries)?;
+        Ok((url, order.header.as_ref().map(check_header).transpose()?))
+    }
+
+    /// Returns the URL and the header of a changed webhook, in the forms that are stored.
+    async fn checked_change(
+        &self,
+        id: WebhookId,
+        change: &WebhookChange,
+    ) -> Result<(String, HeaderChange), WebhookError> {
+        let stored = self.store.webhook(id).await?.ok_or(WebhookError::NotFound("webhook"))?;
+        self.check_keys(stored.webhook.team, &change.keys).await?;
+        check_limits(change.timeout, change.retries)?;
+        let url = check_url(&self.egress, &change.url)?;
+        let header = match &change.header {
+            HeaderChange::Set(header) => HeaderChange::Set(check_header(header)?),
+            // A member who may change the webhook must not learn the value by sending it elsewhere.
+            HeaderChange::Keep
+                if stored.webhook.header.is_some()
+                    && origin(&url) != origin(&stored.webhook.url) =>
+            {
+                return invalid("enter the header value again to send it to another host");
+            }
+            HeaderChange::Keep | HeaderChange::Drop => change.header.clone(),
+        };
+        Ok((url, header))
+    }
+
     fn secret(&self) -> Secret {
         Secret::new(format!("whsec_{}", STANDARD.encode(self.random.random_bytes())))
     }

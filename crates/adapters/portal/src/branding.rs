@@ -12,10 +12,10 @@ use serde::Serialize;
 use crate::{
     Portal,
     authenticated::Authenticated,
-    error::{PageError, redirect},
+    error::PageError,
     forms::{CsrfForm, CsrfUpload, Fields},
     methods::reading,
-    page::PortalPage,
+    page::{NoticeQuery, PortalPage, redirect_with_notice},
 };
 
 const HERE: &str = "/portal/branding";
@@ -67,9 +67,14 @@ fn invalid(error: InvalidBrand) -> PortalError {
     PortalError::Invalid(error.to_string())
 }
 
-async fn show(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
+async fn show(
+    portal: web::Data<Portal>,
+    notice: web::Query<NoticeQuery>,
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
     let brand = portal.branding.brand(&signed.0).await?;
-    Ok(page(&signed.0, &brand, &BrandingForm::of(&brand)).into_response())
+    let page = page(&signed.0, &brand, &BrandingForm::of(&brand));
+    Ok(page.with_notice(&notice).into_response())
 }
 
 async fn save(portal: web::Data<Portal>, submitted: CsrfForm) -> Result<HttpResponse, PageError> {
@@ -77,7 +82,7 @@ async fn save(portal: web::Data<Portal>, submitted: CsrfForm) -> Result<HttpResp
     match form.read() {
         Ok((name, colour)) => {
             portal.branding.set_brand(&submitted.user, name, colour).await?;
-            Ok(redirect(HERE))
+            Ok(redirect_with_notice(HERE, "branding"))
         }
         Err(error) => {
             let brand = portal.branding.brand(&submitted.user).await?;
@@ -93,7 +98,7 @@ async fn keep_logo(
     match Logo::read(&submitted.content) {
         Ok(logo) => {
             portal.branding.set_logo(&submitted.user, Some(logo)).await?;
-            Ok(redirect(HERE))
+            Ok(redirect_with_notice(HERE, "logo"))
         }
         Err(error) => {
             let brand = portal.branding.brand(&submitted.user).await?;
@@ -107,7 +112,7 @@ async fn drop_logo(
     submitted: CsrfForm,
 ) -> Result<HttpResponse, PageError> {
     portal.branding.set_logo(&submitted.user, None).await?;
-    Ok(redirect(HERE))
+    Ok(redirect_with_notice(HERE, "logo-removed"))
 }
 
 /// Serves the team's logo to the branding page.

@@ -11,10 +11,10 @@ use serde::Serialize;
 use crate::{
     Portal,
     authenticated::Authenticated,
-    error::{PageError, redirect},
+    error::PageError,
     forms::{CsrfForm, Fields},
     methods::reading,
-    page::{PageTime, PortalPage},
+    page::{NoticeQuery, PageTime, PortalPage, redirect_with_notice},
 };
 
 const HERE: &str = "/portal/receivers";
@@ -100,8 +100,13 @@ fn page_of(user: &SignedInUser, id: ContactId, form: &ContactForm) -> PortalPage
         .with("form", form)
 }
 
-async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
-    Ok(page(&portal, &signed.0, &ContactForm::default()).await?.into_response())
+async fn list(
+    portal: web::Data<Portal>,
+    notice: web::Query<NoticeQuery>,
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
+    let page = page(&portal, &signed.0, &ContactForm::default()).await?;
+    Ok(page.with_notice(&notice).into_response())
 }
 
 async fn add(portal: web::Data<Portal>, submitted: CsrfForm) -> Result<HttpResponse, PageError> {
@@ -111,7 +116,7 @@ async fn add(portal: web::Data<Portal>, submitted: CsrfForm) -> Result<HttpRespo
         Err(error) => Err(error),
     };
     match added {
-        Ok(_) => Ok(redirect(HERE)),
+        Ok(_) => Ok(redirect_with_notice(HERE, "recipient")),
         Err(error @ PortalError::Invalid(_)) => {
             Ok(page(&portal, &submitted.user, &form).await?.refused(&error))
         }
@@ -139,7 +144,7 @@ async fn change(
         Err(error) => Err(error),
     };
     match changed {
-        Ok(()) => Ok(redirect(HERE)),
+        Ok(()) => Ok(redirect_with_notice(HERE, "recipient")),
         Err(error @ PortalError::Invalid(_)) => {
             Ok(page_of(&submitted.user, id, &form).refused(&error))
         }
@@ -153,7 +158,7 @@ async fn remove(
     submitted: CsrfForm,
 ) -> Result<HttpResponse, PageError> {
     portal.receivers.remove_receiver(&submitted.user, read(&id)?).await?;
-    Ok(redirect(HERE))
+    Ok(redirect_with_notice(HERE, "recipient-removed"))
 }
 
 fn read(id: &str) -> Result<ContactId, PortalError> {

@@ -12,9 +12,9 @@ use serde::Serialize;
 use crate::{
     Portal,
     authenticated::Authenticated,
-    error::{PageError, redirect},
+    error::PageError,
     methods::reading,
-    page::{PageTime, PortalPage},
+    page::{NoticeQuery, PageTime, PortalPage, redirect_with_notice},
     reauthentication::{Confirmed, TeamSettings},
 };
 
@@ -66,8 +66,12 @@ async fn page(portal: &Portal, user: &SignedInUser) -> Result<PortalPage, Portal
     Ok(PortalPage::of_team("keys.html", "API keys", "keys", user).with("keys", rows))
 }
 
-async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
-    Ok(page(&portal, &signed.0).await?.into_response())
+async fn list(
+    portal: web::Data<Portal>,
+    notice: web::Query<NoticeQuery>,
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
+    Ok(page(&portal, &signed.0).await?.with_notice(&notice).into_response())
 }
 
 async fn make(
@@ -118,7 +122,7 @@ async fn revoke(
     submitted: Confirmed<TeamSettings>,
 ) -> Result<HttpResponse, PageError> {
     portal.keys.revoke_key(&submitted.user, read(&id)?).await?;
-    Ok(redirect("/portal/keys"))
+    Ok(redirect_with_notice("/portal/keys", "key-revoked"))
 }
 
 fn read(id: &str) -> Result<ApiKeyId, PortalError> {

@@ -18,10 +18,13 @@ use minijinja::{
     value::{Serde, Value},
 };
 use ports::driving::{PortalError, SignedInUser};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::{assets, documentation, error::respond_with_error};
+use crate::{
+    assets, documentation,
+    error::{redirect, respond_with_error},
+};
 
 /// The content security policy: only own resources, forms only to the portal, and no embedding.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
@@ -111,6 +114,7 @@ impl PortalPage {
             ("form_token", Value::from("")),
             ("here", Value::from("")),
             ("trouble", Value::from(())),
+            ("notice", Value::from(())),
         ]);
         Self { template, values, recordings: None, mail: false }
     }
@@ -154,6 +158,11 @@ impl PortalPage {
         self
     }
 
+    /// Adds the notice that a form's redirect names, if there is one.
+    pub(crate) fn with_notice(self, query: &NoticeQuery) -> Self {
+        self.with("notice", query.text())
+    }
+
     pub(crate) fn into_response(self) -> HttpResponse {
         self.respond(StatusCode::OK)
     }
@@ -188,6 +197,34 @@ impl PortalPage {
             }
         }
     }
+}
+
+/// What a form has done, named in the query of the page that its redirect leads to. Only the texts
+/// below are shown, so that a link cannot put words of its own on a page.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct NoticeQuery {
+    done: String,
+}
+
+impl NoticeQuery {
+    fn text(&self) -> Option<&'static str> {
+        let texts = [
+            ("branding", "Branding saved."),
+            ("logo", "Logo saved."),
+            ("logo-removed", "Logo removed."),
+            ("recipient", "Recipient saved."),
+            ("recipient-removed", "Recipient removed."),
+            ("key-revoked", "API key revoked."),
+        ];
+        let found = texts.into_iter().find(|(name, _)| *name == self.done);
+        found.map(|(_, text)| text)
+    }
+}
+
+/// Redirects to a page that shows a notice.
+pub(crate) fn redirect_with_notice(path: &str, done: &str) -> HttpResponse {
+    redirect(&format!("{path}?done={done}"))
 }
 
 /// Returns the label of a status, a state, a role or an environment: in sentence case, in place of

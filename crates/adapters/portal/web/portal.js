@@ -22,6 +22,9 @@ document.addEventListener("click", async (event) => {
   button.textContent = "Copied";
 });
 
+// On narrow screens the navigation is one row that scrolls.
+document.querySelector("nav a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 // A page about something in progress is refreshed while it is visible.
 const again = 2000;
 const longest = 1800;

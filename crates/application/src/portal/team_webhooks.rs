@@ -68,8 +68,11 @@ impl TeamWebhookService for TeamWebhooks {
                 "a team can have up to {MAX_WEBHOOKS} endpoints"
             )));
         }
+        let new = NewWebhook { team: user.team, ..new };
+        // The log has the webhooks that were created, not those that were refused.
+        self.webhooks.check(&new).await?;
         self.audit.record(user, "webhook.make", &origin(&new.url)).await?;
-        Ok(self.webhooks.create(NewWebhook { team: user.team, ..new }).await?)
+        Ok(self.webhooks.create(new).await?)
     }
 
     async fn change_webhook(
@@ -80,6 +83,7 @@ impl TeamWebhookService for TeamWebhooks {
     ) -> Result<(), PortalError> {
         self.require_to_change(user)?;
         self.team_webhook(user, Permission::Work, id).await?;
+        self.webhooks.check_change(id, &change).await?;
         let subject = format!("{id} to {}", origin(&change.url));
         self.audit.record(user, "webhook.change", &subject).await?;
         Ok(self.webhooks.change(id, change).await?)

@@ -23,6 +23,13 @@ pub trait WebhookService: Send + Sync {
     /// Creates a webhook. Only this result contains its signing secret.
     async fn create(&self, webhook: NewWebhook) -> Result<StoredWebhook, WebhookError>;
 
+    /// Checks a webhook as [`Self::create`] does, and creates nothing.
+    async fn check(&self, webhook: &NewWebhook) -> Result<(), WebhookError>;
+
+    /// Checks a change as [`Self::change`] does, and changes nothing.
+    async fn check_change(&self, id: WebhookId, change: &WebhookChange)
+    -> Result<(), WebhookError>;
+
     /// Returns a team's webhooks, the oldest first.
     async fn list(&self, team: TeamId) -> Result<Vec<StoredWebhook>, WebhookError>;
 

@@ -47,6 +47,28 @@ async fn a_webhook_is_made_for_the_users_own_team() {
 }
 
 #[tokio::test]
+async fn a_refused_webhook_or_change_is_not_recorded() {
+    let fixture = Fixture::new().await;
+    let user = fixture.user(Role::Member).await;
+    let id = add_webhook(&fixture, TEAM).await;
+    let webhooks = fixture.webhooks();
+    let local = "https://127.0.0.1/hook";
+    let refusals = [
+        webhooks
+            .make_webhook(&user, NewWebhook { url: local.into(), ..new_webhook() })
+            .await
+            .map(drop),
+        webhooks.make_webhook(&user, NewWebhook { retries: 200, ..new_webhook() }).await.map(drop),
+        webhooks.change_webhook(&user, id, change(local)).await,
+    ];
+    for refused in refusals {
+        assert!(matches!(error(refused), PortalError::Invalid(_)));
+    }
+    assert_eq!(webhooks.webhooks(&user).await.unwrap().len(), 1);
+    assert_eq!(fixture.actions().await, <[&str; 0]>::default());
+}
+
+#[tokio::test]
 async fn a_team_has_a_limited_number_of_webhooks() {
     let fixture = Fixture::new().await;
     let user = fixture.user(Role::Member).await;
