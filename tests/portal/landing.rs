@@ -18,7 +18,8 @@ async fn the_landing_page_leads_to_the_portal_and_the_documentation() {
     assert_eq!((page.status, page.header("x-frame-options")), (200, "DENY"));
     for link in ["/portal/", "/docs/", "/v1/openapi.json"] {
         let href = format!("href=\"{}\"", link.replace('/', "&#x2f;"));
-        let is_linked = page.text.contains(&href) || page.text.contains(&format!("href=\"{link}\""));
+        let is_linked =
+            page.text.contains(&href) || page.text.contains(&format!("href=\"{link}\""));
         assert!(is_linked, "{link}: {}", page.text);
         assert!(anonymous.get(link).await.status < 400, "{link}");
     }

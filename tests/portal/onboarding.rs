@@ -8,7 +8,7 @@ use acceptance::{
     eventually,
     partner::Partner,
     portal_page::{assert_accessible, confirm, enter, heading, sign_in, text},
-    portal_user::{base, code_at, mailed_link, now, signed_in, status_with},
+    portal_user::{PortalUser, base, code_at, mailed_link, now, signed_in, status_with, user},
     service::Deployment,
     webhook_endpoint::{Endpoint, Reply},
 };
@@ -65,6 +65,33 @@ async fn a_new_owner_goes_from_invitation_to_a_delivered_webhook() {
         .await;
     assert_eq!(status_with(&deployment, &rotated).await, 401);
     browser.close().await;
+}
+
+/// The checklist marks what a new team has done, for those who may do it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_checklist_marks_what_a_new_team_has_done() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let team = deployment.admin(&["create-team", "New"])["teamId"].clone();
+    let password = user(&deployment, team.as_str().unwrap(), ADA, "owner");
+    let owner = PortalUser::new(&base(&deployment));
+    owner.sign_in(ADA, &password).await;
+    let steps = async || {
+        let page = owner.get("/portal/overview").await.text;
+        let list = page.split_once("class=\"checklist\"").map_or("", |(_, rest)| rest);
+        let list = list.split("</ol>").next().unwrap_or_default();
+        (list.matches("<li").count(), list.matches("class=\"is-done\"").count())
+    };
+    assert_eq!(steps().await, (4, 0));
+    let key = [("label", "Backend"), ("environment", "development"), ("expiry", "never")];
+    assert_eq!(owner.fill("/portal/keys", "/portal/keys", &key).await.status, 200);
+    assert_eq!(steps().await, (4, 1));
+    let hook = [("url", "https://hooks.lender.example/"), ("timeout", "9"), ("retries", "1")];
+    assert_eq!(owner.fill("/portal/keys", "/portal/webhooks", &hook).await.status, 200);
+    let member = [("email", "eve@lender.example"), ("role", "member")];
+    assert_eq!(owner.fill("/portal/members", "/portal/members", &member).await.status, 303);
+    assert_eq!(steps().await, (4, 3), "no sandbox session is completed yet");
+    let viewer = signed_in(&deployment, "vic@lender.example", "viewer").await;
+    assert!(!viewer.get("/portal/overview").await.text.contains("Get started"));
 }
 
 /// Chooses a password, signs in, and sets up one-time codes.

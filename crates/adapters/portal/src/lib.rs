@@ -29,6 +29,7 @@ mod reauthentication;
 mod session_export;
 mod session_search;
 mod sessions;
+mod setup;
 mod sign_in;
 mod templates;
 mod webhook_form;

@@ -23,6 +23,7 @@ use crate::{
     methods::reading,
     page::PortalPage,
     session_search::SessionQuery,
+    setup,
     webhooks::WebhookListRow,
 };
 
@@ -219,10 +220,12 @@ async fn show(
     let overview = portal.sessions.overview(&signed.0, range, environment).await?;
     let quotas = portal.sessions.quotas(&signed.0).await?;
     let webhooks = portal.webhooks.webhooks(&signed.0).await?;
+    let setup = setup::steps(&portal, &signed.0).await?;
     let page = PortalPage::of_team("overview.html", "Overview", "overview", &signed.0);
     Ok(with_statistics(page, overview, range)
         .with("endpoints", endpoints(&webhooks, portal.clock.now()))
         .with("quotas", QuotaTexts::from(quotas))
+        .with("setup", setup)
         .into_response())
 }
 
