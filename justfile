@@ -28,6 +28,10 @@ test-browser:
 check:
     cargo xtask check
 
+# The documentation site, as files in target/docs
+docs:
+    cargo xtask docs
+
 # Line coverage of the use cases by their unit tests; needs cargo-llvm-cov. `just coverage --html` writes pages
 coverage *ARGS:
     cargo llvm-cov nextest -p application --lib --ignore-filename-regex '(/tests?/|tests\.rs|/testing/)' {{ARGS}}

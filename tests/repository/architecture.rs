@@ -12,6 +12,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("application", &["domain", "ports"]),
     ("testkit", &["domain", "ports"]),
     ("memory-store", &["domain", "ports"]),
+    ("documentation", &[]),
     ("embed", &[]),
     ("jpeg-delta", &[]),
     ("attestation", &[]),
@@ -29,7 +30,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("portal", &["domain", "ports"]),
     ("command-line", &["domain", "ports"]),
     ("credentials", &["domain", "breached-passwords", "ports"]),
-    ("http-api", &["domain", "embed", "jpeg-delta", "ports"]),
+    ("http-api", &["documentation", "domain", "embed", "jpeg-delta", "ports"]),
     ("limits", &["domain", "ports"]),
     ("objects", &["domain", "jpeg-delta", "ports"]),
     ("sandbox", &["domain", "ports"]),
@@ -66,7 +67,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("demo", &[]),
     ("receiver", &[]),
     ("postgres-server", &[]),
-    ("xtask", &["breached-passwords", "postgres-server"]),
+    ("xtask", &["breached-passwords", "documentation", "postgres-server"]),
     ("acceptance", &["chromium", "demo", "postgres-server", "testkit"]),
 ];
 

@@ -3,6 +3,7 @@
 mod advisories;
 mod bench;
 mod command;
+mod docs;
 mod packages;
 mod passwords;
 mod test;
@@ -27,6 +28,8 @@ enum Task {
     Test(test::TestOptions),
     /// Runs the checks and tests that need no server: formatting, lints, unit tests, repository tests
     Check,
+    /// Writes the documentation site to target/docs
+    Docs,
     /// Replaces the known vulnerabilities in `advisories/` by those that are published now
     RenewAdvisories {
         /// A clone of the `RustSec` advisory database; without it one is made
@@ -50,6 +53,7 @@ async fn main() -> ExitCode {
         Task::Up => up::up().await,
         Task::Test(options) => test::test(&options),
         Task::Check => test::check(),
+        Task::Docs => docs::docs(),
         Task::RenewAdvisories { from } => advisories::renew(from.as_deref()),
         Task::RenewPasswords => passwords::renew(),
         Task::Vocabulary(options) => vocabulary::vocabulary(&options),

@@ -103,6 +103,7 @@ fn print_links(site: &DemoSite, partner: &Value) {
         println!("  Portal        http://{}/portal", site.service);
         println!("                {OWNER}, {}", text(partner, "password"));
     }
+    println!("  Documentation http://{}/docs/", site.service);
     println!("  Data          {}", site.data.display());
     println!("  Ctrl-C ends it.");
     println!();
