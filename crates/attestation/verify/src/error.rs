@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::log::LogInclusionError;
 
-/// The exit codes for `--help`; the table in docs/partners-guide.md is the same.
+/// The exit codes for `--help`; the table in docs/site/src/verify-attestations.md is the same.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
    0  accepted

@@ -109,14 +109,14 @@ fn an_invalid_command_line_is_reported_as_json_on_request() {
     assert!(text.contains("Usage:"), "{text}");
 }
 
-/// The guide's table has the same codes and classes as `--help`.
+/// The documentation's table has the same codes and classes as `--help`.
 #[test]
-fn the_guide_lists_every_exit_code() {
+fn the_documentation_lists_every_exit_code() {
     let files = Files::new();
     let (code, help) = files.verify(&["--help"]);
     assert_eq!(code, 0);
-    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/partners-guide.md");
-    let guide = fs::read_to_string(guide).unwrap();
+    let page = "../../../docs/site/src/verify-attestations.md";
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
     let table = help.split("Exit codes:").nth(1).unwrap().lines();
     let rows: Vec<_> = table
         .filter_map(|line| {
@@ -127,6 +127,6 @@ fn the_guide_lists_every_exit_code() {
         .collect();
     assert!(rows.len() > 18 && (0..).zip(&rows).all(|(at, (code, _))| at == *code), "{rows:?}");
     for (code, class) in &rows[1..] {
-        assert!(guide.contains(&format!("\n| {code} | {class} | ")), "{code} {class}");
+        assert!(page.contains(&format!("\n| {code} | {class} | ")), "{code} {class}");
     }
 }
