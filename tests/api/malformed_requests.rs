@@ -109,7 +109,10 @@ async fn malformed_requests_are_refused_with_the_error_body_and_memory_stays_fla
         let (status, body) = send(&deployment, malformed).await;
         assert_eq!(status, malformed.expected, "{}: {body}", malformed.what);
         assert_eq!(body["statusCode"], malformed.expected, "{}: {body}", malformed.what);
-        assert!(body["message"].as_str().is_some_and(|text| !text.is_empty()), "{body}");
+        for member in ["message", "code", "docUrl"] {
+            let text = body[member].as_str().unwrap_or_default();
+            assert!(!text.is_empty(), "{}: no {member} in {body}", malformed.what);
+        }
     }
     // After the warm-up, further rounds must not increase the resident memory.
     for _ in 0..20 {

@@ -95,7 +95,8 @@ async fn requests(deployment: &Deployment, processes: &Processes) {
     }
     let refused = processes.nth(0).get("browser-sessions").await;
     assert_eq!(refused.status, 429);
-    assert_eq!(refused.body, json!({ "statusCode": 429, "message": "Too Many Requests" }));
+    let told = ["statusCode", "message", "code"].map(|member| &refused.body[member]);
+    assert_eq!(told, [&json!(429), &json!("Too Many Requests"), &json!("RATE_LIMITED")]);
     assert_eq!(header(&refused, "x-ratelimit-remaining"), 0);
     assert!((1..=60).contains(&header(&refused, "retry-after")));
 

@@ -140,4 +140,24 @@ mod tests {
         }
         assert_eq!(ErrorCode::named("NO_SUCH_CODE"), None);
     }
+
+    /// Links to the documentation lead to the heading of a code.
+    #[test]
+    fn every_code_has_a_section_in_the_documentation() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/site/src/errors.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let sections: Vec<_> = page.split("\n### ").collect();
+        for code in ErrorCode::ALL {
+            let heading = format!("{}\n", code.as_str());
+            let found: Vec<_> =
+                sections.iter().filter(|section| section.starts_with(&heading)).collect();
+            let [section] = found[..] else { panic!("{heading}: {found:?}") };
+            assert!(section.contains(code.partner_text()), "{heading}");
+            let outlook = match code.retry() {
+                Retry::Worthwhile => "**New session:** may succeed.",
+                Retry::Pointless => "**New session:** does not help.",
+            };
+            assert!(section.contains(outlook), "{heading}");
+        }
+    }
 }

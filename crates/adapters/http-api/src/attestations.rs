@@ -26,23 +26,22 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
 
 /// Compare data with an attestation
 ///
-/// Compares the given data field by field with what the attestation with this hash proves.
-/// `matches` covers the attested fields only; `coverage` says whether that is all that was given.
-/// A field that is `not_attested` may have any value: nothing was proved about it. To check the
-/// attestation without relying on this service, use `avouch-verify`.
+/// Compares data with an attestation, field by field. `matches` covers the attested fields only;
+/// `coverage` says whether you gave others too. A field that is `not_attested` may have any value.
+/// To verify an attestation without relying on the service, use `avouch-verify`.
 #[utoipa::path(
     post,
     path = "/partner/attestations/verify",
-    tag = "Sessions",
+    tag = "Attestations",
     operation_id = "verifyAttestation",
     request_body(content = Comparison),
     responses(
         (status = 200, description = "The result of the comparison.", body = Envelope<Compared>),
-        (status = 400, description = "The body cannot be used; `message` names each field.", body = ErrorBody),
-        (status = 404, description = "There is no such attestation, it is of another key's session, or it was erased.", body = ErrorBody),
+        (status = 400, description = "The request is invalid. `message` names each field.", body = ErrorBody),
+        (status = 404, description = "No attestation of this key's sessions has this hash, or it was erased.", body = ErrorBody),
         (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
-        (status = 413, description = "The body is too long.", body = ErrorBody),
-        (status = 415, description = "The body is not JSON.", body = ErrorBody),
+        (status = 413, description = "The body is larger than 65,536 bytes.", body = ErrorBody),
+        (status = 415, description = "The `Content-Type` is not `application/json`.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn verify(
@@ -77,10 +76,10 @@ const fn word(held: FieldMatch) -> &'static str {
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes what is read member by member")]
 pub(crate) struct Comparison {
-    /// From the session's webhook: 64 lower-case hexadecimal digits.
+    /// From the webhook: 64 lower-case hexadecimal digits.
     #[schema(pattern = "^[0-9a-f]{64}$")]
     proof_hash: String,
-    /// As a poll or webhook told it; up to 100 fields.
+    /// As received in a poll or webhook; up to 100 fields.
     extracted_data: Map<String, Value>,
 }
 

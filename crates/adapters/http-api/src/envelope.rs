@@ -14,7 +14,7 @@ use super::error::ApiError;
 /// `{ "status": "success", "data": … }`, with 200 or 201.
 pub(super) struct Success<T>(pub(super) StatusCode, pub(super) T);
 
-/// What every successful answer is wrapped in.
+/// The envelope of every successful response.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes `Body`, which borrows, in the interface description")]
 pub(super) struct Envelope<T> {

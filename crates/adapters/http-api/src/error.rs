@@ -9,6 +9,7 @@ use actix_web::{
         StatusCode,
         header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
     },
+    web::Bytes,
 };
 use domain::request::InvalidRequest;
 use ports::{
@@ -18,7 +19,7 @@ use ports::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::HTML;
+use super::{HTML, failure_code::FailureCode, openapi::FailureCodeName};
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApiError {
@@ -43,10 +44,11 @@ pub(super) enum ApiError {
     TooLarge,
     #[error("the body could not be read")]
     Unreadable,
-    #[error("{0}")]
-    Conflict(&'static str),
-    #[error("{0}")]
-    Unprocessable(&'static str),
+    /// The request cannot be served in the present state of what it is about.
+    #[error("{1}")]
+    Conflict(FailureCode, &'static str),
+    #[error("Idempotency-Key was used before with another request")]
+    IdempotencyKeyReused,
     /// Contains the seconds until the next request is allowed.
     #[error("Too Many Requests")]
     TooMany(i64),
@@ -62,25 +64,122 @@ pub(super) enum ApiError {
 /// The body of every failing request.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = Error, example = json!({ "statusCode": 400, "message": "platformId must be a number" }))]
+#[schema(as = Error, example = json!({
+    "statusCode": 400,
+    "message": "platformId must be a number",
+    "code": "INVALID_REQUEST",
+    "docUrl": "https://avouch.example/docs/errors.html#invalid_request",
+}))]
 pub(super) struct ErrorBody {
-    /// The status of the answer, once more.
+    /// The HTTP status of the response.
     #[schema(minimum = 400, maximum = 599)]
     status_code: u16,
-    /// What was wrong. Several findings are joined with `; `, each names its field.
+    /// What was wrong, for people. Several findings are joined with `; `, each names its field.
     message: String,
+    /// The kind of failure, for programs.
+    #[schema(value_type = FailureCodeName)]
+    code: &'static str,
+    /// The section of the documentation about this code.
+    doc_url: String,
 }
 
-impl ApiError {
-    pub(super) fn into_response(self) -> HttpResponse {
-        self.error_response()
+/// Writes the bodies of failed requests; one for each worker.
+pub(super) struct ErrorBodies {
+    /// The page of the documentation about errors.
+    page: String,
+    /// Written once, because clients without a valid key may send many requests.
+    unauthorized: Bytes,
+}
+
+impl ErrorBodies {
+    /// `public_url` is the base URL of the service, without a trailing slash.
+    pub(super) fn new(public_url: &str) -> Self {
+        let page = format!("{public_url}/docs/errors.html");
+        let mut bodies = Self { page, unauthorized: Bytes::new() };
+        let unauthorized = ApiError::Unauthorized;
+        bodies.unauthorized =
+            bodies.write(unauthorized.status_code(), unauthorized.code(), unauthorized.to_string());
+        bodies
+    }
+
+    fn write(&self, status: StatusCode, code: FailureCode, message: String) -> Bytes {
+        let anchor = code.as_str().to_ascii_lowercase();
+        let doc_url = format!("{}#{anchor}", self.page);
+        let status_code = status.as_u16();
+        let body = ErrorBody { status_code, message, code: code.as_str(), doc_url };
+        // A struct of numbers and texts can always be serialized.
+        serde_json::to_vec(&body).unwrap_or_default().into()
+    }
+
+    fn body(&self, error: &ApiError) -> Bytes {
+        match error {
+            ApiError::Unauthorized => self.unauthorized.clone(),
+            error => self.write(error.status_code(), error.code(), error.to_string()),
+        }
+    }
+
+    /// Returns the complete response for a handler that panicked.
+    pub(super) fn panicked(&self) -> HttpResponse {
+        let error = ApiError::Panicked;
+        let mut response = error.error_response().set_body(BoxBody::new(self.body(&error)));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response
+    }
+
+    /// Gives a failed response its body. Responses of the framework (a body that is too large, an
+    /// extractor's error), which are plain text, get the form of ours.
+    pub(super) fn complete(&self, response: ServiceResponse) -> ServiceResponse {
+        let status = response.status();
+        if !(status.is_client_error() || status.is_server_error()) {
+            return response;
+        }
+        let own = response.response().error().and_then(|error| error.as_error::<ApiError>());
+        let body = if let Some(error) = own {
+            self.body(error)
+        } else {
+            let content_type = response.headers().get(CONTENT_TYPE);
+            let has_form = content_type.is_some_and(|content_type| {
+                content_type == "application/json" || content_type == HTML
+            });
+            if has_form || response.request().path().starts_with("/portal") {
+                return response;
+            }
+            let message = status.canonical_reason().unwrap_or("Error");
+            self.write(status, FailureCode::of(status), message.to_owned())
+        };
+        let mut response = response.map_body(|_, _| BoxBody::new(body));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response
     }
 }
 
+impl ApiError {
+    const fn code(&self) -> FailureCode {
+        match self {
+            Self::Invalid(_) | Self::Unreadable => FailureCode::InvalidRequest,
+            Self::Unauthorized => FailureCode::Unauthorized,
+            Self::SessionNotFound => FailureCode::SessionNotFound,
+            Self::AttestationNotFound => FailureCode::AttestationNotFound,
+            Self::NotFound => FailureCode::NotFound,
+            Self::WrongMethod(_) => FailureCode::MethodNotAllowed,
+            Self::NotJson => FailureCode::UnsupportedMediaType,
+            Self::TooSlow => FailureCode::RequestTimeout,
+            Self::TooLarge => FailureCode::PayloadTooLarge,
+            Self::Conflict(code, _) => *code,
+            Self::IdempotencyKeyReused => FailureCode::IdempotencyKeyReused,
+            Self::TooMany(_) => FailureCode::RateLimited,
+            Self::TooManyLinks(_) => FailureCode::RecipientRateLimited,
+            Self::Panicked | Self::Internal(_) => FailureCode::InternalError,
+        }
+    }
+}
+
+/// Status and headers of an error; [`ErrorBodies`] adds the body, since it contains the service's
+/// address.
 impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         match self {
-            Self::Invalid(_) => StatusCode::BAD_REQUEST,
+            Self::Invalid(_) | Self::Unreadable => StatusCode::BAD_REQUEST,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::SessionNotFound | Self::AttestationNotFound | Self::NotFound => {
                 StatusCode::NOT_FOUND
@@ -89,9 +188,8 @@ impl ResponseError for ApiError {
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Unreadable => StatusCode::BAD_REQUEST,
-            Self::Conflict(_) => StatusCode::CONFLICT,
-            Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Conflict(..) => StatusCode::CONFLICT,
+            Self::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::TooMany(_) | Self::TooManyLinks(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Internal(_) | Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -101,54 +199,17 @@ impl ResponseError for ApiError {
         if let Self::Internal(source) = self {
             tracing::error!(error = source.as_ref(), "a request failed");
         }
-        if matches!(self, Self::Unauthorized) {
-            return unauthorized();
-        }
-        let mut response = body(self.status_code(), self.to_string());
+        let mut response = HttpResponse::new(self.status_code());
         let headers = response.headers_mut();
-        if let Self::WrongMethod(allowed) = self {
+        if matches!(self, Self::Unauthorized) {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        } else if let Self::WrongMethod(allowed) = self {
             headers.insert(ALLOW, HeaderValue::from_static(allowed));
         } else if let Self::TooMany(seconds) | Self::TooManyLinks(seconds) = self {
             headers.insert(RETRY_AFTER, HeaderValue::from(*seconds));
         }
         response
     }
-}
-
-fn body(status: StatusCode, message: String) -> HttpResponse {
-    HttpResponse::build(status).json(ErrorBody { status_code: status.as_u16(), message })
-}
-
-/// A constant body, because clients without a valid key may send many requests.
-fn unauthorized() -> HttpResponse {
-    let body = r#"{"statusCode":401,"message":"Unauthorized"}"#;
-    let mut response = HttpResponse::with_body(StatusCode::UNAUTHORIZED, BoxBody::new(body));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    response
-}
-
-/// Gives responses of the framework (a body that is too large, an extractor's error) the form of
-/// our errors; its own are plain text.
-pub(super) fn with_error_body(response: ServiceResponse) -> ServiceResponse {
-    let status = response.status();
-    let has_own_form = || {
-        let content_type = response.headers().get(CONTENT_TYPE);
-        content_type
-            .is_some_and(|content_type| content_type == "application/json" || content_type == HTML)
-    };
-    let is_portal = response.request().path().starts_with("/portal");
-    if !(status.is_client_error() || status.is_server_error()) || has_own_form() || is_portal {
-        return response;
-    }
-    let message = status.canonical_reason().unwrap_or("Error").to_owned();
-    let (request, original) = response.into_parts();
-    let mut replacement = body(status, message);
-    if let Some(allow) = original.headers().get(ALLOW) {
-        replacement.headers_mut().insert(ALLOW, allow.clone());
-    }
-    ServiceResponse::new(request, replacement)
 }
 
 impl From<InvalidRequest> for ApiError {
@@ -177,12 +238,11 @@ impl From<CreateError> for ApiError {
     fn from(error: CreateError) -> Self {
         match error {
             CreateError::Invalid(invalid) => Self::Invalid(invalid),
-            CreateError::OtherRequest => {
-                Self::Unprocessable("Idempotency-Key was used before with another request")
-            }
-            CreateError::InFlight => {
-                Self::Conflict("a request with this Idempotency-Key is being carried out")
-            }
+            CreateError::OtherRequest => Self::IdempotencyKeyReused,
+            CreateError::InFlight => Self::Conflict(
+                FailureCode::IdempotencyConflict,
+                "a request with this Idempotency-Key is being carried out",
+            ),
             CreateError::TooManyLinks { retry_after } => Self::TooManyLinks(retry_after),
             CreateError::Store(error) => error.into(),
         }

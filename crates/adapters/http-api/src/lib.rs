@@ -3,9 +3,11 @@
 
 mod attestations;
 mod caller;
+mod docs;
 mod embed;
 mod envelope;
 mod error;
+mod failure_code;
 mod hash;
 mod icons;
 mod lookups;
@@ -21,7 +23,7 @@ mod refusals;
 mod sessions;
 mod stream;
 
-use std::{sync::Arc, time::Duration};
+use std::{rc::Rc, sync::Arc, time::Duration};
 
 use actix_web::{
     App, Error, HttpRequest, HttpServer,
@@ -103,6 +105,7 @@ pub fn app(
         .app_data(web::Data::from(services.refusals))
         .app_data(services.trusted_proxies)
         .app_data(middleware::Https(services.https))
+        .app_data(Rc::new(error::ErrorBodies::new(&services.public_url)))
         .app_data(web::Data::new(icons::PublicUrl(services.public_url)))
         .app_data(web::PayloadConfig::new(MAX_BODY_BYTES))
         .wrap(from_fn(middleware::respond))
@@ -134,7 +137,7 @@ pub fn app(
                 config.app_data(web::Data::from(films)).configure(recordings::routes);
             }
         })
-        .configure(openapi::viewer)
+        .configure(docs::routes)
         .default_service(methods::unknown_path())
 }
 

@@ -12,7 +12,8 @@ pub(super) fn reading() -> Route {
 
 /// Refuses with the allowed methods.
 pub(super) fn wrong_method(allowed: &'static str) -> Route {
-    web::route().to(move |_: Caller| async move { ApiError::WrongMethod(allowed).into_response() })
+    web::route()
+        .to(move |_: Caller| async move { Err::<HttpResponse, _>(ApiError::WrongMethod(allowed)) })
 }
 
 /// Refuses an unknown path; within the API only after the request was counted, like every request.

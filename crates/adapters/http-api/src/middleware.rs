@@ -2,6 +2,7 @@
 //! 500 response if a handler panicked.
 
 use std::{
+    rc::Rc,
     sync::{
         LazyLock,
         atomic::{AtomicU64, Ordering},
@@ -10,7 +11,7 @@ use std::{
 };
 
 use actix_web::{
-    Error, HttpMessage as _,
+    Error, HttpMessage as _, HttpResponse,
     body::BoxBody,
     dev::{ServiceRequest, ServiceResponse},
     error::InternalError,
@@ -24,11 +25,7 @@ use domain::rate::RateWindow;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use super::{
-    error::{ApiError, with_error_body},
-    measure::measure,
-    refusals,
-};
+use super::{error::ErrorBodies, measure::measure, refusals};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -61,6 +58,7 @@ pub(super) async fn respond(
     let started_at = Instant::now();
     let id = request_id(request.headers());
     let https = request.app_data::<Https>().is_some_and(|https| https.0);
+    let errors = request.app_data::<Rc<ErrorBodies>>().cloned();
     let span = tracing::info_span!("request", request.id = id.to_str().unwrap_or_default());
     // A task of its own: the server drops a request's future when its client disconnects. A use
     // case that is dropped midway would remain half done, and a dropped database statement would
@@ -69,13 +67,17 @@ pub(super) async fn respond(
     let Ok(answered) = detached.await else {
         tracing::error!(request.id = ?id, "a handler panicked");
         metrics::counter!("avouch_http_panics_total").increment(1);
-        let mut response = ApiError::Panicked.into_response();
+        let panicked = errors.map(|errors| errors.panicked());
+        let mut response = panicked.unwrap_or_else(|| HttpResponse::InternalServerError().finish());
         set_common_headers(response.headers_mut(), id, https);
         return Err(InternalError::from_response("panicked", response).into());
     };
     let response = answered?;
     span.in_scope(|| refusals::record(&response));
-    let mut response = with_error_body(response);
+    let mut response = match errors {
+        Some(errors) => errors.complete(response),
+        None => response,
+    };
     let window = response.request().extensions().get::<RateWindow>().copied();
     let headers = response.headers_mut();
     set_common_headers(headers, id, https);

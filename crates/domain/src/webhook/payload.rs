@@ -85,9 +85,13 @@ mod tests {
     use super::*;
     use crate::{
         api_key::Environment,
+        error_code::ErrorCode,
         id::{ApiKeyId, PlatformId, SessionId},
         request::{AttestationRequest, Contact, Location, SessionTerms},
-        session::{DefinitionVersion, IssuedAttestation, Progress, ProofHash, State, Version},
+        session::{
+            CancelReason, Collected, DefinitionVersion, IssuedAttestation, Progress, ProofHash,
+            State, Version,
+        },
         worker_region::WorkerRegion,
         workflow::AttestMode,
     };
@@ -153,6 +157,64 @@ mod tests {
         for contact in ["Ada Contact", "ada@contact.example", "+14155550100", "en-US"] {
             assert!(!text.contains(contact), "{contact}");
         }
+    }
+
+    /// The examples of the partners' documentation are what the service sends.
+    #[test]
+    fn the_documented_examples_are_what_is_sent() {
+        let session = |outcome| {
+            let mut session = ended(outcome);
+            session.id = "01928f7e-5b1a-7c3e-9d2f-6a4b8c0d1e2f".parse().unwrap();
+            session.terms.platform = PlatformId(1);
+            session.terms.external_reference = Some("application-7".into());
+            session.terms.receiver = None;
+            let version = DefinitionVersion { version: "1.2.0".into(), sha256: String::new() };
+            session.workflow = Some(version);
+            session.closed_at = DateTime::from_timestamp_millis(1_767_268_990_250);
+            session
+        };
+        let data = |account: &str| {
+            let data = json!({
+                "accountId": account, "displayName": "Ada Example",
+                "memberSince": "2019-04-01T00:00:00Z", "tier": "gold",
+            });
+            data.as_object().unwrap().clone()
+        };
+        let example = |name| {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/site/src/examples");
+            let text = std::fs::read_to_string(format!("{folder}/webhook-{name}.json")).unwrap();
+            serde_json::from_str::<Value>(&text).unwrap()
+        };
+        let sent = |session: &Session| payload(session).unwrap();
+
+        let mut whole = data("acme-ok-4711");
+        whole.insert("followers".into(), json!(1289));
+        let proof = "0f3a9c5e7b1d42868acf03e5d7b9214c6e8f0a2b4c6d8e0f1a3b5c7d9e1f2a4b";
+        let attestation = IssuedAttestation {
+            proof: ProofHash::new(proof).unwrap(),
+            fields: ["accountId", "displayName", "memberSince"].map(str::to_owned).into(),
+            mode: Some(AttestMode::ZktlsFull),
+        };
+        let attestation = Some(attestation);
+        let mut completed = session(Outcome::Completed { data: whole, attestation });
+        let metadata = [("customerTier".to_owned(), "retail".to_owned())].into();
+        completed.terms.receiver = Some(Contact { metadata, ..Contact::default() });
+        assert_eq!(sent(&completed), example("completed"));
+        let collected =
+            Collected { data: data("acme-partial-4711"), missing: vec!["followers".into()] };
+        let why = ErrorCode::DataIncomplete;
+        let partial = Outcome::PartialComplete { collected, why, attestation: None };
+        assert_eq!(sent(&session(partial)), example("partial-complete"));
+        let locked = Outcome::Error { why: ErrorCode::AccountLocked };
+        assert_eq!(sent(&session(locked)), example("error"));
+        let declined = Outcome::Cancelled { why: CancelReason::ConsentDeclined };
+        assert_eq!(sent(&session(declined)), example("cancelled"));
+        let mut terminated = session(Outcome::Terminated);
+        terminated.workflow = None;
+        assert_eq!(sent(&terminated), example("terminated"));
+        let test = example("test");
+        let id = test["sessionId"].as_str().unwrap().parse().unwrap();
+        assert_eq!(test_payload(id, terminated.closed_at.unwrap()), test);
     }
 
     #[test]

@@ -19,8 +19,8 @@ use crate::{
 
 /// Countries, regions, cities
 ///
-/// Without parameters the countries on offer; with `country` its regions; with both the cities of
-/// the region. What is not known has none.
+/// Without parameters, the supported countries. With `country`, its regions. With `country` and
+/// `region`, the cities of the region. Unknown places have an empty list.
 #[utoipa::path(
     get,
     path = "/partner/supported-countries",

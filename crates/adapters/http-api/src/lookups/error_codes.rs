@@ -12,8 +12,8 @@ use crate::{
 
 /// Error codes
 ///
-/// The catalogue of `errorCode`: who can do something about it, whether a new session may fare
-/// better, and what is told to whom.
+/// The catalogue of `errorCode`: who can resolve each error, whether a new session may succeed, and
+/// the texts for you and for the applicant.
 #[utoipa::path(
     get,
     path = "/partner/error-codes",
@@ -38,9 +38,9 @@ pub(crate) struct WireCode {
     #[schema(value_type = String, pattern = "^(applicant|platform|service|policy)$")]
     category: Category,
     retryable: bool,
-    /// What the partner reads as `errorMessage`.
+    /// The text of `errorMessage`.
     message: &'static str,
-    /// What the applicant reads.
+    /// The text that the applicant reads.
     applicant_message: &'static str,
 }
 

@@ -13,8 +13,8 @@ use crate::{
 
 /// Platforms
 ///
-/// The platforms of the key's environment: sandboxes for development keys, real ones for production
-/// keys.
+/// The platforms of the key's environment: sandbox platforms for development keys, real ones for
+/// production keys.
 #[utoipa::path(
     get,
     path = "/partner/browser-platforms",

@@ -14,7 +14,7 @@ use crate::{
 
 /// E-mail templates
 ///
-/// The approved templates of the key's team.
+/// The approved e-mail templates of your team.
 #[utoipa::path(
     get,
     path = "/partner/email-templates",

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::failure_code::FailureCode;
+
 const ID: &str = "01928f7e-5b1a-7c3e-9d2f-6a4b8c0d1e2f";
 const LINK: &str = "https://avouch.example/embed/01928f7e-5b1a-7c3e-9d2f-6a4b8c0d1e2f?token=T";
 
@@ -95,7 +97,7 @@ fn lookup(operation: &str) -> Option<Value> {
             "id": 1,
             "name": "acme-sandbox",
             "displayName": "Acme (sandbox)",
-            "description": "A made-up platform to try sessions with.",
+            "description": "A demonstration platform for tests.",
             "icon": "https://avouch.example/icons/acme-sandbox.svg",
             "loginUrl": "https://sandbox.localhost/login",
             "allowCustomUrl": false,
@@ -119,17 +121,47 @@ fn lookup(operation: &str) -> Option<Value> {
     })
 }
 
-/// Returns the message of a failed request, by operation and status.
-pub(super) fn message(operation: &str, status: &str) -> &'static str {
+/// Returns the body of a failed request, by operation and status.
+pub(super) fn failure(operation: &str, status: &str) -> Option<Value> {
+    let code = code(operation, status).as_str();
+    Some(json!({
+        "statusCode": status.parse::<u16>().ok()?,
+        "message": message(operation, status),
+        "code": code,
+        "docUrl": format!(
+            "https://avouch.example/docs/errors.html#{}", code.to_ascii_lowercase()
+        ),
+    }))
+}
+
+fn code(operation: &str, status: &str) -> FailureCode {
+    match (operation, status) {
+        ("getAttestation" | "verifyAttestation", "404") => FailureCode::AttestationNotFound,
+        (_, "400") => FailureCode::InvalidRequest,
+        (_, "401") => FailureCode::Unauthorized,
+        (_, "404") => FailureCode::SessionNotFound,
+        (_, "408") => FailureCode::RequestTimeout,
+        ("resendNotification", "409") => FailureCode::NoNotificationChannel,
+        (_, "409") => FailureCode::IdempotencyConflict,
+        (_, "413") => FailureCode::PayloadTooLarge,
+        (_, "415") => FailureCode::UnsupportedMediaType,
+        (_, "422") => FailureCode::IdempotencyKeyReused,
+        (_, "429") => FailureCode::RateLimited,
+        _ => FailureCode::InternalError,
+    }
+}
+
+fn message(operation: &str, status: &str) -> &'static str {
     match (operation, status) {
         ("createSession", "400") => "platformId must be a number; location must be an object",
         ("listSessions", "400") => "limit must be between 1 and 100",
         ("listSupportedCountries", "400") => "region must be given with country",
         (_, "400") => "Bad Request",
         (_, "401") => "Unauthorized",
-        ("getAttestation", "404") => "Attestation not found",
+        ("getAttestation" | "verifyAttestation", "404") => "Attestation not found",
         (_, "404") => "Session not found",
         (_, "408") => "the body did not arrive in time",
+        ("resendNotification", "409") => "the session was created without notificationPlatformId",
         (_, "409") => "a request with this Idempotency-Key is being carried out",
         (_, "413") => "the body must be at most 65536 bytes long",
         (_, "415") => "Content-Type must be application/json",

@@ -1,17 +1,13 @@
-//! The API description, generated from the handlers: `GET /v1/openapi.json`, and `/docs` to read
-//! it.
+//! The API description, generated from the handlers: `GET /v1/openapi.json`, and a page of the
+//! documentation for people.
 
 mod examples;
 mod names;
+mod reference;
 mod request;
+mod webhooks;
 
-use std::sync::Arc;
-
-use actix_web::{
-    FromRequest as _, HttpRequest, HttpResponse, Route,
-    http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
-    web,
-};
+use actix_web::{FromRequest as _, HttpRequest, HttpResponse, Route, web};
 use serde_json::{Value, json};
 use utoipa::{
     Modify, OpenApi,
@@ -23,10 +19,12 @@ use utoipa::{
         security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
-use utoipa_swagger_ui::Config;
 
 pub(super) use self::{
-    names::{ActionKind, AttestationType, ErrorCodeName, RecordingStatus, SessionStatus},
+    names::{
+        ActionKind, AttestationType, ErrorCodeName, FailureCodeName, RecordingStatus, SessionStatus,
+    },
+    reference::reference,
     request::CreateSession,
 };
 use super::{
@@ -38,33 +36,35 @@ use super::{
     info(
         title = "Avouch partner API",
         version = "1.0.0",
-        description = "Account-verification sessions: create one, show its `embedUrl` to the \
-            applicant, learn the result by polling or by webhook.\n\nEvery answer carries \
-            `X-Request-Id` and the three `X-RateLimit-*` headers.",
+        description = "Verify that an applicant owns an account on a platform: create a session, \
+            show its `embedUrl` to the applicant, and receive the result by webhook or by \
+            polling.\n\nEvery response has `X-Request-Id` and the three `X-RateLimit-*` headers.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     servers((url = "/v1")),
     security(("apiKey" = []), ("bearer" = [])),
     tags(
-        (name = "Sessions", description = "One applicant proving one account"),
-        (name = "Lookups", description = "What a session can be created with"),
+        (name = "Sessions", description = "A session verifies one account of one applicant."),
+        (name = "Webhooks", description = "Requests that the service sends to your endpoint."),
+        (name = "Lookups", description = "Values that a session can be created with."),
+        (name = "Attestations", description = "Proof of where a session's data came from."),
     ),
     paths(
         sessions::create::create,
         sessions::get::get,
         sessions::list::list,
-        sessions::recording::recording,
-        sessions::attestation::attestation,
         sessions::terminate::terminate,
         sessions::timeline::timeline,
         sessions::notify::resend,
+        sessions::recording::recording,
         sessions::erase::erase,
-        attestations::verify,
         lookups::platforms::platforms,
         lookups::channels::notification_platforms,
         lookups::templates::email_templates,
         lookups::countries::countries,
         lookups::error_codes::error_codes,
+        sessions::attestation::attestation,
+        attestations::verify,
     ),
     components(schemas(error::ErrorBody)),
     modifiers(&Common),
@@ -86,6 +86,7 @@ impl Modify for Common {
             let operations = [&mut item.get, &mut item.post, &mut item.delete];
             operations.into_iter().flatten().for_each(complete);
         }
+        webhooks::describe(api);
     }
 }
 
@@ -93,8 +94,8 @@ impl Modify for Common {
 fn complete(operation: &mut Operation) {
     let failures = [
         ("401", "The API key is missing, unknown, revoked or expired."),
-        ("429", "The rate limit is exceeded; `Retry-After` says when to come again."),
-        ("500", "The service failed. Nothing of the cause is told; quote the request id."),
+        ("429", "The rate limit is exceeded. Wait for the seconds in `Retry-After`."),
+        ("500", "The service failed. Retry, and quote the request id if it happens again."),
     ];
     let responses = &mut operation.responses.responses;
     for (status, description) in failures {
@@ -115,12 +116,12 @@ fn complete(operation: &mut Operation) {
         let mut add = |name: &str, kind, text| {
             response.headers.entry(name.to_owned()).or_insert_with(|| RefOr::T(header(kind, text)));
         };
-        add("X-Request-Id", Type::String, "Names the request in the service's log.");
-        add("X-RateLimit-Limit", Type::Integer, "Requests in a window.");
+        add("X-Request-Id", Type::String, "Identifies the request in the service's log.");
+        add("X-RateLimit-Limit", Type::Integer, "Requests allowed in a window.");
         add("X-RateLimit-Remaining", Type::Integer, "Requests left in this window.");
-        add("X-RateLimit-Reset", Type::Integer, "Unix time at which a new window begins.");
+        add("X-RateLimit-Reset", Type::Integer, "Unix time at which the window resets.");
         if status == "429" {
-            add("Retry-After", Type::Integer, "Seconds until a request is served again.");
+            add("Retry-After", Type::Integer, "Seconds until the next request is allowed.");
         }
     }
 }
@@ -130,8 +131,7 @@ fn example(operation: &str, status: &str) -> Option<Value> {
         let data = examples::data(operation)?;
         return Some(json!({ "status": "success", "data": data }));
     }
-    let code: u16 = status.parse().ok()?;
-    Some(json!({ "statusCode": code, "message": examples::message(operation, status) }))
+    examples::failure(operation, status)
 }
 
 fn failure(description: &str) -> Response {
@@ -164,29 +164,4 @@ pub(super) fn served() -> Route {
             }
         }
     })
-}
-
-/// Serves `/docs`, a viewer for the document.
-pub(super) fn viewer(config: &mut web::ServiceConfig) {
-    config
-        .service(web::redirect("/docs", "/docs/"))
-        .route("/docs/{file:.*}", web::get().to(file_of_viewer));
-}
-
-/// The viewer loads the document and calls this service; it must not be embedded in a frame.
-const VIEWER_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' \
-     'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; \
-     form-action 'none'; frame-ancestors 'none'";
-
-async fn file_of_viewer(file: web::Path<String>) -> HttpResponse {
-    let config = Arc::new(Config::from("/v1/openapi.json"));
-    match utoipa_swagger_ui::serve(&file, config) {
-        Ok(Some(found)) => HttpResponse::Ok()
-            .content_type(found.content_type)
-            .insert_header((CONTENT_SECURITY_POLICY, VIEWER_POLICY))
-            .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
-            .insert_header((REFERRER_POLICY, "no-referrer"))
-            .body(found.bytes.into_owned()),
-        Ok(None) | Err(_) => HttpResponse::NotFound().finish(),
-    }
 }

@@ -15,6 +15,8 @@ use utoipa::{
     },
 };
 
+use crate::failure_code::FailureCode;
+
 fn texts(names: impl IntoIterator<Item = &'static str>, about: &str) -> RefOr<Schema> {
     let names: Vec<_> = names.into_iter().collect();
     ObjectBuilder::new()
@@ -30,7 +32,7 @@ pub(crate) struct SessionStatus;
 
 impl PartialSchema for SessionStatus {
     fn schema() -> RefOr<Schema> {
-        texts(Status::ALL.iter().map(|status| status.as_str()), "Where a session stands.")
+        texts(Status::ALL.iter().map(|status| status.as_str()), "The status of a session.")
     }
 }
 
@@ -40,14 +42,14 @@ impl ToSchema for SessionStatus {
     }
 }
 
-/// Why a session did not reach its goal.
+/// Why a session failed or is incomplete.
 pub(crate) struct ErrorCodeName;
 
 impl PartialSchema for ErrorCodeName {
     fn schema() -> RefOr<Schema> {
         texts(
             ErrorCode::ALL.iter().map(|code| code.as_str()),
-            "Why a session did not reach its goal. More may be added.",
+            "Why a session failed or is incomplete. More may be added.",
         )
     }
 }
@@ -58,12 +60,30 @@ impl ToSchema for ErrorCodeName {
     }
 }
 
-/// What an applicant is waited for.
+/// Why a request failed.
+pub(crate) struct FailureCodeName;
+
+impl PartialSchema for FailureCodeName {
+    fn schema() -> RefOr<Schema> {
+        texts(
+            FailureCode::ALL.iter().map(|code| code.as_str()),
+            "Why a request failed. More may be added.",
+        )
+    }
+}
+
+impl ToSchema for FailureCodeName {
+    fn name() -> Cow<'static, str> {
+        "RequestErrorCode".into()
+    }
+}
+
+/// What an applicant has to do.
 pub(crate) struct ActionKind;
 
 impl PartialSchema for ActionKind {
     fn schema() -> RefOr<Schema> {
-        texts(PromptKind::ALL.iter().map(|kind| kind.as_str()), "What the applicant is waited for.")
+        texts(PromptKind::ALL.iter().map(|kind| kind.as_str()), "What the applicant has to do.")
     }
 }
 
@@ -92,12 +112,12 @@ impl ToSchema for AttestationType {
     }
 }
 
-/// How far a recording has come.
+/// The progress of a recording.
 pub(crate) struct RecordingStatus;
 
 impl PartialSchema for RecordingStatus {
     fn schema() -> RefOr<Schema> {
-        texts(["pending", "in_progress", "completed"], "How far a recording has come.")
+        texts(["pending", "in_progress", "completed"], "The progress of a recording.")
     }
 }
 

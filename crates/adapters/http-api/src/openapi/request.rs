@@ -17,21 +17,21 @@ use utoipa::ToSchema;
     })
 )]
 pub(crate) struct CreateSession {
-    /// A platform of the lookup.
+    /// An `id` of the platforms lookup.
     #[schema(minimum = 1, maximum = 2_147_483_647)]
     platform_id: i64,
     location: NewLocation,
-    /// Who verifies. Required with `notificationPlatformId`.
+    /// The applicant's contact and your metadata. Required with `notificationPlatformId`.
     receiver_data: Option<ReceiverData>,
-    /// How long the session may stay open: 168 unless asked otherwise.
+    /// Hours until the session expires; 168 by default.
     #[schema(minimum = 1, maximum = 168)]
     expires_in_hours: Option<i64>,
-    /// Where the browser runs; the closest region by default.
+    /// The region in which the browser runs; the closest one by default.
     preferred_region: Option<PreferredRegion>,
-    /// Whether the data is to be proved by an attestation; not unless asked for.
+    /// Whether the data is attested; `false` by default.
     generate_attestation: Option<bool>,
-    /// Repeated in the signed attestation, so that it can be told from an older one: 1 to 64 random
-    /// bytes in base64url without padding. Without `generateAttestation` nothing repeats it.
+    /// Repeated in the signed attestation, so that an older one cannot be presented to you: 1 to 64
+    /// random bytes in base64url without padding. Has no effect without `generateAttestation`.
     #[schema(
         min_length = 2,
         max_length = 86,
@@ -39,31 +39,31 @@ pub(crate) struct CreateSession {
         example = "4lVqcg3Qd0mYkJ1tq9sPWQ"
     )]
     attestation_challenge: Option<String>,
-    /// A channel of the lookup, over which the service sends the link.
+    /// An `id` of the channels lookup: the service sends the link over it.
     notification_platform_id: Option<i64>,
-    /// Shown as the sender, with a channel.
+    /// The name shown as the sender. Applies with `notificationPlatformId` only.
     #[schema(min_length = 1, max_length = 100)]
     sender_name: Option<String>,
-    /// An approved template of the lookup, with the e-mail channel.
+    /// An `id` of the templates lookup. Allowed with the e-mail channel only.
     email_template_id: Option<i64>,
-    /// A registered receiver.
+    /// A recipient that is registered in the portal.
     #[schema(min_length = 1, max_length = 255)]
     receiver_id: Option<String>,
-    /// The partner's own reference; appears in answers and deliveries.
+    /// Your reference, returned in responses and webhooks.
     #[schema(min_length = 1, max_length = 255)]
     external_reference_id: Option<String>,
-    /// Where the platform has `allowCustomUrl`.
+    /// The address to open, if the platform has `allowCustomUrl`.
     #[schema(min_length = 1, max_length = 2048)]
     custom_url: Option<String>,
 }
 
-/// Where the applicant's connection is to come from.
+/// The place from which the browser connects.
 #[derive(ToSchema)]
 pub(crate) struct NewLocation {
     /// ISO 3166-1 alpha-2.
     #[schema(min_length = 2, max_length = 2, example = "US")]
     country: String,
-    /// A region of the country by name or code, in any case; the same as `region`.
+    /// A region of the country, by name or code; the same as `region`.
     #[schema(min_length = 1, max_length = 120)]
     state: Option<String>,
     /// The same as `state`.
@@ -73,7 +73,7 @@ pub(crate) struct NewLocation {
     city: Option<String>,
 }
 
-/// The person who verifies. Nothing of it but `metadata` ever comes back.
+/// The applicant. Only `metadata` is ever returned.
 #[derive(ToSchema)]
 pub(crate) struct ReceiverData {
     #[schema(min_length = 1, max_length = 200)]
@@ -86,12 +86,12 @@ pub(crate) struct ReceiverData {
     /// BCP 47.
     #[schema(max_length = 35, example = "en-US")]
     locale: Option<String>,
-    /// At most 20 members, names of at most 64 and values of at most 512 characters; comes back in
-    /// the deliveries' `metadata`.
+    /// Returned in the `metadata` of webhooks: up to 20 members, with names of up to 64 and values of
+    /// up to 512 characters.
     metadata: Option<BTreeMap<String, String>>,
 }
 
-/// Where browsers run.
+/// A region in which browsers run.
 #[derive(ToSchema)]
 pub(crate) enum PreferredRegion {
     #[schema(rename = "us-central")]

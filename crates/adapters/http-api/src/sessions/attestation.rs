@@ -17,22 +17,20 @@ use crate::{
 
 /// Get the attestation of a session
 ///
-/// The file that `avouch-verify` checks, without this service: the signed attestation, what opens the
-/// values of the attested fields, and the recorded exchange, where that shows nothing but these
-/// values. `proofHash` of the webhook names the attestation in it (`avouch-verify
-/// --expect-proof-hash`). Polls and webhooks never carry it.
+/// Returns one CBOR file that `avouch-verify` checks offline. `proofHash` of the webhook identifies
+/// the attestation in it. Polls and webhooks never contain the file.
 #[utoipa::path(
     get,
     path = "/partner/browser-session/{id}/attestation",
-    tag = "Sessions",
+    tag = "Attestations",
     operation_id = "getAttestation",
     params(("id" = Uuid, Path, description = "The `sessionId`.")),
     responses(
         (
-            status = 200, description = "The file. The same bytes and `ETag` each time.",
+            status = 200, description = "The file, with the same bytes and `ETag` each time.",
             body = PortableAttestation, content_type = "application/cbor",
         ),
-        (status = 404, description = "There is no such session, it is another key's, or it has no attestation (any more).", body = ErrorBody),
+        (status = 404, description = "No session of this key has this id, or it has no attestation, or the attestation was erased.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn attestation(

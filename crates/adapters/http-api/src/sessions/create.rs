@@ -33,8 +33,8 @@ const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-repl
 
 /// Create a session
 ///
-/// The applicant starts it by loading `embedUrl`. Asking again with the same `Idempotency-Key` and
-/// the same body within 24 hours answers the same session.
+/// Returns `embedUrl`, which you show to the applicant. Repeating the request with the same
+/// `Idempotency-Key` and body within 24 hours returns the same session.
 #[utoipa::path(
     post,
     path = "/partner/browser-session",
@@ -43,11 +43,11 @@ const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-repl
     request_body(content = CreateSession),
     params((
         "Idempotency-Key" = Option<String>, Header,
-        description = "1 to 255 printable ASCII characters; the same key creates once.",
+        description = "1 to 255 printable ASCII characters. A key creates one session.",
     )),
     responses(
         (
-            status = 201, description = "The session, not begun.", body = Envelope<Created>,
+            status = 201, description = "Session created.", body = Envelope<Created>,
             links(
                 ("get" = (
                     operation_id = "getSession",
@@ -67,11 +67,11 @@ const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-repl
                 )),
             ),
         ),
-        (status = 400, description = "The body cannot be used; `message` names each field.", body = ErrorBody),
+        (status = 400, description = "The request is invalid. `message` names each field.", body = ErrorBody),
         (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
-        (status = 409, description = "A request with this `Idempotency-Key` is being carried out.", body = ErrorBody),
-        (status = 413, description = "The body is too long.", body = ErrorBody),
-        (status = 415, description = "The body is not JSON.", body = ErrorBody),
+        (status = 409, description = "A request with the same `Idempotency-Key` is being processed.", body = ErrorBody),
+        (status = 413, description = "The body is larger than 65,536 bytes.", body = ErrorBody),
+        (status = 415, description = "The `Content-Type` is not `application/json`.", body = ErrorBody),
         (status = 422, description = "The `Idempotency-Key` was used with another body.", body = ErrorBody),
     ),
 )]

@@ -16,8 +16,8 @@ use crate::{
 
 /// Erase data
 ///
-/// Erases what is known about the applicant: collected data, contact and metadata, also in deliveries
-/// that are still owed. An open session is terminated first. What is left says how the session went.
+/// Erases what is stored about the applicant: collected data, contact and metadata, also in pending
+/// deliveries. An open session is terminated first. The session stays readable with its status.
 #[utoipa::path(
     delete,
     path = "/partner/browser-session/{id}/data",
@@ -25,8 +25,8 @@ use crate::{
     operation_id = "eraseData",
     params(("id" = Uuid, Path, description = "The `sessionId`.")),
     responses(
-        (status = 200, description = "What is left.", body = Envelope<Erased>),
-        (status = 404, description = "There is no such session, or it is another key's.", body = ErrorBody),
+        (status = 200, description = "The data is erased.", body = Envelope<Erased>),
+        (status = 404, description = "No session of this key has this id.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn erase(

@@ -24,7 +24,7 @@ use crate::{
 
 /// Get a session
 ///
-/// For polling. Every key is there; what does not apply yet is `null`.
+/// Every key is present. A value that does not apply yet is `null`.
 #[utoipa::path(
     get,
     path = "/partner/browser-session/{id}",
@@ -33,7 +33,7 @@ use crate::{
     params(("id" = Uuid, Path, description = "The `sessionId`.")),
     responses(
         (status = 200, description = "The session.", body = Envelope<Full>),
-        (status = 404, description = "There is no such session, or it is another key's.", body = ErrorBody),
+        (status = 404, description = "No session of this key has this id.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn get(
@@ -48,7 +48,7 @@ pub(crate) async fn get(
     Ok(ok(Full::new(polled.ok_or(ApiError::SessionNotFound)?, &public_url)))
 }
 
-/// Every key is there; what does not apply yet is `null`.
+/// A session. Every key is present; a value that does not apply yet is `null`.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Session)]
@@ -59,8 +59,8 @@ pub(crate) struct Full {
     status: Status,
     progress: u8,
     embed_url: String,
-    /// Where a person can watch, without acting: while a browser runs, for five minutes at most
-    /// from now. Without a picture while the applicant is waited for.
+    /// A page on which your staff can watch while the browser runs, without acting. The link works
+    /// for five minutes at most. No frames are shown while the applicant has to act.
     #[schema(required = true)]
     stream_url: Option<String>,
     platform_id: i32,
@@ -78,7 +78,7 @@ pub(crate) struct Full {
     error_message: Option<&'static str>,
     #[schema(required = true, value_type = Option<ErrorCodeName>)]
     error_code: Option<&'static str>,
-    /// Whether there is an attestation. It proves the values of `attestedFields` alone.
+    /// Whether there is an attestation. It proves the values of `attestedFields` only.
     has_attestation: bool,
     /// The fields of `extractedData` whose values the attestation proves; the others are what the
     /// browser showed. Empty where there is no attestation.
@@ -88,10 +88,10 @@ pub(crate) struct Full {
     /// whole exchange, the cookies too.
     #[schema(required = true, value_type = Option<AttestationType>)]
     attestation_type: Option<&'static str>,
-    /// As it was given at creation; the attestation repeats it.
+    /// As given at creation. The attestation repeats it.
     #[schema(required = true)]
     attestation_challenge: Option<String>,
-    /// What the applicant agreed to share, as the platform's definition names it.
+    /// The data that the applicant agreed to share, by the field names of the platform's definition.
     #[schema(required = true, value_type = Option<Object>)]
     extracted_data: Option<Map<String, Value>>,
     #[schema(required = true)]
@@ -102,7 +102,7 @@ pub(crate) struct Full {
     data_erased_at: Option<String>,
 }
 
-/// What the applicant is waited for.
+/// What the applicant has to do.
 #[derive(Serialize, ToSchema)]
 struct NextAction {
     #[schema(value_type = ActionKind)]

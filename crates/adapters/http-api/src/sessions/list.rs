@@ -16,7 +16,7 @@ use crate::{
 
 /// List sessions
 ///
-/// The sessions of the calling key, newest first.
+/// The sessions that the calling key created, newest first.
 #[utoipa::path(
     get,
     path = "/partner/browser-sessions",
@@ -24,8 +24,8 @@ use crate::{
     operation_id = "listSessions",
     params(ListParams),
     responses(
-        (status = 200, description = "A part of the list.", body = Envelope<List>),
-        (status = 400, description = "A parameter cannot be used; `message` names it.", body = ErrorBody),
+        (status = 200, description = "A page of sessions.", body = Envelope<List>),
+        (status = 400, description = "A parameter is invalid. `message` names it.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn list(
@@ -47,7 +47,7 @@ pub(crate) async fn list(
 struct ListParams {
     #[param(value_type = Option<SessionStatus>)]
     status: Option<String>,
-    /// Results in a page; 20 by default.
+    /// Results in a page.
     #[param(minimum = 1, maximum = 100, default = 20)]
     limit: Option<i64>,
     #[param(minimum = 0, default = 0)]

@@ -11,12 +11,13 @@ use crate::{
     caller::Caller,
     envelope::{Envelope, Success, ok},
     error::{ApiError, ErrorBody},
+    failure_code::FailureCode,
 };
 
 /// Send the link again
 ///
-/// Sends the applicant the link of an open session once more, over the channel that was chosen at
-/// creation: at most five times in all, a minute apart. What becomes of it is in the timeline.
+/// Sends the link of an open session to the applicant again, over the channel that was chosen at
+/// creation: at most five times in all, a minute apart. The timeline shows whether it arrived.
 #[utoipa::path(
     post,
     path = "/partner/browser-session/{id}/resend-notification",
@@ -24,11 +25,11 @@ use crate::{
     operation_id = "resendNotification",
     params(("id" = Uuid, Path, description = "The `sessionId`.")),
     responses(
-        (status = 200, description = "It is queued.", body = Envelope<Resent>),
-        (status = 404, description = "There is no such session, or it is another key's.", body = ErrorBody),
+        (status = 200, description = "The message is queued.", body = Envelope<Resent>),
+        (status = 404, description = "No session of this key has this id.", body = ErrorBody),
         (
             status = 409,
-            description = "The session has no channel, has ended, or its link was sent five times.",
+            description = "The session has no channel or has ended, or its link was sent five times.",
             body = ErrorBody,
         ),
     ),
@@ -57,11 +58,15 @@ impl From<NotifyError> for ApiError {
     fn from(error: NotifyError) -> Self {
         match error {
             NotifyError::NotFound => Self::SessionNotFound,
-            NotifyError::NoChannel => {
-                Self::Conflict("the session was created without notificationPlatformId")
-            }
-            NotifyError::Over => Self::Conflict("the session has ended"),
-            NotifyError::NoMore => Self::Conflict("the link was sent as often as it may be"),
+            NotifyError::NoChannel => Self::Conflict(
+                FailureCode::NoNotificationChannel,
+                "the session was created without notificationPlatformId",
+            ),
+            NotifyError::Over => Self::Conflict(FailureCode::SessionEnded, "the session has ended"),
+            NotifyError::NoMore => Self::Conflict(
+                FailureCode::ResendLimitReached,
+                "the link was sent as often as it may be",
+            ),
             NotifyError::TooSoon { retry_after } => Self::TooMany(retry_after),
             NotifyError::Store(error) => error.into(),
         }

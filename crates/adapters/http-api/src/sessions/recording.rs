@@ -15,9 +15,9 @@ use crate::{
 
 /// Get a recording
 ///
-/// Of a session that ended in ERROR. Poll while it is `pending` (queued) or `in_progress`; when it is
-/// `completed`, `recordingUrl` is a link to an MP4 file that works for seven days, another one each
-/// time. Where there will be no recording it is `completed` with `error`.
+/// The video of a session that ended in `ERROR`. Poll while `status` is `pending` or `in_progress`.
+/// When it is `completed`, `recordingUrl` is a link to an MP4 file that works for seven days; each
+/// request returns a new link. If there is no recording, `error` says why.
 #[utoipa::path(
     get,
     path = "/partner/browser-session/{id}/recording",
@@ -26,7 +26,7 @@ use crate::{
     params(("id" = Uuid, Path, description = "The `sessionId`.")),
     responses(
         (status = 200, description = "The recording.", body = Envelope<Recording>),
-        (status = 404, description = "There is no such session, it is another key's, it did not end in ERROR, or no browser ran.", body = ErrorBody),
+        (status = 404, description = "No session of this key has this id, it did not end in `ERROR`, or it never started a browser.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn recording(

@@ -16,7 +16,7 @@ use crate::{
 
 /// Terminate a session
 ///
-/// Ends an open session at once; a session that has ended stays as it is.
+/// Ends an open session at once. A session that has ended does not change.
 #[utoipa::path(
     delete,
     path = "/partner/browser-session/{id}",
@@ -24,8 +24,8 @@ use crate::{
     operation_id = "terminateSession",
     params(("id" = Uuid, Path, description = "The `sessionId`.")),
     responses(
-        (status = 200, description = "The status it has now.", body = Envelope<Terminated>),
-        (status = 404, description = "There is no such session, or it is another key's.", body = ErrorBody),
+        (status = 200, description = "The resulting or existing status.", body = Envelope<Terminated>),
+        (status = 404, description = "No session of this key has this id.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn terminate(

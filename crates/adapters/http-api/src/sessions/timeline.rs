@@ -16,7 +16,7 @@ use crate::{
 
 /// Get the timeline
 ///
-/// What happened to the session, oldest first.
+/// The events of the session, oldest first.
 #[utoipa::path(
     get,
     path = "/partner/browser-session/{id}/events",
@@ -25,7 +25,7 @@ use crate::{
     params(("id" = Uuid, Path, description = "The `sessionId`.")),
     responses(
         (status = 200, description = "The timeline.", body = Envelope<Vec<Line>>),
-        (status = 404, description = "There is no such session, or it is another key's.", body = ErrorBody),
+        (status = 404, description = "No session of this key has this id.", body = ErrorBody),
     ),
 )]
 pub(crate) async fn timeline(
@@ -44,12 +44,12 @@ pub(crate) struct Line {
     #[schema(format = DateTime)]
     at: String,
     event: String,
-    /// The status from then on.
+    /// The status after the event.
     #[schema(value_type = SessionStatus)]
     status: Status,
     #[schema(required = true, value_type = Option<ErrorCodeName>)]
     error_code: Option<String>,
-    /// Why the link did not reach the applicant.
+    /// Details of the event, such as why a link was not delivered.
     #[schema(required = true)]
     detail: Option<String>,
 }

@@ -6,7 +6,7 @@ use ports::driving::{Comparison, Coverage, FieldMatch, MockSessionService, Porta
 use serde_json::json;
 
 use super::{
-    PATH,
+    PATH, failure,
     mocks::{authenticator, call, services, session, shown},
 };
 use crate::app;
@@ -58,6 +58,6 @@ async fn an_attestation_is_a_file() {
     let mut service = MockSessionService::new();
     service.expect_attestation().returning(|_, _| Ok(None));
     let answer = call(service, &Method::GET, &path, None).await;
-    let expected = r#"404 Not Found {"statusCode":404,"message":"Attestation not found"}"#;
+    let expected = failure(404, "Not Found", "Attestation not found", "ATTESTATION_NOT_FOUND");
     assert_eq!(answer, expected);
 }

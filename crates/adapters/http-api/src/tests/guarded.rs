@@ -77,7 +77,8 @@ async fn pages_and_their_files_keep_their_own_headers() {
         ("/embed.js", "public, max-age=3600", "frame-ancestors 'none'"),
         (style.as_str(), "public, max-age=31536000, immutable", "frame-ancestors 'none'"),
         ("/embed/any?token=any", "no-store", "frame-ancestors *"),
-        ("/docs/index.html", "no-store", "connect-src 'self'"),
+        ("/docs/", "no-cache", "script-src 'self'; style-src 'self'"),
+        ("/docs/reference.html", "no-cache", "frame-ancestors 'none'"),
     ] {
         let request = test::TestRequest::get().uri(path).to_request();
         let answer = test::call_service(&app, request).await;
