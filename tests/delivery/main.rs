@@ -3,5 +3,6 @@
 mod documented_endpoints;
 mod list_unsubscribe;
 mod mail;
+mod quickstarts;
 mod text_messages;
 mod webhooks;
