@@ -1,6 +1,6 @@
 //! A team's list of sessions, and their activity.
 
-use ::diesel::{dsl::count_distinct, prelude::*};
+use ::diesel::{dsl::count, prelude::*};
 use diesel_async::RunQueryDsl;
 use domain::{
     api_key::Environment,
@@ -230,7 +230,10 @@ impl Store {
             session_events::table
                 .filter(session_events::session.eq_any(newest))
                 .group_by(session_events::status)
-                .select((session_events::status, count_distinct(session_events::session)))
+                .select((
+                    session_events::status,
+                    count(session_events::session).aggregate_distinct(),
+                ))
                 .load(conn)
                 .await
         });

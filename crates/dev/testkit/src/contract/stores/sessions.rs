@@ -298,12 +298,13 @@ pub async fn pages_through_the_sessions_of_a_team(backend: &Backend) {
         }
         assert_eq!(seen, expected, "{filter:?}");
     }
-    let first = backend.team_sessions.team_sessions(home.team, &SessionFilter::default(), None, 2);
+    let any = SessionFilter::default();
+    let first = backend.team_sessions.team_sessions(home.team, &any, None, 2);
     let next = first.await.unwrap().next;
     let mut newer = opening(home.owner, home.platform);
     newer.session.created_at = noon() + TimeDelta::minutes(9);
     backend.sessions.insert(&newer, None).await.unwrap();
-    let second = backend.team_sessions.team_sessions(home.team, &SessionFilter::default(), next, 2);
+    let second = backend.team_sessions.team_sessions(home.team, &any, next, 2);
     let second: Vec<_> = second.await.unwrap().sessions;
     let second: Vec<_> = second.iter().map(|listed| listed.summary.id).collect();
     assert_eq!(second, [expected[2].1, expected[3].1], "a newer one shifts no page");
