@@ -51,7 +51,8 @@ impl TeamService for Members {
         self.require_to_change(user)?;
         require_to_appoint(user, new.role)?;
         let email = new.email.parse::<Email>();
-        let email = email.map_err(|error| PortalError::Invalid(error.to_string()))?;
+        let email =
+            email.map_err(|_| PortalError::Invalid("enter a valid email address".to_owned()))?;
         let members = self.members.users(user.team).await?;
         if members.iter().any(|member| member.email == email) {
             return Err(already_in_team());

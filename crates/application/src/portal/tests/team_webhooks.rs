@@ -243,9 +243,11 @@ async fn a_webhook_changes_only_once_the_change_is_recorded() {
     let delivery = test_delivery(&fixture, id).await;
     let fixture = fixture.with_broken_audit_log();
     let webhooks = fixture.webhooks();
+    let elsewhere =
+        WebhookChange { header: HeaderChange::Drop, ..change("https://other.example/") };
     let failures = [
         webhooks.make_webhook(&user, new_webhook()).await.map(drop),
-        webhooks.change_webhook(&user, id, change("https://other.example/")).await,
+        webhooks.change_webhook(&user, id, elsewhere).await,
         webhooks.switch_webhook(&user, id, false).await,
         webhooks.rotate_webhook(&user, id, Duration::ZERO).await.map(drop),
         webhooks.test_webhook(&user, id).await.map(drop),
