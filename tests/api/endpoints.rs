@@ -156,6 +156,17 @@ async fn refusals(partner: &Partner) {
             }),
             "customUrl",
         ),
+        (
+            json!({ "platformId": 1, "location": { "country": "US" }, "purpose": "ask@evil.example" }),
+            "purpose",
+        ),
+        (
+            json!({
+                "platformId": 1, "location": { "country": "US" },
+                "returnUrl": "https://not-listed.example/",
+            }),
+            "returnUrl",
+        ),
         (json!([]), "object"),
     ] {
         let answer = create(body.clone()).await;

@@ -35,7 +35,7 @@ async fn fields(deployment: &Deployment) {
         "attestationChallenge": "Zm9vYg",
         "receiverData": { "name": "Ada", "email": "ada@example.com", "phone": "+14155550100",
             "locale": "en-US", "metadata": { "k": "v" }, "shoeSize": 39 },
-        "senderName": "Lender", "externalReferenceId": "ref-1", "unknown": [1],
+        "senderName": "Lender", "purpose": "To check your income", "externalReferenceId": "ref-1", "unknown": [1],
     });
     let made = deployment.create(&asked).await;
     let whole = [
@@ -87,6 +87,7 @@ async fn defaults(deployment: &Deployment) {
         "extractedData",
         "hasAttestation",
         "location",
+        "missing",
         "nextAction",
         "platform",
         "platformId",
@@ -115,6 +116,7 @@ async fn defaults(deployment: &Deployment) {
     assert_eq!(keys_of(&read["platform"]), card);
     assert_eq!(read["platform"]["id"], read["platformId"]);
     assert_eq!((&read["hasAttestation"], &read["attestedFields"]), (&json!(false), &json!([])));
+    assert_eq!(read["missing"], json!([]));
 }
 
 /// Lists are ordered from the newest, counted after the filter, and limits are not clamped.

@@ -27,6 +27,7 @@ pub(crate) fn partners(
         notifications: store.clone(),
         contacts: store.clone(),
         templates: store.clone(),
+        teams: store.clone(),
         vault,
         places: Arc::new(IsoPlaces::new(config.countries.as_deref())),
         channels: channels::active(&config.mailing.messages).into(),

@@ -73,21 +73,21 @@ catalogue! {
     MfaTimeout "MFA_TIMEOUT" Applicant Worthwhile
         "The second factor was not given in time" "The code or approval did not come in time.";
     UserInputTimeout "USER_INPUT_TIMEOUT" Applicant Worthwhile
-        "The applicant left or gave no input in time" "We did not hear from you for a while.";
+        "The applicant left or gave no input in time" "Your session timed out.";
     CaptchaTimeout "CAPTCHA_TIMEOUT" Applicant Worthwhile
         "The platform's challenge was not solved in time" "The puzzle was not solved in time.";
     AccountLocked "ACCOUNT_LOCKED" Applicant Pointless
-        "The platform has locked the account" "This account is locked. Please unlock it with the platform first.";
+        "The platform has locked the account" "This account is locked. Unlock it at the platform, then try again.";
     AccountActionRequired "ACCOUNT_ACTION_REQUIRED" Applicant Pointless
         "The platform asks the applicant to act on the account first" "The platform wants you to do something in your account first.";
     AlreadyLoggedInElsewhere "ALREADY_LOGGED_IN_ELSEWHERE" Applicant Worthwhile
         "The platform allows one signed-in place at a time" "You seem to be signed in somewhere else. Please sign out there first.";
     NoData "NO_DATA" Applicant Pointless
-        "The account does not hold the required data" "This account does not hold what was asked for.";
+        "The account does not hold the required data" "We couldn't find the required information.";
     ConsentDeclined "CONSENT_DECLINED" Applicant Worthwhile
-        "The applicant declined to share the data" "You chose not to share. Nothing was passed on.";
+        "The applicant declined to share the data" "You chose not to share. No data was shared.";
     ApplicantCancelled "APPLICANT_CANCELLED" Applicant Worthwhile
-        "The applicant cancelled" "You cancelled. Nothing was passed on.";
+        "The applicant cancelled" "You cancelled. No data was shared.";
     SessionExpired "SESSION_EXPIRED" Applicant Worthwhile
         "The session expired before it was finished" "This link has expired.";
     PlatformUnavailable "PLATFORM_UNAVAILABLE" Platform Worthwhile
@@ -117,7 +117,7 @@ catalogue! {
     ExtractionFailed "EXTRACTION_FAILED" Service Worthwhile
         "Required data could not be read" "The data could not be read.";
     AttestationFailed "ATTESTATION_FAILED" Service Worthwhile
-        "The attestation could not be made" "The data was shared, but could not be certified.";
+        "The attestation could not be made" "The data was shared, but could not be verified at the source.";
     InternalError "INTERNAL_ERROR" Service Worthwhile
         "The service failed" "Something went wrong on our side.";
     RequirementsNotMet "REQUIREMENTS_NOT_MET" Policy Pointless

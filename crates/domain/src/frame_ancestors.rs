@@ -41,6 +41,30 @@ impl FromStr for FrameAncestor {
     }
 }
 
+impl FrameAncestor {
+    /// Returns whether the host stands for all its subdomains.
+    #[must_use]
+    pub fn is_wildcard(&self) -> bool {
+        self.0.contains("://*.")
+    }
+
+    /// Returns whether the `https` origin with this host, in lower case, and port is this one or a
+    /// subdomain that it stands for.
+    #[must_use]
+    pub fn matches_https(&self, host: &str, port: &str) -> bool {
+        let Some(authority) = self.0.strip_prefix("https://") else { return false };
+        let (listed_host, listed_port) = authority.split_once(':').unwrap_or((authority, "443"));
+        let is_host = match listed_host.strip_prefix("*.") {
+            Some(parent) => {
+                let subdomain = host.strip_suffix(parent).and_then(|rest| rest.strip_suffix('.'));
+                subdomain.is_some_and(|name| !name.is_empty())
+            }
+            None => listed_host == host,
+        };
+        is_host && listed_port == port
+    }
+}
+
 impl fmt::Display for FrameAncestor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use domain::{
+    frame_ancestors::FrameAncestor,
     id::{ContactId, SessionId, TemplateId},
     notification::{Channel, Invitation},
     platform::Platform,
@@ -35,6 +36,8 @@ struct ResolvedReferences<'a> {
     platform: Option<&'a Platform>,
     contact: Option<ContactId>,
     template: Option<TemplateId>,
+    /// The origins on which a return URL may be; read only where the request has one.
+    origins: Vec<FrameAncestor>,
 }
 
 /// Returns the channel over which the service sends the link, if the request names one; otherwise
@@ -74,8 +77,16 @@ impl SessionUseCases {
         }
         let receiver_id = registered.map(|registered| registered.id);
         let template = self.approved(caller, &request).await?;
-        let found =
-            ResolvedReferences { platform: platform.as_ref(), contact: receiver_id, template };
+        let origins = match &request.return_url {
+            Some(_) => self.teams.frame_ancestors(caller.team).await?,
+            None => vec![],
+        };
+        let found = ResolvedReferences {
+            platform: platform.as_ref(),
+            contact: receiver_id,
+            template,
+            origins,
+        };
         let ResolvedPlace { location, region_code } = self.resolve(caller, &request, &found)?;
         let worker_region = request
             .preferred_region
@@ -95,6 +106,8 @@ impl SessionUseCases {
                 receiver: request.receiver,
                 receiver_id,
                 external_reference: request.external_reference,
+                purpose: request.purpose,
+                return_url: request.return_url,
             },
             state: State::START,
             progress: Progress::default(),
@@ -193,6 +206,10 @@ impl SessionUseCases {
         }
         if request.receiver_id.is_some() && found.contact.is_none() {
             findings.push("receiverId must be a registered receiver of the team".to_owned());
+        }
+        if request.return_url.as_ref().is_some_and(|url| !url.is_on(&found.origins)) {
+            let rule = "returnUrl must be on one of the team's embed origins";
+            findings.push(rule.to_owned());
         }
         if request.custom_url.is_some() {
             findings.push("customUrl must be left out for this platform".to_owned());

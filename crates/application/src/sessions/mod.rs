@@ -12,6 +12,7 @@ use domain::{notification::Channel, rate::RateLimit};
 use ports::{
     catalogue::Catalogue,
     contact_store::ContactStore,
+    key_store::TeamStore,
     notifier::NotificationQueue,
     places::Places,
     random::RandomSource,
@@ -46,6 +47,7 @@ pub struct SessionUseCases {
     pub notifications: Arc<dyn NotificationQueue>,
     pub contacts: Arc<dyn ContactStore>,
     pub templates: Arc<dyn TemplateStore>,
+    pub teams: Arc<dyn TeamStore>,
     pub places: Arc<dyn Places>,
     /// The channels of this deployment.
     pub channels: Arc<[Channel]>,

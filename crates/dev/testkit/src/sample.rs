@@ -118,6 +118,8 @@ pub fn opening(owner: ApiKeyId, platform: PlatformId) -> Change {
             worker_region: WorkerRegion::closest_to("US", None),
             attestation: AttestationRequest::NotWanted,
             attestation_challenge: Challenge::new("bm9uY2U"),
+            purpose: None,
+            return_url: None,
             receiver: None,
             receiver_id: None,
             invitation: None,

@@ -6,6 +6,7 @@ mod contact;
 mod new_session;
 mod page;
 mod read;
+mod return_url;
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ pub use self::{
     contact::Contact,
     new_session::{NewSession, RequestedLocation},
     page::{ListQuery, PageRequest},
+    return_url::ReturnUrl,
 };
 use crate::{
     api_key::Environment,
@@ -72,6 +74,12 @@ pub struct SessionTerms {
     #[serde(default)]
     pub invitation: Option<Invitation>,
     pub external_reference: Option<String>,
+    /// Why the partner asks, in the partner's words: up to 140 characters in one line, without links.
+    #[serde(default)]
+    pub purpose: Option<String>,
+    /// The page of the partner to which the applicant returns after the end.
+    #[serde(default)]
+    pub return_url: Option<ReturnUrl>,
 }
 
 /// How long a session may stay open: 1 to 168 hours, 168 by default.

@@ -3,9 +3,15 @@
 use serde_json::{Map, Value};
 
 use super::{
-    AttestationRequest, Challenge, Contact, ExpiresIn, InvalidRequest, challenge, read::Reader,
+    AttestationRequest, Challenge, Contact, ExpiresIn, InvalidRequest, ReturnUrl, challenge,
+    read::Reader, return_url,
 };
 use crate::{id::PlatformId, worker_region::WorkerRegion};
+
+/// Characters of a sender's name.
+const MAX_SENDER_CHARS: usize = 100;
+/// Characters of the purpose, which fits on a phone in three lines.
+const MAX_PURPOSE_CHARS: usize = 140;
 
 /// A create request whose fields are each valid. The lookups decide whether the platform,
 /// channel, template and places that it names exist.
@@ -24,6 +30,8 @@ pub struct NewSession {
     pub receiver_id: Option<String>,
     pub external_reference: Option<String>,
     pub custom_url: Option<String>,
+    pub purpose: Option<String>,
+    pub return_url: Option<ReturnUrl>,
 }
 
 /// A location as the partner wrote it: names or codes, in upper or lower case. `state` and `region`
@@ -73,33 +81,68 @@ impl NewSession {
             attestation,
             attestation_challenge,
             channel,
-            sender_name: sender_name(&mut reader),
+            sender_name: plain_text(
+                &mut reader,
+                "senderName",
+                MAX_SENDER_CHARS,
+                "must be a name, without links or addresses",
+            ),
             email_template,
             receiver_id: reader.text("receiverId", 255).map(str::to_owned),
             external_reference: reader.text("externalReferenceId", 255).map(str::to_owned),
             custom_url: reader.text("customUrl", 2048).map(str::to_owned),
+            purpose: plain_text(
+                &mut reader,
+                "purpose",
+                MAX_PURPOSE_CHARS,
+                "must not contain links or addresses",
+            ),
+            return_url: return_url(&mut reader),
         };
         let findings = reader.into_findings();
         if findings.is_empty() { Ok(request) } else { Err(InvalidRequest(findings)) }
     }
 }
 
-/// Reads the sender name that a mail or message begins with. It is free text that a stranger
-/// receives, so it must not contain an address that mail programs turn into a link, nor change the
-/// direction of the text after it.
-fn sender_name(reader: &mut Reader<'_>) -> Option<String> {
-    let name = reader.text("senderName", 100)?;
-    let lower = name.to_lowercase();
+/// Reads free text of the partner that a stranger reads in a mail, in a message or on the embed page.
+/// It must not contain an address that programs turn into a link, nor change the direction of the
+/// text after it.
+fn plain_text(
+    reader: &mut Reader<'_>,
+    field: &str,
+    max_chars: usize,
+    link_rule: &str,
+) -> Option<String> {
+    let text = reader.text(field, max_chars)?;
+    let lower = text.to_lowercase();
     let is_address = lower.contains("://") || lower.contains("www.") || lower.contains('@');
     if is_address {
-        reader.finding("senderName", "must be a name, without links or addresses");
+        reader.finding(field, link_rule);
         return None;
     }
-    if name.chars().any(is_bidi_control) {
-        reader.finding("senderName", "must not contain bidirectional control characters");
+    if text.chars().any(is_bidi_control) {
+        reader.finding(field, "must not contain bidirectional control characters");
         return None;
     }
-    Some(name.to_owned())
+    if text.chars().any(is_line_break) {
+        reader.finding(field, "must be one line");
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+/// Returns whether a character separates lines or paragraphs without being a control character.
+const fn is_line_break(character: char) -> bool {
+    matches!(character, '\u{2028}' | '\u{2029}')
+}
+
+fn return_url(reader: &mut Reader<'_>) -> Option<ReturnUrl> {
+    let text = reader.text("returnUrl", return_url::MAX_CHARS)?;
+    let url = ReturnUrl::new(text);
+    if url.is_none() {
+        reader.finding("returnUrl", "must be an https URL without user name and password");
+    }
+    url
 }
 
 /// Returns whether a character embeds, overrides or isolates text of another direction (Unicode

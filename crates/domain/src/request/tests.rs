@@ -81,6 +81,32 @@ fn refusals_name_the_field() {
 }
 
 #[test]
+fn a_purpose_is_one_line_without_links_and_a_return_url_is_https() {
+    let body = |field: &str, value: &str| json!({"platformId": 1, "location": {"country": "US"}, field: value});
+    for purpose in ["see https://evil.example/x", "WWW.evil.example", "ask pay@evil.example"] {
+        let message = "purpose must not contain links or addresses";
+        assert_eq!(refusal(&body("purpose", purpose)), message, "{purpose}");
+    }
+    for (purpose, message) in [
+        ("", "purpose must not be empty"),
+        ("a\nb", "purpose must not contain control characters"),
+        ("a\u{2028}b", "purpose must be one line"),
+        ("a\u{202e}b", "purpose must not contain bidirectional control characters"),
+        ("é".repeat(141).as_str(), "purpose must be at most 140 characters long"),
+    ] {
+        assert_eq!(refusal(&body("purpose", purpose)), message, "{purpose:?}");
+    }
+    let request = NewSession::read(&body("purpose", &"é".repeat(140))).unwrap();
+    assert_eq!(request.purpose, Some("é".repeat(140)));
+    let message = "returnUrl must be an https URL without user name and password";
+    for url in ["http://lender.example/", "https://user@lender.example/", "javascript:alert(1)"] {
+        assert_eq!(refusal(&body("returnUrl", url)), message, "{url}");
+    }
+    let request = NewSession::read(&body("returnUrl", "https://lender.example/next")).unwrap();
+    assert_eq!(request.return_url.unwrap().as_str(), "https://lender.example/next");
+}
+
+#[test]
 fn a_sender_name_has_no_links_and_no_bidirectional_controls() {
     let body =
         |name: &str| json!({"platformId": 1, "location": {"country": "US"}, "senderName": name});

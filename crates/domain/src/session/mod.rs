@@ -118,7 +118,12 @@ impl Session {
         let state = State::Closed { outcome: outcome.clone().without_data(), ran: *ran };
         let session = Self {
             state,
-            terms: SessionTerms { receiver: None, receiver_id: None, ..self.terms.clone() },
+            terms: SessionTerms {
+                receiver: None,
+                receiver_id: None,
+                purpose: None,
+                ..self.terms.clone()
+            },
             version: self.version.next(),
             erased_at: Some(now),
             ..self.clone()

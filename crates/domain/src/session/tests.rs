@@ -257,6 +257,8 @@ fn session() -> Session {
             worker_region: WorkerRegion::closest_to("US", None),
             attestation: AttestationRequest::NotWanted,
             attestation_challenge: None,
+            purpose: None,
+            return_url: None,
             receiver: None,
             receiver_id: None,
             invitation: None,

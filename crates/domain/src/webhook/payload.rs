@@ -109,6 +109,8 @@ mod tests {
                 worker_region: WorkerRegion::closest_to("US", None),
                 attestation: AttestationRequest::Wanted,
                 attestation_challenge: None,
+                purpose: None,
+                return_url: None,
                 receiver: Some(Contact {
                     name: Some("Ada Contact".into()),
                     email: Some("ada@contact.example".into()),

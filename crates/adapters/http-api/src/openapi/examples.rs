@@ -85,6 +85,7 @@ fn session() -> Value {
         "attestationType": "zktls-full",
         "attestationChallenge": "4lVqcg3Qd0mYkJ1tq9sPWQ",
         "extractedData": { "accountId": "acme-ok-4711" },
+        "missing": [],
         "externalReferenceId": "application-7",
         "nextAction": null,
         "dataErasedAt": null,
@@ -115,7 +116,7 @@ fn lookup(operation: &str) -> Option<Value> {
             "category": "applicant",
             "retryable": false,
             "message": "The account does not hold the required data",
-            "applicantMessage": "This account does not hold what was asked for.",
+            "applicantMessage": "We couldn't find the required information.",
         }]),
         _ => return None,
     })

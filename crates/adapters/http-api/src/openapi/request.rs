@@ -55,6 +55,22 @@ pub(crate) struct CreateSession {
     /// The address to open, if the platform has `allowCustomUrl`.
     #[schema(min_length = 1, max_length = 2048)]
     custom_url: Option<String>,
+    /// Why you ask, as the applicant reads it before they start: one line without links.
+    #[schema(
+        min_length = 1,
+        max_length = 140,
+        example = "To confirm your income for your loan application"
+    )]
+    purpose: Option<String>,
+    /// The page to which the applicant can return after the end: `https`, on one of the team's embed
+    /// origins.
+    #[schema(
+        min_length = 1,
+        max_length = 2048,
+        pattern = "^https://",
+        example = "https://lender.example/applications/7"
+    )]
+    return_url: Option<String>,
 }
 
 /// The place from which the browser connects.

@@ -94,6 +94,9 @@ pub(crate) struct Full {
     /// The data that the applicant agreed to share, by the field names of the platform's definition.
     #[schema(required = true, value_type = Option<Object>)]
     extracted_data: Option<Map<String, Value>>,
+    /// The fields that the definition has and that could not be read. Empty unless the session ended
+    /// in `PARTIAL_COMPLETE`.
+    missing: Vec<String>,
     #[schema(required = true)]
     external_reference_id: Option<String>,
     #[schema(required = true)]
@@ -159,6 +162,7 @@ impl Full {
             attestation_type: attestation.and_then(|it| it.mode).map(AttestMode::as_str),
             attested_fields: attestation.map(|it| it.fields.clone()).unwrap_or_default(),
             extracted_data: session.data().cloned(),
+            missing: outcome.map(|it| it.missing().to_vec()).unwrap_or_default(),
             next_action: session.state.ask().map(NextAction::from),
             data_erased_at: session.erased_at.map(wire_time),
             preferred_region: session.terms.worker_region.as_str(),

@@ -4,9 +4,10 @@ use std::str::FromStr as _;
 
 use domain::{
     account::Email,
+    frame_ancestors::FrameAncestor,
     language::Language,
     notification::Channel,
-    request::{Contact, NewSession, RequestedLocation},
+    request::{Contact, NewSession, RequestedLocation, ReturnUrl},
     session::Status,
     template::{Draft, ReviewStep},
     worker_region::WorkerRegion,
@@ -14,6 +15,7 @@ use domain::{
 use ports::{
     contact_store::{ContactStore as _, StoredContact},
     driving::{CreateError, IdempotentRequest, SessionService as _},
+    key_store::TeamStore as _,
     notifier::NotificationQueue as _,
     template_store::TemplateStore as _,
 };
@@ -52,6 +54,31 @@ async fn everything_that_the_lookups_do_not_know_is_found_at_once() {
             "customUrl must be left out for this platform",
         ]
     );
+}
+
+#[tokio::test]
+async fn a_return_url_is_on_one_of_the_teams_origins() {
+    let world = World::new().await;
+    let partners = use_cases(&world);
+    let returning = || NewSession {
+        purpose: Some("To check your income".into()),
+        return_url: ReturnUrl::new("https://www.lender.example/apply?step=3"),
+        ..request(&world)
+    };
+    for origins in [&[][..], &["https://lender.example"][..]] {
+        let origins: Vec<FrameAncestor> =
+            origins.iter().map(|origin| origin.parse().unwrap()).collect();
+        world.store.set_frame_ancestors(world.key.team, &origins).await.unwrap();
+        let error = partners.create(&world.key, returning(), None).await.unwrap_err();
+        let CreateError::Invalid(findings) = error else { panic!("{error}") };
+        assert_eq!(findings.0, ["returnUrl must be on one of the team's embed origins"]);
+    }
+    let origins = ["https://*.lender.example".parse().unwrap()];
+    world.store.set_frame_ancestors(world.key.team, &origins).await.unwrap();
+    let created = partners.create(&world.key, returning(), None).await.unwrap();
+    let terms = created.view.session.terms;
+    assert_eq!(terms.purpose.as_deref(), Some("To check your income"));
+    assert_eq!(terms.return_url, returning().return_url);
 }
 
 #[tokio::test]

@@ -32,6 +32,7 @@ fn use_cases(world: &World) -> SessionUseCases {
         notifications: world.store.clone(),
         contacts: world.store.clone(),
         templates: world.store.clone(),
+        teams: world.store.clone(),
         places: Arc::new(FakePlaces),
         channels: [Channel::Email, Channel::Sms].into(),
         limiter: Arc::new(FakeLimiter::default()),
@@ -55,6 +56,8 @@ fn request(world: &World) -> NewSession {
         receiver_id: None,
         external_reference: None,
         custom_url: None,
+        purpose: None,
+        return_url: None,
     }
 }
 
