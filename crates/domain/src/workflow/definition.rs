@@ -41,6 +41,10 @@ pub struct Definition {
     #[serde(default)]
     pub requests: BTreeMap<String, Request>,
     pub output: BTreeMap<String, Field>,
+    /// The order in which applicants read the fields of the output; fields that are not listed
+    /// follow, by name. An empty order is not serialized, as with `attest`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub output_order: Vec<String>,
     /// The attestation; `None` if nothing can be attested. `None` is not serialized, so that
     /// documents published before this member existed keep their hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -220,6 +224,29 @@ pub struct Field {
     pub required: bool,
     /// The key of the label that the applicant reads beside the value before sharing it.
     pub label_key: String,
+    /// How the applicant reads the value. It changes nothing of what is shared. Like the following
+    /// members, it is not serialized without a value, so that documents published before keep their
+    /// hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<FieldFormat>,
+    /// The ISO 4217 code of the currency, if the number is an amount of money.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub currency: Option<String>,
+    /// The keys of the texts that the applicant reads in place of certain values of a string.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub value_keys: BTreeMap<String, String>,
+}
+
+/// How an applicant reads a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FieldFormat {
+    /// A string that begins with an ISO 8601 date: without the time.
+    Date,
+    /// A string that is an ISO 8601 date and time.
+    DateTime,
+    /// As it was read: a number that identifies something.
+    Plain,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -263,16 +290,28 @@ impl Definition {
         patterns
     }
 
+    /// Returns the fields of the output in the order in which applicants read them.
+    pub fn ordered_output(&self) -> impl Iterator<Item = (&String, &Field)> {
+        let listed = self.output_order.iter().filter_map(|name| self.output.get_key_value(name));
+        let others = self.output.iter().filter(|(name, _)| !self.output_order.contains(name));
+        listed.chain(others)
+    }
+
+    /// Returns the text of a key in the given language or in its primary language. `None` if the
+    /// definition has no such text.
+    #[must_use]
+    pub fn translation(&self, language: Option<&str>, key: &str) -> Option<&str> {
+        let primary = language.and_then(|tag| tag.split('-').next());
+        let mut tags = [language, primary].into_iter().flatten();
+        tags.find_map(|tag| self.texts.get(tag)?.get(key)).map(String::as_str)
+    }
+
     /// Returns the text of a key in the given language, else in its primary language, else in
     /// English; the key itself if there is none.
     #[must_use]
     pub fn text<'a>(&'a self, language: Option<&str>, key: &'a str) -> &'a str {
-        let primary = language.and_then(|tag| tag.split('-').next());
-        [language, primary, Some("en")]
-            .into_iter()
-            .flatten()
-            .find_map(|tag| self.texts.get(tag)?.get(key))
-            .map_or(key, String::as_str)
+        let translation = self.translation(language, key);
+        translation.or_else(|| self.translation(Some("en"), key)).unwrap_or(key)
     }
 
     fn condition_names<'a>(

@@ -13,8 +13,8 @@ pub use self::{
     check::{ValidationError, check},
     condition::{Condition, Observation, SeenResponse, matches_url},
     definition::{
-        Budgets, Case, Definition, Field, FieldType, Hint, Interrupt, Node, PromptKind, Request,
-        Source, WorkflowExit,
+        Budgets, Case, Definition, Field, FieldFormat, FieldType, Hint, Interrupt, Node,
+        PromptKind, Request, Source, WorkflowExit,
     },
     run::{Command, End, MIN_ABSENCE, PublicPhase, Run, RunStep, SharedField, StepResult},
 };

@@ -58,7 +58,10 @@ fn a_successful_run_asks_for_consent_before_it_shares() {
             StepResult::Read(json!({"followers": 7})),
         ],
     );
-    assert!(matches!(&step.command, Command::Consent { fields } if fields.len() == 5), "{step:?}");
+    let Command::Consent { fields } = &step.command else { panic!("{step:?}") };
+    let names: Vec<_> = fields.iter().map(|field| field.name.as_str()).collect();
+    let order = ["displayName", "accountId", "memberSince", "tier", "followers"];
+    assert_eq!(names, order, "the order of the definition");
     let step = play(&mut run, [StepResult::Answered { share: true }]);
     let Command::End(End::Done(collected)) = step.command else { panic!("{step:?}") };
     assert_eq!(collected.missing, Vec::<String>::new());
@@ -178,7 +181,7 @@ fn invalid_definitions_are_reported_with_all_errors() {
         check(&definition).iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     let mut report = String::new();
-    let mutations: [(&str, Mutation); 10] = [
+    let mutations: [(&str, Mutation); 11] = [
         ("unknown target", |d| d["nodes"]["open"]["next"] = json!("nowhere")),
         ("unknown start", |d| d["start"] = json!("nowhere")),
         ("unknown signal", |d| d["nodes"]["route"]["cases"][0]["when"] = json!("nope")),
@@ -191,6 +194,13 @@ fn invalid_definitions_are_reported_with_all_errors() {
             d["requests"]["me"]["url"] = json!("http://acme.test/me");
         }),
         ("no text", |d| d["texts"]["en"] = json!({})),
+        ("output that cannot be shown", |d| {
+            d["output"]["followers"]["format"] = json!("date");
+            d["output"]["followers"]["valueKeys"] = json!({ "1": "one" });
+            d["output"]["followers"]["currency"] = json!("euro");
+            d["output"]["tier"]["currency"] = json!("EUR");
+            d["outputOrder"] = json!(["tier", "tier", "nothing"]);
+        }),
         ("nothing that could be attested", |d| {
             d["requests"]["certified"]["url"] = json!("http://sandbox.localhost:81/api/me");
             d["requests"]["certified"]["expectStatus"] = json!(201);
@@ -203,6 +213,32 @@ fn invalid_definitions_are_reported_with_all_errors() {
         writeln!(report, "# {name}\n{}", errors(mutate)).unwrap();
     }
     insta::assert_snapshot!(report);
+}
+
+#[test]
+fn a_text_of_another_language_is_no_translation() {
+    let definition = sandbox();
+    let translation = |language, key| definition.translation(Some(language), key);
+    assert_eq!(translation("de-AT", "account_id"), Some("Kontonummer"));
+    assert_eq!(translation("ar", "account_id"), None);
+    assert_eq!(definition.text(Some("ar"), "account_id"), "Account number");
+    assert_eq!(definition.text(Some("ar"), "unknown"), "unknown");
+}
+
+#[test]
+fn members_of_a_field_that_have_no_value_do_not_change_the_hash_of_a_document() {
+    let mut document = serde_json::to_value(sandbox()).unwrap();
+    assert_eq!(
+        document["output"]["accountId"],
+        json!({
+            "type": "string", "required": true, "labelKey": "account_id",
+        })
+    );
+    document["outputOrder"] = json!([]);
+    let definition: Definition = serde_json::from_value(document).unwrap();
+    assert_eq!(serde_json::to_value(&definition).unwrap().get("outputOrder"), None);
+    let names: Vec<_> = definition.ordered_output().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["accountId", "displayName", "followers", "memberSince", "tier"]);
 }
 
 #[test]

@@ -8,8 +8,11 @@ use std::collections::BTreeMap;
 use self::reachability::targets;
 use super::{
     Definition, Node, Source, WorkflowExit,
-    definition::{Case, Hint, SCHEMA},
+    definition::{Case, Field, FieldFormat, FieldType, Hint, SCHEMA},
 };
+
+/// Values of one field that have a text.
+const MAX_VALUE_KEYS: usize = 100;
 
 /// A validation error of a definition, with its place in the document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -83,7 +86,41 @@ impl<'a> Checker<'a> {
             self.node(&format!("nodes.{name}"), node);
         }
         for (name, field) in &definition.output {
-            self.text(&format!("output.{name}"), &field.label_key);
+            self.field(&format!("output.{name}"), field);
+        }
+        for (index, name) in definition.output_order.iter().enumerate() {
+            if !definition.output.contains_key(name) {
+                self.error("outputOrder", format!("`{name}` is not in the output"));
+            }
+            if definition.output_order.iter().take(index).any(|earlier| earlier == name) {
+                self.error("outputOrder", format!("`{name}` is listed twice"));
+            }
+        }
+    }
+
+    fn field(&mut self, place: &str, field: &Field) {
+        self.text(place, &field.label_key);
+        let is_text = field.kind == FieldType::String;
+        let is_number = matches!(field.kind, FieldType::Integer | FieldType::Number);
+        if matches!(field.format, Some(FieldFormat::Date | FieldFormat::DateTime)) && !is_text {
+            self.error(place, "only a string has the format of a date");
+        }
+        if let Some(currency) = &field.currency {
+            if !is_number {
+                self.error(place, "only a number has a currency");
+            }
+            if currency.len() != 3 || !currency.bytes().all(|byte| byte.is_ascii_uppercase()) {
+                self.error(place, "currency must be a code of ISO 4217, as EUR");
+            }
+        }
+        if !field.value_keys.is_empty() && !is_text {
+            self.error(place, "only a string has valueKeys");
+        }
+        if field.value_keys.len() > MAX_VALUE_KEYS {
+            self.error(place, format!("valueKeys must be at most {MAX_VALUE_KEYS}"));
+        }
+        for key in field.value_keys.values() {
+            self.text(place, key);
         }
     }
 

@@ -46,7 +46,8 @@ pub enum Command {
 /// A field that the applicant sees before sharing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedField {
-    pub label_key: String,
+    /// Its name in the output.
+    pub name: String,
     pub value: Value,
 }
 

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     error_code::ErrorCode,
     session::PendingPrompt,
-    workflow::{Hint, Node, Observation, PromptKind, Source, WorkflowExit, collect::take},
+    workflow::{Field, Hint, Node, Observation, PromptKind, Source, WorkflowExit, collect::take},
 };
 
 /// The result of a visit of a node.
@@ -170,12 +170,13 @@ impl Run {
         missing
     }
 
+    /// Returns the collected fields in the order in which the applicant reads them.
     fn shared_fields(&self) -> Vec<SharedField> {
-        let field = |(name, value): (&String, &Value)| {
-            let label_key = self.definition.output.get(name)?.label_key.clone();
-            Some(SharedField { label_key, value: value.clone() })
+        let field = |(name, _): (&String, &Field)| {
+            let value = self.collected.data.get(name)?.clone();
+            Some(SharedField { name: name.clone(), value })
         };
-        self.collected.data.iter().filter_map(field).collect()
+        self.definition.ordered_output().filter_map(field).collect()
     }
 
     fn holds(&self, signal: &str, page: &Observation) -> bool {
