@@ -1,6 +1,9 @@
 //! A web page of fields and buttons that reports its events, and a platform that leads to it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use serde_json::{Value, json};
 use tokio::{
@@ -18,6 +21,7 @@ const POPUP: &str = "<!doctype html><input id=in style=\"width:100%;height:40px\
 pub struct Playground {
     port: u16,
     reported: Arc<Mutex<Value>>,
+    is_down: Arc<AtomicBool>,
 }
 
 impl Playground {
@@ -26,19 +30,29 @@ impl Playground {
         let port = listener.local_addr().expect("its address").port();
         let reported = Arc::new(Mutex::new(Value::Null));
         let into = reported.clone();
+        let is_down = Arc::new(AtomicBool::new(false));
+        let down = is_down.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
+                if down.load(Ordering::SeqCst) {
+                    continue;
+                }
                 let into = into.clone();
                 tokio::spawn(async move { serve(stream, &into).await });
             }
         });
-        Self { port, reported }
+        Self { port, reported, is_down }
     }
 
     /// Permits browsers to reach the site; to be called before the deployment starts.
     pub fn allow(&self, deployment: &mut Deployment) {
         let allowed = deployment.setting("AVOUCH_EGRESS_ALLOW").unwrap_or_default();
         deployment.set("AVOUCH_EGRESS_ALLOW", format!("{allowed},{HOST}:{}", self.port));
+    }
+
+    /// Lets the site close every connection without an answer, or answer again.
+    pub fn set_down(&self, is_down: bool) {
+        self.is_down.store(is_down, Ordering::SeqCst);
     }
 
     pub fn url(&self, path: &str) -> String {

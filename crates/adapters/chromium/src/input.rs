@@ -89,7 +89,12 @@ pub(crate) fn command(input: &Input, page_scale: PageScale) -> Option<(&'static 
             let composing = json!({ "text": text, "selectionStart": end, "selectionEnd": end });
             ("Input.imeSetComposition", composing)
         }
-        Input::Fill(_) | Input::Answer { .. } | Input::ClosePage | Input::Resize(_) => return None,
+        Input::Reload => ("Page.reload", json!({})),
+        Input::Fill(_)
+        | Input::Answer { .. }
+        | Input::ClosePage
+        | Input::Back
+        | Input::Resize(_) => return None,
     })
 }
 

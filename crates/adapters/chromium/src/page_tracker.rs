@@ -38,6 +38,8 @@ pub(crate) struct TrackedPage {
     /// The id of its target, which is also that of its main frame.
     pub(crate) target: String,
     pub(crate) url: String,
+    /// The URL that could not be loaded, if this is Chromium's page about that.
+    pub(crate) unreachable: Option<String>,
     /// The number of the document that it shows.
     pub(crate) document: u64,
     pub(crate) http_status: Option<u16>,
@@ -65,6 +67,7 @@ impl TrackedPage {
             session,
             target,
             url: String::new(),
+            unreachable: None,
             document: 0,
             http_status: None,
             scale: PageScale::default(),

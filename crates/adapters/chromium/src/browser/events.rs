@@ -69,12 +69,12 @@ fn handle_page_event(pages: &Arc<Pages>, session: &str, event: &DevToolsEvent) {
         "Page.frameNavigated" => {
             if let Some(FrameNavigated { frame }) = event.read() {
                 pages.tracker().document_loaded(session, &frame.id);
-                pages.frame_navigated(session, &frame.id, frame.url);
+                pages.frame_navigated(session, &frame.id, frame.url, frame.unreachable_url);
             }
         }
         "Page.navigatedWithinDocument" => {
             if let Some(NavigatedWithinDocument { frame_id, url }) = event.read() {
-                pages.frame_navigated(session, &frame_id, url);
+                pages.frame_navigated(session, &frame_id, url, None);
             }
         }
         "Inspector.targetCrashed" => {
@@ -207,9 +207,25 @@ struct FrameNavigated {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct FrameInfo {
     id: String,
     url: String,
+    /// The address that could not be loaded, if this is Chromium's page about that.
+    unreachable_url: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NavigationHistory {
+    pub(super) current_index: usize,
+    pub(super) entries: Vec<HistoryEntry>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct HistoryEntry {
+    pub(super) id: i64,
+    pub(super) url: String,
 }
 
 #[derive(Deserialize)]

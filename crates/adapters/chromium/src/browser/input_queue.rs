@@ -118,6 +118,8 @@ fn focus_effect(input: &Input) -> FocusEffect {
         | Input::Fill(_)
         | Input::Answer { .. }
         | Input::ClosePage
+        | Input::Reload
+        | Input::Back
         | Input::Resize(_) => FocusEffect::Neither,
     }
 }

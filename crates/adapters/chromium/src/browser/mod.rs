@@ -240,6 +240,9 @@ impl Browser for RemoteBrowser {
             tokio::spawn(async move { pages.run(FILL_FIELD, vec![value]).await.map(drop) });
         } else if let Input::Resize(viewport) = input {
             self.pages.resize(viewport);
+        } else if input == Input::Back {
+            let pages = self.pages.clone();
+            tokio::spawn(async move { pages.go_back().await });
         } else if self.pages.tracker().page_count() > 1 {
             self.pages.client.send_no_reply(
                 None,

@@ -29,6 +29,10 @@ struct ReportedField {
     kind: String,
     mode: String,
     complete: String,
+    #[serde(default)]
+    label: String,
+    #[serde(default)]
+    error: String,
 }
 
 #[derive(Deserialize)]
@@ -69,6 +73,8 @@ impl Pages {
             kind: html_token(&field.kind),
             input_mode: html_token(&field.mode),
             autocomplete: html_token(&field.complete),
+            label: one_line(&field.label),
+            error: one_line(&field.error),
         });
         let fields: Vec<_> = fields.collect();
         let focused = report.focused.filter(|index| usize::from(*index) < fields.len());
@@ -87,6 +93,7 @@ impl Pages {
         let tracker = self.tracker();
         let (fields, focused, covers) =
             tracker.active().map(|page| page.fields.clone()).unwrap_or_default();
+        let unreachable = tracker.active().is_some_and(|page| page.unreachable.is_some());
         let pages = u8::try_from(tracker.page_count()).unwrap_or(u8::MAX);
         drop(tracker);
         self.update_state(|scene| {
@@ -94,6 +101,7 @@ impl Pages {
             scene.focused = focused;
             scene.redaction_rects = covers;
             scene.pages = pages;
+            scene.unreachable = unreachable;
         });
     }
 
@@ -156,6 +164,14 @@ impl Pages {
             self.update_state(|scene| scene.dialog = None);
         }
     }
+}
+
+/// Returns the start of a text of the page, without control and bidirectional control characters.
+fn one_line(text: &str) -> String {
+    let is_plain = |c: &char| {
+        !c.is_control() && !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().filter(is_plain).take(PageField::MAX_LABEL_CHARS).collect()
 }
 
 /// Returns the text if it can be an HTML attribute value of the kinds used here, or else nothing.

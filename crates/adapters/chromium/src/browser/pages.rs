@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
 use super::{
-    events::{RequestPaused, ResponseReceived, ScreencastFrame, TargetAttached},
+    events::{NavigationHistory, RequestPaused, ResponseReceived, ScreencastFrame, TargetAttached},
     setup::{self, UserAgent},
 };
 use crate::{
@@ -174,7 +174,7 @@ impl Pages {
             .tracker()
             .active()
             .filter(|page| page.session == session)
-            .map(|page| origin(&page.url));
+            .map(|page| origin(page.unreachable.as_ref().unwrap_or(&page.url)));
         // Frames of inactive pages, and of the blank page that a browser starts with, are dropped.
         let Some(origin) = origin.filter(|origin| !origin.is_empty()) else { return };
         let Ok(jpeg) = STANDARD.decode(frame.data) else { return };
@@ -257,14 +257,40 @@ impl Pages {
         self.changed.notify_waiters();
     }
 
-    /// Handles the navigation of a frame.
-    pub(super) fn frame_navigated(&self, session: &str, frame: &str, url: String) {
-        if let Some(page) = self.tracker().page(session)
+    /// Handles the navigation of a frame. With `unreachable`, the page could not be loaded: Chromium
+    /// shows an error in its place, whose own address means nothing to the applicant.
+    pub(super) fn frame_navigated(
+        &self,
+        session: &str,
+        frame: &str,
+        url: String,
+        unreachable: Option<String>,
+    ) {
+        let mut tracker = self.tracker();
+        if let Some(page) = tracker.page(session)
             && page.target == frame
         {
             page.url = url;
+            page.unreachable = unreachable;
         }
+        drop(tracker);
+        self.publish_active_page();
         self.changed.notify_waiters();
+    }
+
+    /// Goes back to the previous entry of the active page's history that is a web page. The request
+    /// for it is checked like any other.
+    pub(super) async fn go_back(&self) {
+        let Some((session, _)) = self.active() else { return };
+        let history =
+            self.client.call(Some(&session), "Page.getNavigationHistory", json!({})).await;
+        let Ok(history) = history.map(serde_json::from_value::<NavigationHistory>) else { return };
+        let Ok(NavigationHistory { current_index, entries }) = history else { return };
+        let mut earlier = entries.iter().take(current_index).rev();
+        if let Some(entry) = earlier.find(|entry| host(&entry.url).is_some()) {
+            let target = json!({ "entryId": entry.id });
+            self.client.send_no_reply(Some(&session), "Page.navigateToHistoryEntry", target);
+        }
     }
 }
 

@@ -28,7 +28,8 @@ pub(super) const FILL_FIELD: &str = "(value) => { const e = document.activeEleme
      if (!e || !('value' in e) || e.disabled || e.readOnly) return; e.value = value; \
      for (const type of ['input', 'change']) e.dispatchEvent(new Event(type, { bubbles: true })); }";
 
-/// Reports the positions and kinds of fields and which one has the focus; never their values. A frame
+/// Reports the positions, kinds and labels of fields and which one has the focus; never their values: a
+/// label or an error message that repeats the value is left out. A frame
 /// within a page does not know its position: it reports only its focused field, without a position.
 /// `covers` are the elements that may show something that was written, so that they can be redacted:
 /// also locked fields, fields behind open shadow roots, and whole frames; if there are too many, or
@@ -48,6 +49,23 @@ pub(super) const REPORT_FIELDS: &str = r#"(() => {
     return e?.matches?.(EDITABLE) ? e : null;
   };
   const kind = (e) => e.localName === 'input' ? e.type : e.localName === 'textarea' ? 'textarea' : 'editable';
+  // The accessible name and the error message (Accessible Name and Description Computation 1.2, in short).
+  const line = (text) => (text ?? '').replace(/\s+/g, ' ').trim().slice(0, 120);
+  const texts = (e, ids) => (ids ?? '').split(/\s+/).slice(0, 4).map((id) => id && e.getRootNode().getElementById?.(id)?.textContent).filter(Boolean).join(' ');
+  const without = (e, text) => {
+    const value = (e.value ?? e.textContent ?? '').trim();
+    const repeats = value.length > 3 ? text.includes(value) : text.split(' ').includes(value);
+    return value && repeats ? '' : text;
+  };
+  const label = (e) => {
+    const labels = [...e.labels ?? []].slice(0, 4).map((l) => [...l.childNodes].filter((n) => n !== e).map((n) => n.textContent).join(' ')).join(' ');
+    const names = [texts(e, e.getAttribute('aria-labelledby')), e.getAttribute('aria-label'), labels, e.title, e.placeholder, e.getAttribute('aria-placeholder')];
+    return without(e, names.map(line).find(Boolean) ?? '');
+  };
+  const error = (e) => {
+    if (!/^(true|grammar|spelling)$/.test(e.getAttribute('aria-invalid') ?? '')) return '';
+    return without(e, line(texts(e, e.getAttribute('aria-errormessage')) || texts(e, e.getAttribute('aria-describedby'))));
+  };
   const roots = (from, found) => {
     for (const e of from.querySelectorAll('*')) {
       if (!e.shadowRoot || found.length === MAX_ROOTS) continue;
@@ -91,7 +109,7 @@ pub(super) const REPORT_FIELDS: &str = r#"(() => {
       if (!visible || (window !== top && e !== active)) continue;
       if (e === active) focused = fields.length;
       fields.push({ place: window === top ? [r.x, r.y, r.width, r.height] : [0, 0, 0, 0],
-        kind: kind(e), mode: e.inputMode ?? '', complete: e.autocomplete ?? '' });
+        kind: kind(e), mode: e.inputMode ?? '', complete: e.autocomplete ?? '', label: label(e), error: error(e) });
     }
     const message = JSON.stringify({ fields, focused, covers: window === top ? covers() : [] });
     if (message === last || (window !== top && !last && focused === null)) return;
@@ -106,6 +124,7 @@ pub(super) const REPORT_FIELDS: &str = r#"(() => {
   for (const type of ['scroll', 'scrollend', 'resize', 'transitionend']) addEventListener(type, moved, true);
   for (const type of ['scroll', 'scrollend', 'resize']) globalThis.visualViewport?.addEventListener(type, moved);
   new MutationObserver(() => reportAfter(100)).observe(document, { subtree: true, childList: true, attributes: true,
-    attributeFilter: ['class', 'style', 'type', 'hidden', 'disabled', 'readonly', 'inputmode', 'autocomplete', 'contenteditable'] });
+    attributeFilter: ['class', 'style', 'type', 'hidden', 'disabled', 'readonly', 'inputmode', 'autocomplete', 'contenteditable',
+      'aria-label', 'aria-labelledby', 'aria-invalid', 'aria-errormessage', 'placeholder'] });
   reportAfter(0);
 })()"#;

@@ -48,6 +48,10 @@ pub enum Input {
     },
     /// Closes the topmost window, if there is another one below it.
     ClosePage,
+    /// Loads the page again, or tries again a page that could not be loaded.
+    Reload,
+    /// Goes back to the page before, if there is one.
+    Back,
     /// The applicant's viewport has a new size.
     Resize(Viewport),
 }
@@ -66,6 +70,8 @@ impl Input {
             | Self::Touch { .. }
             | Self::Answer { .. }
             | Self::ClosePage
+            | Self::Reload
+            | Self::Back
             | Self::Resize(_) => false,
         }
     }

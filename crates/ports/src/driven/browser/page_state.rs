@@ -20,6 +20,8 @@ pub struct PageState {
     pub refused_navigations: u32,
     /// The number of the browser's windows, the topmost one included.
     pub pages: u8,
+    /// Whether the page could not be loaded, so that the browser shows an error of its own.
+    pub unreachable: bool,
 }
 
 impl PageState {
@@ -36,6 +38,16 @@ pub struct PageField {
     pub kind: String,
     pub input_mode: String,
     pub autocomplete: String,
+    /// The accessible name, at most [`PageField::MAX_LABEL_CHARS`] characters; empty if there is none, or
+    /// if it repeats the field's content.
+    pub label: String,
+    /// Why the page refuses the content, with the same bounds; empty unless the page marks the field as
+    /// invalid.
+    pub error: String,
+}
+
+impl PageField {
+    pub const MAX_LABEL_CHARS: usize = 120;
 }
 
 /// A modal JavaScript dialog, which blocks the page.
