@@ -17,6 +17,9 @@ pub trait BrandStore: Send + Sync {
     /// Returns the brand of a session's team; empty if there is no such session.
     async fn brand_of(&self, session: SessionId) -> Result<Brand, StoreError>;
 
+    /// Returns the name with which a session's team was created. `None` if there is no such session.
+    async fn team_name_of(&self, session: SessionId) -> Result<Option<String>, StoreError>;
+
     /// Sets name and colour; the logo stays as it is.
     async fn set_brand(
         &self,

@@ -33,6 +33,12 @@ impl BrandStore for MemoryStore {
         Ok(team.map(|team| state.teams.brand(team)).unwrap_or_default())
     }
 
+    async fn team_name_of(&self, session: SessionId) -> Result<Option<String>, StoreError> {
+        let state = self.state();
+        let team = state.team_of_session(session).and_then(|team| state.teams.team(team));
+        Ok(team.map(|team| team.name.clone()))
+    }
+
     async fn set_brand(
         &self,
         team: TeamId,

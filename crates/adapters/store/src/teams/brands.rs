@@ -11,7 +11,7 @@ use ports::{StoreError, brand_store::BrandStore};
 
 use crate::engine::column::Id;
 use crate::engine::database::{Store, failed, with_conn};
-use crate::engine::schema::{api_keys, brands, sessions};
+use crate::engine::schema::{api_keys, brands, sessions, teams};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = brands)]
@@ -48,6 +48,14 @@ impl BrandStore for Store {
         read(with_conn!(self, |conn| {
             this.select(BrandRow::as_select()).first(conn).await.optional()
         }))
+    }
+
+    async fn team_name_of(&self, session: SessionId) -> Result<Option<String>, StoreError> {
+        let owner = sessions::table.find(Id::from(session)).select(sessions::owner);
+        let team = api_keys::table.filter(api_keys::id.eq_any(owner)).select(api_keys::team);
+        let name = teams::table.filter(teams::id.eq_any(team)).select(teams::name);
+        let found = with_conn!(self, |conn| name.first(conn).await.optional());
+        found.map_err(failed("find the name of a session's team"))
     }
 
     async fn set_brand(

@@ -173,6 +173,7 @@ macro_rules! stores_contract {
             notices::leases_a_notice_to_one_claimer
             contacts::keeps_the_contacts_of_each_team_separate
             brands::keeps_the_brand_of_a_team
+            brands::returns_the_name_of_a_sessions_team
             suppressions::keeps_the_suppressions_of_a_team
             devices::binds_a_session_to_one_of_concurrent_devices
             devices::admits_one_device_with_each_code

@@ -2,11 +2,12 @@
 
 use domain::{
     branding::{Brand, Logo},
-    id::SessionId,
+    id::{SessionId, TeamId},
 };
 use uuid::Uuid;
 
-use super::{Backend, inserted, team_fixture};
+use super::{Backend, TeamFixture, hash, inserted, team_fixture};
+use crate::sample;
 
 pub async fn keeps_the_brand_of_a_team(backend: &Backend) {
     let store = &backend.brands;
@@ -34,4 +35,20 @@ pub async fn keeps_the_brand_of_a_team(backend: &Backend) {
     store.set_logo(home.team, None).await.unwrap();
     let bare = Brand { logo: None, ..nameless };
     assert_eq!(store.brand(home.team).await.unwrap(), bare, "the colour stays");
+}
+
+pub async fn returns_the_name_of_a_sessions_team(backend: &Backend) {
+    let home = team_fixture(backend).await;
+    let team = TeamId::from_uuid(Uuid::new_v4());
+    backend.teams.add_team(team, "Another lender", sample::noon()).await.unwrap();
+    let key = sample::key(team);
+    backend.keys.add_key(&key, &hash(), "Backend", sample::noon()).await.unwrap();
+    let other = TeamFixture { team, owner: key.id, platform: home.platform };
+    for (team, name) in [(&home, "Lender"), (&other, "Another lender")] {
+        let session = inserted(backend, team).await;
+        let found = backend.brands.team_name_of(session.id).await.unwrap();
+        assert_eq!(found.as_deref(), Some(name));
+    }
+    let unknown = SessionId::from_uuid(Uuid::new_v4());
+    assert_eq!(backend.brands.team_name_of(unknown).await.unwrap(), None);
 }
