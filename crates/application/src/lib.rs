@@ -25,6 +25,7 @@ pub mod workers;
 mod digest;
 #[cfg(test)]
 mod fakes;
+mod support;
 #[cfg(test)]
 mod testing;
 

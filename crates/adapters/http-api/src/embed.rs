@@ -1,24 +1,31 @@
 //! The embed page and its assets. A GET changes nothing, since mail scanners open links too.
 
 use actix_web::{
-    HttpResponse,
+    HttpRequest, HttpResponse,
     http::header::{
-        ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
-        X_CONTENT_TYPE_OPTIONS,
+        ACCEPT_LANGUAGE, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_SECURITY_POLICY,
+        CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
     },
     middleware::Compress,
     web,
 };
 use domain::{
     branding::BrandName, frame_ancestors::FrameAncestor, id::SessionId, language::Language,
+    request::ReturnUrl,
 };
-use ports::driving::{ApplicantService, PageAppearance};
+use ports::driving::{ApplicantService, Introduction, LinkState, PageAppearance};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{HTML, error::ApiError, stream};
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' \
      blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors ";
+
+/// Languages of a browser that are considered.
+const MAX_LANGUAGES: usize = 10;
+/// Bytes of a language tag; RFC 5646, section 4.4.1, recommends room for 35.
+const MAX_TAG_BYTES: usize = 35;
 
 pub(super) fn routes(config: &mut web::ServiceConfig) {
     config
@@ -47,33 +54,67 @@ struct EmbedQuery {
 }
 
 /// Serves the embed page. Without a valid token the page is the same for every session; the allowed
-/// frame ancestors, the brand and the language are those of the session whose token is given.
+/// frame ancestors, the brand, the language and the introduction are those of the session whose token
+/// is given.
 async fn page(
     applicants: web::Data<dyn ApplicantService>,
     id: web::Path<String>,
     token: web::Query<EmbedQuery>,
+    request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
-    let PageAppearance { ancestors, brand, language } = guise(&**applicants, &id, &token).await?;
+    let languages = accepted_languages(&request);
+    let appearance = appearance(&**applicants, &id, &token, &languages).await?;
+    let PageAppearance { ancestors, brand, language, link, introduction } = appearance;
     let (name, colour) = (brand.name, brand.colour.map(|colour| colour.to_string()));
     // The URL is set only for a session that exists and whose brand has a logo, so identifier and
     // token are valid.
     let logo = brand.logo.map(|_| format!("/embed/{id}/logo?token={}", token.token));
+    let link = match link {
+        LinkState::Invalid => None,
+        LinkState::New => Some("new"),
+        LinkState::Begun => Some("begun"),
+        LinkState::Over => Some("over"),
+    };
+    let introduction = introduction.map(|introduction| introduced(&introduction).to_string());
     let page = embed::page(&embed::EmbedAppearance {
         language: language.map(Language::tag),
         name: name.as_ref().map(BrandName::as_str),
         colour: colour.as_deref(),
         logo: logo.as_deref(),
+        link,
+        introduction: introduction.as_deref(),
     });
     Ok(html(page, &ancestors))
 }
 
-async fn guise(
+fn introduced(introduction: &Introduction) -> Value {
+    json!({
+        "partner": introduction.partner,
+        "platform": introduction.platform,
+        "purpose": introduction.purpose,
+        "reads": introduction.reads,
+        "returnUrl": introduction.return_url.as_ref().map(ReturnUrl::as_str),
+        "reference": introduction.reference,
+    })
+}
+
+/// Returns the languages that the browser prefers, in the order of the header, which is that of the
+/// preferences in all browsers. Weights are not read.
+fn accepted_languages(request: &HttpRequest) -> Vec<String> {
+    let header = request.headers().get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+    let tags = header.unwrap_or_default().split(',').take(MAX_LANGUAGES);
+    let tag = |range: &str| range.split(';').next().unwrap_or_default().trim().to_owned();
+    tags.map(tag).filter(|tag| (1..=MAX_TAG_BYTES).contains(&tag.len())).collect()
+}
+
+async fn appearance(
     applicants: &dyn ApplicantService,
     id: &str,
     token: &EmbedQuery,
+    languages: &[String],
 ) -> Result<PageAppearance, ApiError> {
     let Ok(id) = id.parse::<SessionId>() else { return Ok(PageAppearance::default()) };
-    Ok(applicants.appearance(id, &token.token).await?)
+    Ok(applicants.appearance(id, &token.token, languages).await?)
 }
 
 /// Serves the logo of the session's team.
@@ -82,8 +123,8 @@ async fn logo(
     id: web::Path<String>,
     token: web::Query<EmbedQuery>,
 ) -> Result<HttpResponse, ApiError> {
-    let guise = guise(&**applicants, &id, &token).await?;
-    let logo = guise.brand.logo.ok_or(ApiError::NotFound)?;
+    let appearance = appearance(&**applicants, &id, &token, &[]).await?;
+    let logo = appearance.brand.logo.ok_or(ApiError::NotFound)?;
     Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "image/png"))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
@@ -127,4 +168,40 @@ async fn asset(path: web::Path<(String, String)>) -> Result<HttpResponse, ApiErr
         .insert_header((CACHE_CONTROL, "public, max-age=31536000, immutable"))
         .insert_header(("Cross-Origin-Resource-Policy", "same-origin"))
         .body(asset.content))
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    #[test]
+    fn the_languages_of_a_browser_are_read_within_bounds() {
+        let read = |header: &str| {
+            let request = TestRequest::default().insert_header((ACCEPT_LANGUAGE, header));
+            accepted_languages(&request.to_http_request())
+        };
+        assert_eq!(read("de-AT,de;q=0.9, en;q=0.8"), ["de-AT", "de", "en"]);
+        assert_eq!(read(""), [""; 0]);
+        assert_eq!(read(&"x".repeat(36)), [""; 0]);
+        assert_eq!(read(&"en,".repeat(100)).len(), MAX_LANGUAGES);
+    }
+
+    #[test]
+    fn an_introduction_has_what_the_page_shows() {
+        let introduction = Introduction {
+            partner: "Lender".into(),
+            platform: "Acme".into(),
+            purpose: None,
+            reads: vec!["Name".into()],
+            return_url: ReturnUrl::new("https://lender.example/"),
+            reference: "ABCD-EFGH".into(),
+        };
+        let expected = json!({
+            "partner": "Lender", "platform": "Acme", "purpose": null, "reads": ["Name"],
+            "returnUrl": "https://lender.example/", "reference": "ABCD-EFGH",
+        });
+        assert_eq!(introduced(&introduction), expected);
+    }
 }

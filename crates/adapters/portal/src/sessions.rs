@@ -140,6 +140,7 @@ struct SessionPage {
     platform: String,
     key: String,
     reference: Option<String>,
+    support_reference: String,
     receiver: Option<String>,
     country: String,
     created: PageTime,
@@ -254,7 +255,7 @@ async fn show(
     let whole = portal.sessions.team_session(&signed.0, id).await?;
     let deliveries = portal.webhooks.session_deliveries(&signed.0, id).await?;
     let told: Vec<_> = deliveries.iter().map(deliveries::DeliveryListRow::from).collect();
-    let SessionDetails { session, platform, key, timeline, recording } = whole;
+    let SessionDetails { session, platform, key, timeline, recording, support_reference } = whole;
     let attestation = session.state.outcome().and_then(Outcome::attestation);
     let code = session.state.outcome().and_then(Outcome::error_code);
     let step = timeline.iter().rev().find_map(|entry| entry.node.clone());
@@ -267,6 +268,7 @@ async fn show(
         platform,
         key,
         reference: session.terms.external_reference.clone(),
+        support_reference,
         receiver: session.terms.receiver_id.map(|id| id.to_string()),
         country: session.terms.location.country.clone(),
         created: session.created_at.into(),

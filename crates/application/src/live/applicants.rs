@@ -5,16 +5,20 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domain::{
     binding::{DeviceNumber, SecretHash, is_secret},
+    branding::Brand,
     id::SessionId,
     language::Language,
-    session::Session,
+    session::{Session, State},
 };
 use ports::{
     StoreError,
     brand_store::BrandStore,
     catalogue::Catalogue,
     device_store::{Binding, RedeemOutcome},
-    driving::{ApplicantConnection, ApplicantError, ApplicantService, JoinRequest, PageAppearance},
+    driving::{
+        ApplicantConnection, ApplicantError, ApplicantService, Introduction, JoinRequest,
+        LinkState, PageAppearance,
+    },
     key_store::KeyStore,
     notifier::NotificationQueue,
     refusals::RefusalLog,
@@ -27,7 +31,7 @@ use super::{
     start::SessionStarter,
     viewer::{ActiveViewer, ViewerServices},
 };
-use crate::{advance::SessionEngine, urls::Urls};
+use crate::{advance::SessionEngine, support::support_reference, urls::Urls};
 
 /// Admits applicants to their sessions.
 pub struct Applicants {
@@ -80,21 +84,70 @@ impl ApplicantService for Applicants {
         Ok(Arc::new(GuestConnection::new(services, &session, secret, definition, language)))
     }
 
-    async fn appearance(&self, id: SessionId, token: &str) -> Result<PageAppearance, StoreError> {
+    async fn appearance(
+        &self,
+        id: SessionId,
+        token: &str,
+        languages: &[String],
+    ) -> Result<PageAppearance, StoreError> {
         if !self.urls.tokens.verify_embed_token(id, token) {
             return Ok(PageAppearance::default());
         }
-        let session = self.engine.sessions.find_unscoped(id).await?;
-        let locale = session.and_then(|session| session.terms.receiver?.locale);
-        Ok(PageAppearance {
-            ancestors: self.engine.sessions.frame_ancestors_of(id).await?,
-            brand: self.brands.brand_of(id).await?,
-            language: locale.map(|locale| Language::of(Some(&locale))),
-        })
+        let Some(session) = self.engine.sessions.find_unscoped(id).await? else {
+            return Ok(PageAppearance::default());
+        };
+        let link = self.link_state(&session).await?;
+        let ancestors = self.engine.sessions.frame_ancestors_of(id).await?;
+        let brand = self.brands.brand_of(id).await?;
+        let receiver = session.terms.receiver.as_ref();
+        let locale = receiver.and_then(|receiver| receiver.locale.clone());
+        let language = locale.as_ref().map(|locale| Language::of(Some(locale)));
+        // As the page chooses its language: the receiver's, or else the first that it has.
+        let tag = locale.or_else(|| languages.iter().find(|tag| has_language(tag)).cloned());
+        let introduction = self.introduction(session, &brand, tag.as_deref()).await?;
+        Ok(PageAppearance { ancestors, brand, language, link, introduction: Some(introduction) })
     }
 }
 
 impl Applicants {
+    async fn link_state(&self, session: &Session) -> Result<LinkState, StoreError> {
+        let now = self.engine.clock.now();
+        if session.state.is_closed() || now >= session.expires_at {
+            return Ok(LinkState::Over);
+        }
+        if !matches!(session.state, State::Created { .. }) {
+            return Ok(LinkState::Begun);
+        }
+        let key = self.keys.key(session.owner).await?;
+        let opens = key.is_some_and(|key| key.opens(now));
+        Ok(if opens { LinkState::New } else { LinkState::Invalid })
+    }
+
+    async fn introduction(
+        &self,
+        session: Session,
+        brand: &Brand,
+        language: Option<&str>,
+    ) -> Result<Introduction, StoreError> {
+        let partner = match &brand.name {
+            Some(name) => name.as_str().to_owned(),
+            None => self.brands.team_name_of(session.id).await?.unwrap_or_default(),
+        };
+        let definition = self.catalogue.definition(session.terms.platform).await?;
+        let definition = definition.map(|(_, definition)| definition);
+        let fields = definition.iter().flat_map(|d| {
+            d.ordered_output().map(move |(_, field)| d.text(language, &field.label_key).to_owned())
+        });
+        Ok(Introduction {
+            partner,
+            reads: fields.collect(),
+            platform: definition.map(|d| d.display_name).unwrap_or_default(),
+            purpose: session.terms.purpose,
+            return_url: session.terms.return_url,
+            reference: support_reference(session.id),
+        })
+    }
+
     /// Returns which of the session's devices this is, or `None` for a guest. The first device that
     /// joins a session becomes its first device; others need a join code.
     async fn device(
@@ -140,4 +193,9 @@ impl Applicants {
             runtime: self.runtime.clone(),
         }
     }
+}
+
+/// Returns whether the page has the language of a tag such as `pt-BR`.
+fn has_language(tag: &str) -> bool {
+    tag.split('-').next().is_some_and(|primary| primary.parse::<Language>().is_ok())
 }

@@ -40,9 +40,20 @@ fn outcome(
         label: label(name),
         attested: attestation.map(|attestation| attestation.fields.contains(name)),
     };
-    let shared = outcome.data().map(|data| data.keys().map(item).collect());
-    let code = outcome.error_code();
-    Some(ShownOutcome { text: text.to_owned(), code, shared: shared.unwrap_or_default() })
+    let mut shared: Vec<_> = outcome.data().map(|d| d.keys().collect()).unwrap_or_default();
+    let mut missing: Vec<_> = outcome.missing().iter().collect();
+    let order: Vec<_> = definition.iter().flat_map(|d| d.ordered_output()).collect();
+    // A field that the definition no longer has comes last.
+    let place = |name: &&String| order.iter().position(|(n, _)| n == name).unwrap_or(usize::MAX);
+    shared.sort_by_key(place);
+    missing.sort_by_key(place);
+    Some(ShownOutcome {
+        text: text.to_owned(),
+        code: outcome.error_code(),
+        at: session.closed_at,
+        shared: shared.into_iter().map(item).collect(),
+        missing: missing.into_iter().map(label).collect(),
+    })
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ use super::{
 };
 use crate::browser_turns::BrowserTurns;
 use crate::settings::Limits;
+use crate::support::support_reference;
 
 /// The sessions that an overview counts, the newest first.
 const MAX_SESSIONS_COUNTED: u16 = 20_000;
@@ -161,7 +162,8 @@ impl TeamSessionService for TeamSessions {
         let label = keys.into_iter().find(|stored| stored.key.id == key.id);
         let platform = self.platform_name(session.terms.platform).await?;
         let key = label.map_or_else(String::new, |stored| stored.label);
-        Ok(SessionDetails { session, platform, key, timeline, recording })
+        let support_reference = support_reference(session.id);
+        Ok(SessionDetails { session, platform, key, timeline, recording, support_reference })
     }
 
     async fn team_attestation(

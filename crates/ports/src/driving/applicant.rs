@@ -10,8 +10,9 @@ use domain::{
     frame_ancestors::FrameAncestor,
     id::SessionId,
     language::Language,
+    request::ReturnUrl,
     session::Status,
-    workflow::PromptKind,
+    workflow::{FieldFormat, PromptKind},
 };
 
 use crate::{
@@ -32,8 +33,15 @@ pub trait ApplicantService: Send + Sync {
         request: JoinRequest,
     ) -> Result<Arc<dyn ApplicantConnection>, ApplicantError>;
 
-    /// Returns the appearance of the session's page; the default one if the token is wrong.
-    async fn appearance(&self, id: SessionId, token: &str) -> Result<PageAppearance, StoreError>;
+    /// Returns the appearance of the session's page, with texts in the first of these languages (BCP
+    /// 47) that the page has, unless the session itself names one. The default one if the token is
+    /// wrong.
+    async fn appearance(
+        &self,
+        id: SessionId,
+        token: &str,
+        languages: &[String],
+    ) -> Result<PageAppearance, StoreError>;
 }
 
 /// A request of a client to join a session. **Invariant:** no `Debug`, since it contains secrets.
@@ -80,6 +88,39 @@ pub struct PageAppearance {
     pub brand: Brand,
     /// The language of the notification to the applicant; `None` to use the browser's preference.
     pub language: Option<Language>,
+    pub link: LinkState,
+    /// What the page tells before the start; `None` if the token is wrong.
+    pub introduction: Option<Introduction>,
+}
+
+/// What a session's link can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LinkState {
+    /// Nothing: there is no such session, the token is wrong, or the key no longer starts sessions.
+    #[default]
+    Invalid,
+    /// It starts the session.
+    New,
+    /// It continues the session.
+    Begun,
+    /// It shows the outcome.
+    Over,
+}
+
+/// What an applicant reads before the session starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Introduction {
+    /// The name of the team's brand, or else that of the team.
+    pub partner: String,
+    /// The name of the platform.
+    pub platform: String,
+    /// Why the partner asks, in the partner's words.
+    pub purpose: Option<String>,
+    /// The labels of the fields that are read.
+    pub reads: Vec<String>,
+    pub return_url: Option<ReturnUrl>,
+    /// A code by which the support finds the session. It does not reveal the session's identifier.
+    pub reference: String,
 }
 
 /// An applicant connection. Dropping it disconnects the applicant.
@@ -172,12 +213,38 @@ pub struct Prompt {
     pub number: u32,
     pub kind: PromptKind,
     pub text: String,
+    /// Whether the text is in the applicant's language. If not, it is in English.
+    pub translated: bool,
     pub deadline: DateTime<Utc>,
-    /// The label and value of each field to be shared; only for [`PromptKind::Consent`].
-    pub share: Vec<(String, String)>,
+    /// The fields to be shared, in the definition's order; only for [`PromptKind::Consent`].
+    pub share: Vec<ShareItem>,
     /// Whether the attestor would see the whole exchange with the platform, including the
     /// credentials; only for [`PromptKind::Consent`].
     pub witnessed: bool,
+}
+
+/// A field that the applicant is asked to share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShareItem {
+    /// The label in the applicant's language, if the definition has it.
+    pub label: String,
+    pub kind: ValueKind,
+    /// The value as JSON writes it, a text without quotation marks. Where the definition has a text for
+    /// the value, that text.
+    pub value: String,
+    pub format: Option<FieldFormat>,
+    /// The ISO 4217 code of the currency of an amount.
+    pub currency: Option<String>,
+    /// Whether the attestor will be asked to attest the value.
+    pub attested: bool,
+}
+
+/// What a value to be shared is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueKind {
+    Text,
+    Number,
+    Boolean,
 }
 
 /// The outcome of the session, for the applicant.
@@ -186,8 +253,12 @@ pub struct ShownOutcome {
     /// The text in English.
     pub text: String,
     pub code: Option<ErrorCode>,
-    /// The fields that were shared.
+    /// The time of the end.
+    pub at: Option<DateTime<Utc>>,
+    /// The fields that were shared, in the definition's order.
     pub shared: Vec<SharedItem>,
+    /// The labels of the fields that could not be read, in the definition's order.
+    pub missing: Vec<String>,
 }
 
 /// A field that was shared with the partner.

@@ -18,8 +18,9 @@ pub use self::{
     },
     applicant::{
         ApplicantConnection, ApplicantError, ApplicantService, ClientCommand, Guest, GuestAnswer,
-        Handover, JoinRequest, MailPreference, MailPreferenceService, PageAppearance, Prompt,
-        ServerEvent, SessionSnapshot, SharedItem, ShownOutcome,
+        Handover, Introduction, JoinRequest, LinkState, MailPreference, MailPreferenceService,
+        PageAppearance, Prompt, ServerEvent, SessionSnapshot, ShareItem, SharedItem, ShownOutcome,
+        ValueKind,
     },
     observer::{ObserveError, ObserverConnection, ObserverEvent, ObserverService},
     partner::{

@@ -169,6 +169,8 @@ impl Viewer for ApplicantViewer {
             | ClientMessage::Fill { .. }
             | ClientMessage::Answer { .. }
             | ClientMessage::Close
+            | ClientMessage::Reload
+            | ClientMessage::Back
             | ClientMessage::Size { .. }
             | ClientMessage::Share { .. }
             | ClientMessage::Cancel

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
+use domain::webhook::wire_time;
 use ports::{
     browser::{DialogKind, PageState, RefusedAction},
-    driving::{Guest, GuestAnswer, Handover, SessionSnapshot},
+    driving::{Guest, GuestAnswer, Handover, SessionSnapshot, ShareItem, ValueKind},
 };
 use qrcode::{Color, QrCode};
 use serde_json::{Value, json};
@@ -17,7 +18,8 @@ pub(super) fn state(view: &SessionSnapshot, now: DateTime<Utc>) -> Value {
             "kind": prompt.kind,
             "text": prompt.text,
             "left": (prompt.deadline - now).num_milliseconds().max(0),
-            "share": prompt.share,
+            "translated": prompt.translated,
+            "share": prompt.share.iter().map(share_item).collect::<Vec<_>>(),
             "witnessed": prompt.witnessed,
         })
     });
@@ -25,7 +27,12 @@ pub(super) fn state(view: &SessionSnapshot, now: DateTime<Utc>) -> Value {
         let labels: Vec<_> = outcome.shared.iter().map(|item| &item.label).collect();
         let attested: Vec<_> = outcome.shared.iter().map(|item| item.attested).collect();
         json!({
-            "text": outcome.text, "code": outcome.code, "shared": labels, "attested": attested,
+            "text": outcome.text,
+            "code": outcome.code,
+            "at": outcome.at.map(wire_time),
+            "shared": labels,
+            "attested": attested,
+            "missing": outcome.missing,
         })
     });
     json!({
@@ -37,6 +44,22 @@ pub(super) fn state(view: &SessionSnapshot, now: DateTime<Utc>) -> Value {
         "guest": view.guest,
         "prompt": prompt,
         "outcome": outcome,
+    })
+}
+
+fn share_item(item: &ShareItem) -> Value {
+    let kind = match item.kind {
+        ValueKind::Text => "text",
+        ValueKind::Number => "number",
+        ValueKind::Boolean => "boolean",
+    };
+    json!({
+        "label": item.label,
+        "kind": kind,
+        "value": item.value,
+        "format": item.format,
+        "currency": item.currency,
+        "attested": item.attested,
     })
 }
 
@@ -62,10 +85,16 @@ pub(super) fn guest(guest: &Guest) -> Value {
 }
 
 pub(super) fn scene(scene: &PageState) -> Value {
-    let fields = scene
-        .fields
-        .iter()
-        .map(|field| json!([field.place, field.kind, field.input_mode, field.autocomplete]));
+    let fields = scene.fields.iter().map(|field| {
+        json!([
+            field.place,
+            field.kind,
+            field.input_mode,
+            field.autocomplete,
+            field.label,
+            field.error,
+        ])
+    });
     let dialog = scene.dialog.as_ref().map(|dialog| {
         let kind = match dialog.kind {
             DialogKind::Alert => "alert",
@@ -90,6 +119,7 @@ pub(super) fn scene(scene: &PageState) -> Value {
         "dialog": dialog,
         "refused": refused,
         "pages": scene.pages,
+        "unreachable": scene.unreachable,
     })
 }
 

@@ -105,6 +105,10 @@ pub(super) enum ClientMessage {
         text: String,
     },
     Close,
+    /// Loads the remote page again.
+    Reload,
+    /// Goes back to the previous remote page.
+    Back,
     /// The space for the page has changed.
     Size {
         width: u16,
@@ -214,6 +218,8 @@ impl ClientMessage {
                 Input::Answer { dialog, accept, text: within(text, MAX_ANSWER_CHARS)? }
             }
             Self::Close => Input::ClosePage,
+            Self::Reload => Input::Reload,
+            Self::Back => Input::Back,
             Self::Size { width, height } => Input::Resize(Viewport::within(width, height)),
         };
         Some(ClientCommand::Input(input))

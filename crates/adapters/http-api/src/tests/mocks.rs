@@ -108,7 +108,12 @@ impl ApplicantService for NoServices {
         Err(ApplicantError::NotFound)
     }
 
-    async fn appearance(&self, _: SessionId, _: &str) -> Result<PageAppearance, StoreError> {
+    async fn appearance(
+        &self,
+        _: SessionId,
+        _: &str,
+        _: &[String],
+    ) -> Result<PageAppearance, StoreError> {
         Ok(PageAppearance::default())
     }
 }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::workflow::PromptKind;
-use ports::driving::Prompt;
+use ports::driving::{Prompt, ShareItem, ValueKind};
 
 use super::{LiveState, SessionHub};
 
@@ -11,8 +11,16 @@ fn prompt(kind: PromptKind, value: &str) -> Prompt {
         number: 0,
         kind,
         text: "Share?".into(),
+        translated: true,
         deadline: DateTime::<Utc>::MIN_UTC,
-        share: vec![("Name".into(), value.into())],
+        share: vec![ShareItem {
+            label: "Name".into(),
+            kind: ValueKind::Text,
+            value: value.into(),
+            format: None,
+            currency: None,
+            attested: false,
+        }],
         witnessed: false,
     }
 }

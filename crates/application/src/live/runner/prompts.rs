@@ -5,9 +5,10 @@ use std::time::Duration;
 use domain::{
     request::AttestationRequest,
     session::{Event, PendingPrompt},
-    workflow::{Command, Definition, PromptKind, PublicPhase, SharedField, StepResult},
+    workflow::{Attest, Command, Definition, PromptKind, PublicPhase, SharedField, StepResult},
 };
-use ports::driving::Prompt;
+use ports::driving::{Prompt, ShareItem, ValueKind};
+use serde_json::Value;
 
 use super::WorkflowRunner;
 use crate::advance::AdvanceError;
@@ -75,18 +76,25 @@ impl WorkflowRunner {
     fn prompt(&self, ask: &PendingPrompt, command: &Command, definition: &Definition) {
         self.live.state.send_if_modified(|state| {
             let language = state.language.as_deref();
-            let attestation = state.session.as_ref().map(|session| session.terms.attestation);
+            let wants_attestation = state
+                .session
+                .as_ref()
+                .is_some_and(|s| s.terms.attestation == AttestationRequest::Wanted);
             let witnessed = matches!(command, Command::Consent { .. })
-                && attestation == Some(AttestationRequest::Wanted)
+                && wants_attestation
                 && definition.opens_all();
+            let attest = definition.attest.as_ref().filter(|_| wants_attestation);
             let share = if let Command::Consent { fields } = command {
-                fields.iter().map(|field| labelled(field, definition, language)).collect()
+                let item = |field: &SharedField| share_item(field, definition, language, attest);
+                fields.iter().filter_map(item).collect()
             } else {
                 vec![]
             };
             let text = definition.text(language, &ask.text_key).to_owned();
+            let translated = definition.translation(language, &ask.text_key).is_some();
             let (kind, deadline) = (ask.kind, ask.deadline);
-            state.ask(Prompt { number: 0, kind, text, deadline, share, witnessed })
+            let number = 0;
+            state.ask(Prompt { number, kind, text, translated, deadline, share, witnessed })
         });
     }
 
@@ -102,11 +110,28 @@ impl WorkflowRunner {
     }
 }
 
-fn labelled(
+fn share_item(
     field: &SharedField,
     definition: &Definition,
     language: Option<&str>,
-) -> (String, String) {
-    let value = field.value.as_str().map_or_else(|| field.value.to_string(), str::to_owned);
-    (definition.text(language, &field.label_key).to_owned(), value)
+    attest: Option<&Attest>,
+) -> Option<ShareItem> {
+    let output = definition.output.get(&field.name)?;
+    let text = |key: &String| definition.text(language, key).to_owned();
+    let named = field.value.as_str().and_then(|value| output.value_keys.get(value));
+    let (kind, value) = match &field.value {
+        Value::String(value) => (ValueKind::Text, named.map_or_else(|| value.clone(), text)),
+        Value::Number(number) => (ValueKind::Number, number.to_string()),
+        Value::Bool(value) => (ValueKind::Boolean, value.to_string()),
+        // The interpreter collects no other values.
+        Value::Null | Value::Array(_) | Value::Object(_) => return None,
+    };
+    Some(ShareItem {
+        label: text(&output.label_key),
+        kind,
+        value,
+        format: output.format,
+        currency: output.currency.clone(),
+        attested: attest.is_some_and(|attest| attest.fields.contains_key(&field.name)),
+    })
 }

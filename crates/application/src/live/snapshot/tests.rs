@@ -41,11 +41,14 @@ fn shared_fields_are_labelled_in_the_applicants_language() {
 fn an_outcome_without_data_says_why() {
     let ended = outcome(Outcome::Terminated);
     assert_eq!(ended.text, "This verification was ended. You can close this page.");
-    assert!(ended.shared.is_empty());
-    let (collected, why) = (Collected::default(), ErrorCode::AttestationFailed);
+    assert!(ended.shared.is_empty() && ended.missing.is_empty());
+    let collected =
+        Collected { missing: vec!["other".into(), "name".into()], ..Collected::default() };
+    let why = ErrorCode::AttestationFailed;
     let partial = outcome(Outcome::PartialComplete { collected, why, attestation: None });
     assert_eq!(partial.text, why.applicant_text());
     assert_eq!(partial.code, Some(why));
+    assert_eq!(partial.missing, ["Ihr Name", "other"], "labels, those of the definition first");
 }
 
 fn outcome(outcome: Outcome) -> ShownOutcome {

@@ -10,7 +10,7 @@ use domain::{
 use ports::{
     brand_store::BrandStore as _,
     browser::Device,
-    driving::{ApplicantError, ApplicantService as _, JoinRequest, ServerEvent},
+    driving::{ApplicantError, ApplicantService as _, JoinRequest, LinkState, ServerEvent},
     key_store::KeyStore as _,
 };
 use testkit::sample::{INSTANCE, noon};
@@ -116,7 +116,7 @@ async fn the_outcome_of_a_closed_session_is_shown_once() {
     setup.world.apply(id, [Event::ApplicantCancelled]).await;
     let connection = setup.join(id, 'a').await;
     let outcome = view(&connection).await.outcome.unwrap();
-    assert_eq!(outcome.text, "You cancelled. Nothing was passed on.");
+    assert_eq!(outcome.text, "You cancelled. No data was shared.");
     assert_eq!(next(&connection).await, None);
     assert_eq!(setup.timeline(id).await, ["SessionCreated", "ApplicantCancelled"], "nothing bound");
 }
@@ -127,10 +127,43 @@ async fn the_page_looks_as_its_team_does_for_those_who_have_the_link() {
     let id = setup.world.invited().await;
     let name: BrandName = "Lender".parse().unwrap();
     setup.world.store.set_brand(setup.world.team, Some(&name), None).await.unwrap();
-    let shown = setup.applicants.appearance(id, &format!("embed-{id}")).await.unwrap();
+    let languages = ["xx".to_owned(), "de-AT".to_owned()];
+    let token = format!("embed-{id}");
+    let shown = setup.applicants.appearance(id, &token, &languages).await.unwrap();
     assert_eq!(shown.brand.name, Some(name));
-    let hidden = setup.applicants.appearance(id, "guessed").await.unwrap();
+    assert_eq!(shown.link, LinkState::New);
+    let introduction = shown.introduction.unwrap();
+    assert_eq!(
+        (introduction.partner.as_str(), introduction.platform.as_str()),
+        ("Lender", "Sample")
+    );
+    let hidden = setup.applicants.appearance(id, "guessed", &languages).await.unwrap();
     assert_eq!(hidden, ports::driving::PageAppearance::default());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_link_says_what_it_can_do_before_anything_is_offered() {
+    let setup = Setup::new().await;
+    let id = setup.world.session().await;
+    let link = async || {
+        let token = format!("embed-{id}");
+        setup.applicants.appearance(id, &token, &[]).await.unwrap().link
+    };
+    assert_eq!(link().await, LinkState::New);
+    setup.world.run(id).await;
+    assert_eq!(link().await, LinkState::Begun);
+    setup.world.apply(id, [Event::ApplicantCancelled]).await;
+    assert_eq!(link().await, LinkState::Over);
+
+    let id = setup.world.session().await;
+    let token = format!("embed-{id}");
+    setup.world.store.revoke_key(setup.world.key.id, noon()).await.unwrap();
+    let shown = setup.applicants.appearance(id, &token, &[]).await.unwrap();
+    assert_eq!(shown.link, LinkState::Invalid, "its key starts nothing any more");
+    setup.world.clock.forward(chrono::TimeDelta::days(8));
+    let shown = setup.applicants.appearance(id, &token, &[]).await.unwrap();
+    assert_eq!(shown.link, LinkState::Over);
+    assert_eq!(shown.introduction.unwrap().partner, "Lender", "the team, where it has no brand");
 }
 
 #[tokio::test(start_paused = true)]

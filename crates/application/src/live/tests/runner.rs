@@ -9,6 +9,7 @@ use domain::{
 };
 use ports::{
     browser::{BrowserError, PageState},
+    driving::ValueKind,
     session_store::{BrowserLeases as _, SessionQueries as _},
 };
 use serde_json::{Value, json};
@@ -36,7 +37,12 @@ async fn a_run_leads_from_sign_in_over_consent_to_the_data() {
     assert_eq!(run.status().await, Status::AwaitingUser);
     let prompt = run.prompt();
     assert_eq!((prompt.kind, prompt.number), (PromptKind::Consent, 2));
-    assert_eq!(prompt.share, [("Your name".to_owned(), "Ada".to_owned())]);
+    let [item] = prompt.share.as_slice() else { panic!("{:?}", prompt.share) };
+    assert_eq!(
+        (item.label.as_str(), item.kind, item.value.as_str()),
+        ("Your name", ValueKind::Text, "Ada")
+    );
+    assert!(!item.attested);
     assert!(!prompt.witnessed);
     run.answer(true);
     pass(2).await;
@@ -114,11 +120,11 @@ async fn data_that_cannot_be_read_is_read_again_before_the_run_fails() {
 async fn data_is_read_from_a_response_or_from_the_page() {
     let run = Run::new(definition(&json!({ "via": { "response": "/me" } }))).await;
     run.to_consent().await;
-    assert_eq!(run.prompt().share[0].1, "Ada");
+    assert_eq!(run.prompt().share[0].value, "Ada");
     let dom = json!({ "via": { "dom": {} }, "fields": { "name": "#name" } });
     let run = Run::new(definition(&dom)).await;
     run.to_consent().await;
-    assert_eq!(run.prompt().share[0].1, "text of #name");
+    assert_eq!(run.prompt().share[0].value, "text of #name");
 }
 
 #[tokio::test(start_paused = true)]

@@ -166,6 +166,7 @@ fn consent() -> Prompt {
         number: 0,
         kind: PromptKind::Consent,
         text: "Share?".into(),
+        translated: true,
         deadline: noon(),
         share: vec![],
         witnessed: false,

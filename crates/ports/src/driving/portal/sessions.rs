@@ -102,6 +102,8 @@ pub struct SessionDetails {
     pub timeline: Vec<TimelineEntry>,
     /// `None` if the session has no recording.
     pub recording: Option<RecordingView>,
+    /// The code that the applicant reads at the end, by which the support recognizes the session.
+    pub support_reference: String,
 }
 
 /// The quotas of a team and their use; `None` means no limit.
