@@ -34,7 +34,8 @@ macro_rules! scripts {
 }
 
 const ASSETS: &[(&str, Asset)] = scripts! {
-    "main.js" "device.js" "devices.js" "link.js" "screen.js" "pointer.js" "writer.js" "view.js" "watch.js" "words.js"
+    "main.js" "activity.js" "device.js" "devices.js" "dom.js" "link.js" "outcome.js" "partner.js"
+    "pointer.js" "screen.js" "values.js" "view.js" "watch.js" "words.js" "writer.js"
     "words/ar.js" "words/de.js" "words/en.js" "words/es.js" "words/fr.js" "words/it.js"
     "words/nl.js" "words/pl.js" "words/pt.js" "words/tr.js"
 };
@@ -90,6 +91,12 @@ pub struct EmbedAppearance<'a> {
     pub colour: Option<&'a str>,
     /// The URL of the logo.
     pub logo: Option<&'a str>,
+    /// What the link can do: `new` starts the session, `begun` continues it, `over` shows its outcome.
+    /// `None` for a link that is not valid.
+    pub link: Option<&'a str>,
+    /// What the page tells before the start, as a JSON object with `partner`, `platform`, `purpose`,
+    /// `reads`, `returnUrl` and `reference`.
+    pub introduction: Option<&'a str>,
 }
 
 /// Renders the page.
@@ -101,8 +108,15 @@ pub fn page(appearance: &EmbedAppearance<'_>) -> String {
     let name = escape(appearance.name.unwrap_or_default());
     // The logo needs no alternative text, because the name follows it.
     let logo = appearance.logo.map(|url| format!("<img src=\"{}\" alt=\"\">", escape(url)));
-    let root = data("language", appearance.language) + &data("colour", appearance.colour);
-    PAGE.replace("{root}", &root).replace("{brand}", &(logo.unwrap_or_default() + &name))
+    let root = data("language", appearance.language)
+        + &data("colour", appearance.colour)
+        + &data("link", appearance.link)
+        + &data("introduction", appearance.introduction);
+    let brand = logo.unwrap_or_default() + &name;
+    // Each marker is replaced once, so that a marker in a value of the appearance stays text.
+    let (before, rest) = PAGE.split_once("{root}").unwrap_or_default();
+    let (between, after) = rest.split_once("{brand}").unwrap_or_default();
+    [before, &root, between, &brand, after].concat()
 }
 
 /// Escapes text for HTML, including attributes.
@@ -136,7 +150,7 @@ mod tests {
     use super::*;
 
     /// Bytes that an applicant's browser downloads: assets with gzip, the page without.
-    const MAX_SENT_BYTES: usize = 40_000;
+    const MAX_SENT_BYTES: usize = 80_000;
     /// Bytes of the largest logo of a team, which is downloaded with the page.
     const MAX_LOGO_BYTES: usize = 8000;
 
@@ -154,9 +168,13 @@ mod tests {
             name: Some(hostile),
             colour: Some("#123456"),
             logo: Some(hostile),
+            link: Some("new"),
+            introduction: Some("{\"purpose\":\"<b>{brand}\"}"),
         };
         let page = page(&appearance);
-        assert!(page.contains("<html lang=\"en\" data-language=\"de\" data-colour=\"#123456\">"));
+        let root = "<html lang=\"en\" data-language=\"de\" data-colour=\"#123456\" data-link=\"new\" \
+            data-introduction=\"{&quot;purpose&quot;:&quot;&lt;b&gt;{brand}&quot;}\">";
+        assert!(page.contains(root), "{page}");
         assert!(!page.contains("<b>"), "{page}");
         assert!(
             page.contains("alt=\"\">&lt;b&gt;&quot;&#39; {brand}{root}&amp;amp;</span>"),

@@ -1,16 +1,10 @@
 // Several devices: the code to continue on another one, a guest's request to join, and the guest's side.
 
+import { element } from './dom.js';
 import { words } from './words.js';
 
 /** @typedef {import('./link.js').Guest} Guest */
 /** @typedef {(message: object) => void} Send */
-
-/** @template {HTMLElement} T @param {string} id @returns {T} */
-function element(id) {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`no element ${id}`);
-  return /** @type {T} */ (found);
-}
 
 const handover = /** @type {HTMLDialogElement} */ (element('handover'));
 const admit = /** @type {HTMLDialogElement} */ (element('admit'));

@@ -1,13 +1,16 @@
 // The WebSocket to the service: reconnects with back-off until the session has ended.
 
 /**
- * @typedef {{ number: number, kind: string, text: string, left: number, share: [string, string][], witnessed: boolean }} Prompt
- * @typedef {{ text: string, code: string | null, shared: string[], attested: (boolean | null)[] }} Outcome
+ * @typedef {'login' | 'otp' | 'push' | 'security_question' | 'account_picker' | 'captcha' | 'consent'} Kind
+ * @typedef {{ label: string, kind: 'text' | 'number' | 'boolean', value: string, format: 'date' | 'dateTime' | 'plain' | null,
+ *   currency: string | null, attested: boolean }} ShareItem
+ * @typedef {{ number: number, kind: Kind, text: string, translated: boolean, left: number, share: ShareItem[], witnessed: boolean }} Prompt
+ * @typedef {{ text: string, code: string | null, at: string | null, shared: string[], attested: (boolean | null)[], missing: string[] }} Outcome
  * @typedef {{ t: 'state', status: string, progress: number, platform: string, place: number | null, guest: number | null,
  *   prompt: Prompt | null, outcome: Outcome | null }} State
  * @typedef {{ id: number, kind: 'alert' | 'confirm' | 'prompt' | 'leave', message: string }} Dialog
  * @typedef {{ t: 'scene', fields: import('./writer.js').Field[], focused: number | null,
- *   dialog: Dialog | null, refused: { what: 'upload' | 'download' | 'elsewhere', count: number } | null, pages: number }} Scene
+ *   dialog: Dialog | null, refused: { what: 'upload' | 'download' | 'elsewhere', count: number } | null, pages: number, unreachable: boolean }} Scene
  * @typedef {{ x: number, y: number, jpeg: Uint8Array<ArrayBuffer> }} Tile
  * @typedef {{ seq: number, whole: boolean, page: [number, number], size: [number, number],
  *   origin: string, tiles: Tile[] }} Picture

@@ -1,20 +1,23 @@
-// Starts automatically in an iframe; as a top-level page it asks first, since mail scanners open
-// links too.
+// In an iframe the session starts with the page, behind the introduction. A top-level page waits for
+// the applicant, since mail scanners open links too.
 
+import { Activity } from './activity.js';
 import { deviceSecret, forgetDevice, joinCode } from './device.js';
 import { askAbout, quiet, showCode, showGuest } from './devices.js';
+import { element } from './dom.js';
 import { Link } from './link.js';
+import { framed, tell, tellOpen, tellState } from './partner.js';
 import { Pointer, touch } from './pointer.js';
 import { Screen } from './screen.js';
 import { View } from './view.js';
-import { languages, speak, words } from './words.js';
+import { speak, tag, words } from './words.js';
 import { Writer } from './writer.js';
 
 let [width, height, resizing] = [0, 0, 0];
 
-const { style, dataset: { colour } } = document.documentElement;
-if (colour) {
-  style.setProperty('--brand', colour);
+const { style, dataset } = document.documentElement;
+if (dataset.colour) {
+  style.setProperty('--brand', dataset.colour);
   style.setProperty('--on-brand', '#fff');
 }
 await speak();
@@ -22,10 +25,12 @@ const view = new View();
 const token = new URLSearchParams(location.search).get('token') ?? '';
 const code = joinCode();
 const url = `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}${location.pathname}/stream`;
+const activity = new Activity(element('bar'));
 
 const link = new Link(url, hello, {
   state: (state) => {
-    tell(state);
+    activity.received();
+    tellState(state);
     view.show(state);
     askAbout(state.guest, send);
     if (state.outcome) {
@@ -34,57 +39,43 @@ const link = new Link(url, hello, {
     }
   },
   scene: (scene) => {
+    activity.received();
     view.scene(scene, send);
     writer.show(scene.fields, scene.focused);
   },
   picture: (picture) => {
+    activity.received();
     view.at(picture.origin);
     screen.draw(picture);
   },
   lost: () => {
-    view.note(words.lost, words.again);
+    activity.received();
+    view.lost();
   },
   ended: (why) => {
     screen.clear();
     quiet();
-    if (why === 'replaced') view.replaced(() => location.reload());
-    else view.finish(words.badLink, words.badLinkText);
+    if (why === 'replaced') {
+      view.replaced(() => location.reload());
+    } else {
+      view.finish(words.badLink, words.badLinkText);
+      tell('error', { code: 'LINK_INVALID' });
+    }
   },
   handover: showCode,
   guest: (guest) => {
+    tellOpen();
     view.elsewhere(guest);
     showGuest(guest, send);
   },
 });
-const send = (/** @type {object} */ message) => link.send(message);
+const send = (/** @type {object} */ message) => {
+  activity.sent(/** @type {Record<string, unknown>} */ (message));
+  link.send(message);
+};
 const screen = new Screen(view.screen, send);
 const writer = new Writer(view.writer, view.picker, screen, send);
 new Pointer(screen, send, { down: () => writer.focus(), tap: (at) => writer.tap(at) });
-
-/** The origin of the embedding page, as it states: a message to another origin is not delivered. */
-const parent = origin(new URLSearchParams(location.hash.slice(1)).get('parent') ?? around());
-const session = location.pathname.split('/').pop();
-let told = '';
-
-function around() {
-  const [nearest] = location.ancestorOrigins ?? [];
-  if (nearest) return nearest;
-  return document.referrer;
-}
-
-/** Returns the origin of a URL; nothing for other values, such as `*` for any origin. @param {string} address */
-function origin(address) {
-  return URL.canParse(address) ? new URL(address).origin : '';
-}
-
-/** Notifies the embedding page of the state of the session, and of nothing else. @param {import('./link.js').State} state */
-function tell({ status, progress, outcome }) {
-  if (window.top === window || !parent.startsWith('http') || told === `${status} ${progress}`) return;
-  told = `${status} ${progress}`;
-  for (const type of outcome ? ['status', 'ended'] : ['status']) {
-    window.parent.postMessage({ v: 1, type, sessionId: session, status, progress }, parent);
-  }
-}
 
 /** Returns the size that is available for the remote page. */
 function room() {
@@ -105,11 +96,11 @@ function hello() {
     touch,
     dark: matchMedia('(prefers-color-scheme: dark)').matches,
     still: matchMedia('(prefers-reduced-motion: reduce)').matches,
-    language: languages[0] ?? 'en',
+    language: tag,
   };
 }
 
-// Resizing a window fires many events, and another line in the header does not change the size.
+// Resizing a window fires many events.
 new ResizeObserver(() => {
   clearTimeout(resizing);
   resizing = setTimeout(() => {
@@ -122,15 +113,20 @@ new ResizeObserver(() => {
 
 /** @param {string} id @param {object} message */
 function wire(id, message) {
-  document.getElementById(id)?.addEventListener('click', () => link.send(message));
+  element(id).addEventListener('click', () => send(message));
 }
 
-wire('cancel', { t: 'cancel' });
 wire('phone', { t: 'handover' });
 wire('close', { t: 'close' });
+wire('back', { t: 'back' });
+wire('reload', { t: 'reload' });
+wire('down-reload', { t: 'reload' });
+element('cancel').addEventListener('click', () => view.confirmCancel(() => send({ t: 'cancel' })));
 for (const [id, share] of /** @type {const} */ ([['approve', true], ['decline', false]])) {
-  document.getElementById(id)?.addEventListener('click', () => send({ t: 'share', prompt: view.prompt, share }));
+  element(id).addEventListener('click', () => send({ t: 'share', prompt: view.prompt, share }));
 }
 
-if (window.top === window) view.offerStart(() => link.open());
-else link.open();
+const isNew = dataset.link === 'new';
+if (isNew) view.introduce(() => { if (!framed) link.open(); });
+// A session that has begun is continued at once; of one that is over, the outcome is shown.
+if (!isNew || framed) link.open();

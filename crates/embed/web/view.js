@@ -1,32 +1,27 @@
-// The page except the frames: the origin, instructions, consent, the outcome.
+// The page except the frames: the site, instructions, the introduction, consent.
 
+import { element, made, write } from './dom.js';
+import { proof, showOutcome } from './outcome.js';
+import { named, session } from './partner.js';
 import { touch } from './pointer.js';
-import { reason, words } from './words.js';
+import { duration, readable } from './values.js';
+import { words } from './words.js';
 
-/** @typedef {import('./link.js').State} State */
+/**
+ * @typedef {import('./link.js').State} State
+ * @typedef {'intro' | 'note' | 'down' | 'consent' | 'guest' | 'outcome'} Card
+ */
 
-/** @param {string} id @returns {HTMLElement} */
-function element(id) {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`no element ${id}`);
-  return found;
-}
-
-/** @type {Record<string, 'done' | 'partial' | 'failed' | 'cancelled' | 'ended'>} */
-const TITLES = {
-  COMPLETED: 'done',
-  PARTIAL_COMPLETE: 'partial',
-  ERROR: 'failed',
-  CANCELLED: 'cancelled',
-  TERMINATED: 'ended',
-};
-/** The time before the deadline of a step at which the applicant is warned. */
-const WARNING = 60_000;
+/** @type {Card[]} */
+const CARDS = ['intro', 'note', 'down', 'consent', 'guest', 'outcome'];
+/** The times before the deadline of a step at which the applicant is warned, in milliseconds. */
+const WARNINGS = [60_000, 20_000];
+/** A step that has less time than this beyond a warning starts without it. */
+const SLACK = 30_000;
 
 const WAITING = new Set(['CREATED', 'INITIALIZING', 'READY', 'CONNECTED', 'LOADING_TREE']);
 
 export class View {
-  host = element('host');
   screen = /** @type {HTMLCanvasElement} */ (element('screen'));
   writer = /** @type {HTMLInputElement} */ (element('writer'));
   picker = /** @type {HTMLInputElement} */ (element('picker'));
@@ -34,48 +29,184 @@ export class View {
   #asked = 0;
   #refused = 0;
   #at = '';
+  /** @type {State | null} */ #state = null;
+  /** Whether the introduction waits for the applicant. */
+  #introduces = false;
+  #isBranded = element('brand').childNodes.length > 0;
+  #isDown = false;
+  #isLost = false;
+  /** Whether no further state is expected. */
+  #isOver = false;
+  /** Whether the applicant has used the page: only then it takes the focus. */
+  #isUsed = window.top === window;
+  /** The fields that the applicant was asked to share last. @type {import('./link.js').ShareItem[]} */ #share = [];
   /** The number of the current prompt. */
   prompt = 0;
 
-  /** @param {State} state */
-  show(state) {
-    this.screen.dataset.status = state.status;
-    this.prompt = state.prompt?.number ?? 0;
-    element('guest').hidden = true;
-    element('progress').style.width = `${state.progress}%`;
-    element('bar').setAttribute('aria-valuenow', String(state.progress));
-    element('prompt').textContent = state.outcome ? '' : state.prompt?.text ?? words.moment;
-    this.#warn(state.prompt?.left);
-    element('cancel').hidden = Boolean(state.outcome);
-    const consent = state.prompt?.kind === 'consent' ? state.prompt : null;
-    const asked = Boolean(consent) && element('consent').hidden;
-    element('consent').hidden = !consent;
-    if (consent) this.#consent(consent);
-    if (asked) element('consent').focus();
-    element('outcome').hidden = !state.outcome;
-    if (state.outcome) {
-      this.#outcome(state);
-    } else if (WAITING.has(state.status)) {
-      this.note(state.platform, state.place === null ? words.starting : `${words.full} ${words.place.replace('{number}', String(state.place))}`);
-    } else if (state.status === 'VERIFYING') {
-      // Neither the remote page nor input is needed any more.
-      this.screen.hidden = true;
-      this.note(state.platform, words.certifying);
-    } else {
-      element('note').hidden = true;
-      this.screen.hidden = false;
-    }
-    // A code that opens the page on a phone is useless on a phone.
-    element('phone').hidden = touch || this.screen.hidden || Boolean(consent);
+  constructor() {
+    addEventListener('pointerdown', () => { this.#isUsed = true; }, { capture: true });
+    addEventListener('keydown', () => { this.#isUsed = true; }, { capture: true });
+    // The team's name stands for its brand, where the site leaves room for it.
+    if (!this.#isBranded) element('brand').textContent = session.partner;
+    element('more').onclick = () => this.#expand(element('more').getAttribute('aria-expanded') !== 'true');
+    new ResizeObserver(() => this.#measure()).observe(element('prompt'));
+    new ResizeObserver(() => this.#scrolls()).observe(element('consent-list'));
   }
 
-  /** @type {ReturnType<typeof setTimeout> | undefined} */ #warning;
+  /**
+   * Shows who asks, why, and what will happen.
+   * @param {() => void} begin called once, when the applicant starts
+   */
+  introduce(begin) {
+    this.#introduces = true;
+    write('intro-title', named(words.introTitle));
+    write('intro-purpose', session.purpose ?? '');
+    write('intro-password', named(words.password));
+    element('intro-fields').replaceChildren(...session.reads.map((label) => made('li', label)));
+    element('intro-reads').hidden = session.reads.length === 0;
+    const start = element('start');
+    start.hidden = false;
+    start.onclick = () => {
+      if (!this.#introduces) return;
+      this.#introduces = false;
+      start.hidden = true;
+      begin();
+      this.#render();
+      this.#focus();
+    };
+    this.#render();
+  }
 
-  /** Warns when little time is left for the current step. @param {number | undefined} left milliseconds */
-  #warn(left) {
-    clearTimeout(this.#warning);
-    if (left === undefined) return;
-    this.#warning = setTimeout(() => this.#say(words.minute), Math.max(0, left - WARNING));
+  /** @param {State} state */
+  show(state) {
+    this.#state = state;
+    this.#isLost = false;
+    this.screen.dataset.status = state.status;
+    this.prompt = state.prompt?.number ?? 0;
+    this.#progress(state.progress);
+    this.#warn(state);
+    const consent = state.prompt?.kind === 'consent' ? state.prompt : null;
+    if (consent) this.#consent(consent);
+    if (state.outcome) {
+      this.#quiet();
+      this.#isOver = true;
+      showOutcome(state, this.#share);
+    } else if (WAITING.has(state.status)) {
+      this.#note(state.platform, state.place === null ? words.starting : `${words.full} ${words.place.replace('{number}', String(state.place))}`);
+    } else if (state.status === 'VERIFYING') {
+      this.#note(words.attesting, words.certifying);
+    }
+    this.#render();
+  }
+
+  /** Shows the one card that fits the state, and what belongs to it. */
+  #render() {
+    const state = this.#state;
+    const consent = state?.prompt?.kind === 'consent';
+    const card = this.#card(consent);
+    const before = CARDS.find((name) => !element(name).hidden) ?? null;
+    for (const name of CARDS) element(name).hidden = name !== card;
+    // Neither the remote page nor input is needed while data is attested.
+    const open = Boolean(state) && !this.#isOver && !state?.outcome && state?.status !== 'VERIFYING';
+    this.screen.hidden = !open || WAITING.has(state?.status ?? '') || card === 'guest';
+    const active = !this.screen.hidden && (card === null || card === 'down');
+    for (const name of ['back', 'reload']) element(name).hidden = !active;
+    // A code that opens the page on a phone is useless on a phone.
+    element('phone').hidden = touch || this.screen.hidden || card === 'consent' || card === 'intro';
+    element('cancel').hidden = !open || card === 'guest';
+    this.#site();
+    this.#instruct(card === 'intro' ? words.title : open ? this.#instruction() : '');
+    this.#scrolls();
+    if (card !== before) this.#focus(card);
+  }
+
+  /** @param {boolean} consent @returns {Card | null} */
+  #card(consent) {
+    const state = this.#state;
+    if (state?.outcome) return 'outcome';
+    if (this.#isOver || this.#isLost) return 'note';
+    if (this.#introduces) return 'intro';
+    if (!state) return 'note';
+    if (consent) return 'consent';
+    if (WAITING.has(state.status) || state.status === 'VERIFYING') return 'note';
+    return this.#isDown ? 'down' : null;
+  }
+
+  #instruction() {
+    const prompt = this.#state?.prompt;
+    if (!prompt) return words.moment;
+    return prompt.translated ? prompt.text : named(words.prompts[prompt.kind] ?? prompt.text);
+  }
+
+  /** Shows the site while its page is shown. */
+  #site() {
+    const shown = !this.screen.hidden && this.#at !== '';
+    element('host').hidden = !shown;
+    element('brand').hidden = shown && !this.#isBranded;
+  }
+
+  /** @param {string} text */
+  #instruct(text) {
+    const prompt = element('prompt');
+    // Setting the same text again would announce it again.
+    if (prompt.textContent !== text) {
+      prompt.textContent = text;
+      this.#expand(false);
+    }
+    this.#measure();
+  }
+
+  /** Offers the whole instruction where it is cut. */
+  #measure() {
+    const [prompt, more] = [element('prompt'), element('more')];
+    if (more.getAttribute('aria-expanded') === 'true') return;
+    more.hidden = prompt.scrollHeight <= prompt.clientHeight + 1;
+  }
+
+  /** @param {boolean} open */
+  #expand(open) {
+    element('more').setAttribute('aria-expanded', String(open));
+    element('step').classList.toggle('open', open);
+  }
+
+  /** A list that scrolls can be scrolled by keyboard. */
+  #scrolls() {
+    const list = element('consent-list');
+    if (list.scrollHeight > list.clientHeight + 1) list.tabIndex = 0;
+    else list.removeAttribute('tabindex');
+  }
+
+  /**
+   * Moves the focus to what is new: a card, or else the remote page. A page that the applicant has not
+   * used leaves the focus where it is in the partner's page.
+   * @param {Card | null} [card]
+   */
+  #focus(card = CARDS.find((name) => !element(name).hidden) ?? null) {
+    if (!this.#isUsed || !this.#state && this.#introduces) return;
+    if (card) element(card).focus({ preventScroll: true });
+    else if (!touch) this.screen.focus({ preventScroll: true });
+  }
+
+  /** @param {number} percent */
+  #progress(percent) {
+    element('progress').style.width = `${percent}%`;
+    element('bar').setAttribute('aria-valuenow', String(percent));
+  }
+
+  /** @type {ReturnType<typeof setTimeout>[]} */ #warnings = [];
+  #warned = { prompt: 0, from: Infinity };
+
+  /** Warns when little time is left for the current step. @param {State} state */
+  #warn({ prompt }) {
+    this.#warnings.forEach(clearTimeout);
+    this.#warnings = [];
+    if (!prompt) return;
+    const { number, left } = prompt;
+    if (this.#warned.prompt !== number) this.#warned = { prompt: number, from: left };
+    for (const warning of WARNINGS) {
+      if (left < warning || this.#warned.from < warning + SLACK && warning !== Math.min(...WARNINGS)) continue;
+      this.#warnings.push(setTimeout(() => this.#say(words.left.replace('{time}', duration(warning))), left - warning));
+    }
   }
 
   /**
@@ -87,6 +218,11 @@ export class View {
     if (scene.refused && scene.refused.count > this.#refused) {
       this.#refused = scene.refused.count;
       this.#say(words[scene.refused.what]);
+    }
+    if (scene.unreachable !== this.#isDown) {
+      this.#isDown = scene.unreachable;
+      write('down-title', named(words.unreachable));
+      this.#render();
     }
     const { dialog } = scene;
     if (!dialog) {
@@ -131,111 +267,93 @@ export class View {
   at(origin) {
     // Only the host, with its end always visible, because that identifies the site.
     const host = origin.replace(/^https?:\/\//, '');
+    if (host === this.#at) return;
     this.#at = host;
-    this.host.title = words.site;
-    this.host.textContent = `\u2066${origin.startsWith('https:') ? '🔒 ' : ''}${host}\u2069`;
+    element('host').title = words.site;
+    element('lock').classList.toggle('absent', !origin.startsWith('https:'));
+    element('site').textContent = `\u2066${host}\u2069`;
+    this.#site();
   }
 
   /** @param {string} title @param {string} text */
-  note(title, text) {
-    element('note-title').textContent = title;
-    element('note-text').textContent = text;
-    element('note').hidden = false;
+  #note(title, text) {
+    write('note-title', title);
+    write('note-text', text);
   }
 
-  /** @param {() => void} begin */
-  offerStart(begin) {
-    this.note(words.title, words.startText);
-    this.#offer(words.start, begin);
+  /** The connection is lost, and will be tried again. */
+  lost() {
+    this.#isLost = true;
+    this.#note(words.lost, words.again);
+    this.#render();
   }
 
-  /** @param {string} name @param {() => void} begin */
-  #offer(name, begin) {
-    const start = element('start');
-    start.textContent = name;
-    start.hidden = false;
-    start.onclick = () => {
-      start.hidden = true;
-      begin();
+  /** Asks before the session is cancelled; by default it goes on. @param {() => void} cancel */
+  confirmCancel(cancel) {
+    const dialog = /** @type {HTMLDialogElement} */ (element('leave'));
+    dialog.returnValue = '';
+    dialog.onclose = () => {
+      if (dialog.returnValue === 'yes') cancel();
+      else this.#focus();
     };
+    if (!dialog.open) dialog.showModal();
   }
 
   /** Another page took over; this one can take the session back. @param {() => void} again */
   replaced(again) {
     this.finish(words.replaced, words.replacedText);
-    this.#offer(words.here, again);
+    const start = element('start');
+    element('note').append(start);
+    start.textContent = words.here;
+    start.hidden = false;
+    start.onclick = again;
   }
 
   /** The session is on another device. @param {import('./link.js').Guest} guest */
   elsewhere({ status, progress }) {
     this.screen.dataset.status = status;
-    element('progress').style.width = `${progress}%`;
-    element('bar').setAttribute('aria-valuenow', String(progress));
-    element('note').hidden = true;
+    this.#isLost = false;
+    this.#progress(progress);
+    for (const name of CARDS) if (name !== 'guest') element(name).hidden = true;
     this.screen.hidden = true;
-    element('cancel').hidden = true;
-    element('prompt').textContent = '';
+    for (const name of ['cancel', 'back', 'reload', 'phone', 'host']) element(name).hidden = true;
+    this.#introduces = false;
+    this.#instruct('');
   }
 
   /** @param {string} title @param {string} text */
   finish(title, text) {
     this.#quiet();
-    this.screen.hidden = true;
-    element('consent').hidden = true;
-    element('cancel').hidden = true;
-    element('prompt').textContent = '';
-    this.note(title, text);
+    this.#isOver = true;
+    this.#introduces = false;
+    this.#note(title, text);
+    this.#render();
   }
 
   /** @param {import('./link.js').Prompt} prompt */
-  #consent({ text, share, witnessed }) {
-    element('consent-title').textContent = text;
-    element('consent-fields').replaceChildren(...share.flatMap(([label, value]) => {
-      const [term, detail] = [document.createElement('dt'), document.createElement('dd')];
-      term.textContent = label;
-      detail.textContent = value;
-      return [term, detail];
+  #consent({ share, witnessed }) {
+    this.#share = share;
+    write('consent-title', named(words.consentTitle));
+    element('consent-fields').replaceChildren(...share.flatMap((item) => {
+      const value = made('dd', readable(item));
+      if (item.attested) {
+        const mark = proof(true);
+        mark.textContent = words.willAttest;
+        value.append(mark);
+      }
+      return [made('dt', item.label), value];
     }));
     element('consent-witnessed').hidden = !witnessed;
   }
 
-  /** @param {State} state */
-  #outcome(state) {
-    this.#quiet();
-    this.screen.hidden = true;
-    this.host.textContent = '';
-    element('note').hidden = true;
-    element('outcome-title').textContent = words[TITLES[state.status] ?? 'ended'];
-    element('outcome-text').textContent = this.#why(state);
-    element('outcome-shared').replaceChildren(...(state.outcome?.shared ?? []).map((label, at) => {
-      const item = document.createElement('li');
-      item.textContent = label;
-      const attested = state.outcome?.attested[at] ?? null;
-      if (attested !== null) item.append(' ', proof(attested));
-      return item;
-    }));
-    element('outcome').focus();
-  }
-
-  /** @param {State} state */
-  #why({ outcome }) {
-    if (!outcome) return '';
-    if (outcome.code) return reason(outcome.code, outcome.text);
-    return outcome.shared.length ? words.doneText : words.endedText;
-  }
-
-  /** Closes all dialogs and cancels the warning. */
+  /** Closes all dialogs and cancels the warnings. */
   #quiet() {
-    clearTimeout(this.#warning);
-    for (const name of ['ask', 'handover', 'admit']) /** @type {HTMLDialogElement} */ (element(name)).close();
-    element('phone').hidden = true;
+    this.#warnings.forEach(clearTimeout);
+    element('said').textContent = '';
+    for (const name of ['ask', 'handover', 'admit', 'leave']) {
+      const dialog = /** @type {HTMLDialogElement} */ (element(name));
+      dialog.onclose = null;
+      dialog.close();
+    }
   }
-}
-
-/** Returns a label that shows whether a shared value is attested. @param {boolean} attested */
-function proof(attested) {
-  const mark = document.createElement('small');
-  mark.className = attested ? 'attested' : 'unattested';
-  mark.textContent = attested ? words.attested : words.unattested;
-  return mark;
 }

@@ -11,12 +11,16 @@ const RIGHT_TO_LEFT = new Set(['ar']);
 export let words = english;
 
 /** The applicant's languages: that of the notification, and those of the browser. */
-export const languages = [document.documentElement.dataset.language ?? [], ...navigator.languages].flat();
+const languages = [document.documentElement.dataset.language ?? [], ...navigator.languages].flat();
+
+/** The language tag of the page, with a region where the applicant's language has one. */
+export let tag = 'en';
 
 /** Selects the first available language, and applies it to the page. */
 export async function speak() {
-  const wanted = languages.map((tag) => tag.toLowerCase().split('-')[0] ?? '');
-  const language = wanted.find((tag) => tag === 'en' || KNOWN.has(tag)) ?? 'en';
+  const primary = (/** @type {string} */ full) => full.toLowerCase().split('-')[0] ?? '';
+  const wanted = languages.find((full) => primary(full) === 'en' || KNOWN.has(primary(full))) ?? 'en';
+  const language = primary(wanted);
   if (language !== 'en') {
     try {
       words = (await import(`./words/${language}.js`)).default;
@@ -24,6 +28,7 @@ export async function speak() {
       return;
     }
   }
+  tag = wanted;
   const { documentElement: root } = document;
   root.lang = language;
   root.dir = RIGHT_TO_LEFT.has(language) ? 'rtl' : 'ltr';
@@ -55,6 +60,7 @@ const ALIKE = /** @type {Record<string, string>} */ ({
  * @param {string} english
  */
 export function reason(code, english) {
-  if (document.documentElement.lang === 'en') return english;
-  return words.codes[code] ?? words.codes[ALIKE[code] ?? 'OTHER'] ?? english;
+  const own = words.codes[code];
+  if (own || document.documentElement.lang === 'en') return own ?? english;
+  return words.codes[ALIKE[code] ?? 'OTHER'] ?? english;
 }

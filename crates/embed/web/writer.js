@@ -1,11 +1,13 @@
 // A local input field over the focused remote one, so that the phone's keyboard, input methods, paste
 // and codes from messages work. Its text is sent on immediately and never kept.
 
+import { element } from './dom.js';
 import { mac, modifiers, touch } from './pointer.js';
+import { words } from './words.js';
 
 /**
  * @typedef {import('./screen.js').Screen} Screen
- * @typedef {[place: [number, number, number, number], kind: string, mode: string, complete: string]} Field
+ * @typedef {[place: [number, number, number, number], kind: string, mode: string, complete: string, label: string, error: string]} Field
  */
 
 /** Characters of one paste. */
@@ -59,6 +61,7 @@ export class Writer {
     this.screen.canvas.dataset.fields = String(fields.length);
     this.#focused = fields[focused ?? -1] ?? null;
     this.#become(this.#focused);
+    this.#announce(this.#focused);
     if (!touch) return;
     if (this.#focused) this.focus();
     else if (document.activeElement === this.field) this.field.blur();
@@ -72,9 +75,27 @@ export class Writer {
     this.focus();
   }
 
+  #announced = '';
+
+  /**
+   * Tells a screen reader which remote field has the focus: the local field stays the same one, so
+   * that a change of its name is not announced.
+   * @param {Field | null} field
+   */
+  #announce(field) {
+    const [, kind, , , label, error] = field ?? [null, '', '', '', '', ''];
+    const type = words.fieldTypes[/** @type {keyof typeof words.fieldTypes} */ (kind)] ?? words.fieldTypes.text;
+    const text = field ? [label, type, error].filter(Boolean).join(', ') : '';
+    if (text === this.#announced) return;
+    this.#announced = text;
+    if (text) element('spoken').textContent = text;
+  }
+
   /** @param {Field | null} field */
   #become(field) {
-    const [, kind, mode, complete] = field ?? [[0, 0, 0, 0], 'text', 'none', 'off'];
+    const [, kind, mode, complete, label, error] = field ?? [[0, 0, 0, 0], 'text', 'none', 'off', '', ''];
+    for (const target of [this.field, this.picker]) target.setAttribute('aria-label', label || words.screen);
+    this.field.setAttribute('aria-invalid', String(error !== ''));
     const type = TYPES.has(kind) ? kind : 'text';
     // A numeric field would not accept an incomplete number.
     this.field.type = type === 'number' ? 'text' : type;
@@ -179,6 +200,21 @@ export class Writer {
   }
 
   /**
+   * Handles the keys by which browsers reload a page and go back: they are for the remote page.
+   * @param {boolean} down
+   * @param {KeyboardEvent} event
+   */
+  #browses(down, event) {
+    const command = mac ? event.metaKey : event.ctrlKey && !event.getModifierState('AltGraph');
+    const reloads = event.key === 'F5' || (command && event.key.toLowerCase() === 'r');
+    const leaves = mac ? event.metaKey && event.key === '[' : event.altKey && event.key === 'ArrowLeft';
+    if (!reloads && !leaves) return false;
+    event.preventDefault();
+    if (down && !event.repeat) this.send({ t: reloads ? 'reload' : 'back' });
+    return true;
+  }
+
+  /**
    * @param {boolean} down
    * @param {KeyboardEvent} event
    */
@@ -190,6 +226,7 @@ export class Writer {
       if (down) document.getElementById('cancel')?.focus();
       return;
     }
+    if (this.#browses(down, event)) return;
     const command = mac ? event.metaKey : event.ctrlKey && !event.getModifierState('AltGraph');
     // The device's own paste event has the text. Composed text arrives as text, and so does that of a
     // phone's keyboard, which sends no keys.
