@@ -182,7 +182,7 @@ async fn relay(sheet: &mut Sheet, ours: &Ours, size: (u32, u32)) {
 /// Ends a viewer's session: a session whose viewer merely disconnects keeps its browser for a
 /// while.
 async fn end(viewer: Applicant) {
-    viewer.top_level().click("[data-testid=cancel]").await;
+    viewer.top_level().cancel().await;
     viewer.top_level().until_outcome().await;
     viewer.close().await;
 }

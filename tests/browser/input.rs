@@ -93,6 +93,10 @@ async fn writing(playground: &Playground, embed: &Embed<'_>) {
     let applicant = embed.applicant;
     click_to_write(embed, 0, 0).await;
     playground.until_is("focus", "name").await;
+    // A screen reader reads the remote field's name, not one name for all fields.
+    let named = "document.getElementById('writer').ariaLabel === 'name' && \
+        document.getElementById('spoken').textContent === 'name, text'";
+    embed.until("the name of the field", named).await;
     applicant.write("ada").await;
     // AltGr produces such a key: it inserts a character and is no shortcut.
     for sign in ['@', '€', 'ß', '{'] {
@@ -189,6 +193,36 @@ async fn scrolling(playground: &Playground, embed: &Embed<'_>) {
     let wheel = json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": 400 });
     embed.applicant.devtools("Input.dispatchMouseEvent", wheel).await;
     playground.until("the page to scroll", |seen| seen["scroll"].as_i64() == Some(400)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_site_that_goes_down_is_named_and_can_be_reloaded() {
+    let (deployment, playground) = deployed().await;
+    let applicant = Applicant::visit(&deployment.demo).await;
+    let embed = open(&deployment, &playground, &applicant).await;
+    embed.until_prompted("Enter the code").await;
+    click_to_write(&embed, 1, 6).await;
+    playground.until("the click", |seen| ends_with(seen, "ask")).await;
+    // F5 reloads the remote page, not the embed page.
+    embed.evaluate("window.before = 1").await;
+    applicant.press("F5").await;
+    let is_fresh = |seen: &Value| seen["clicks"].as_array().is_some_and(Vec::is_empty);
+    playground.until("the page to be loaded again", is_fresh).await;
+    assert_eq!(embed.evaluate("window.before").await, 1);
+
+    playground.set_down(true);
+    embed.click("#reload").await;
+    let shown = "!document.getElementById('down').hidden";
+    embed.until("the message", shown).await;
+    assert_eq!(embed.accessibility_violations().await, json!([]));
+    let host = embed.evaluate("document.getElementById('site').textContent").await;
+    assert!(host.as_str().unwrap().contains("play.localhost"), "{host}");
+    playground.set_down(false);
+    embed.click("#down-reload").await;
+    embed.until("the page", "document.getElementById('down').hidden").await;
+    click_to_write(&embed, 1, 6).await;
+    playground.until("the page to react", |seen| ends_with(seen, "ask")).await;
+    applicant.close().await;
 }
 
 /// Clicks until the embed page has the focus, as a user does who looks before typing: on a busy

@@ -127,9 +127,9 @@ async fn a_reload_and_twenty_seconds_without_network_lose_nothing() {
     // The page and the field are the same, with the text that was typed.
     applicant.write("k").await;
     applicant.press("Tab").await;
+    embed.evaluate("window.before = 1").await;
     applicant.devtools("Page.reload", json!({})).await;
-    embed.until("the start", "document.getElementById('start')?.hidden === false").await;
-    embed.click("[data-testid=start]").await;
+    embed.until("the page", "window.before === undefined").await;
     embed.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
     let (x, y) = embed.on_screen(640.0, 351.0).await;
     applicant.click_at(x, y).await;

@@ -98,6 +98,7 @@ async fn play(deployment: &mut Deployment, kill_service: bool) -> Vec<String> {
         deployment.until(id, "AWAITING_USER", TIMEOUT).await;
     }
     let embed = applicant.embed_at(&sessions[1]["embedUrl"]).await;
+    embed.pass_introduction().await;
     embed.until_prompted("Sign in").await;
     embed.sign_in_again("ok", "any").await;
     embed.click("[data-testid=consent-approve]").await;

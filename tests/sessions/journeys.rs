@@ -98,6 +98,8 @@ async fn shortfalls(kind: Kind) {
         let id = session_of(&applicant).await;
         let session = deployment.session(&id).await;
         assert_eq!((&session["status"], &session["errorCode"]), (&json!(status), &code), "{user}");
+        let missing = if user == "partial" { json!(["followers"]) } else { json!([]) };
+        assert_eq!(session["missing"], missing, "{user}");
         let delivery = only_delivery(&deployment, &id).await;
         assert_eq!(delivery["payload"]["status"], status, "{user}");
         assert_eq!(delivery["payload"]["extractedData"], session["extractedData"], "{user}");
@@ -110,7 +112,7 @@ async fn refusals(kind: Kind) {
     let deployment = Deployment::start(kind).await;
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = applicant.start_session().await;
-    embed.click("[data-testid=cancel]").await;
+    embed.cancel().await;
     assert_eq!(embed.until_outcome().await, "CANCELLED");
     let id = session_of(&applicant).await;
     assert_eq!(only_delivery(&deployment, &id).await["payload"]["status"], "CANCELLED");

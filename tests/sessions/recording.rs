@@ -84,7 +84,7 @@ async fn other_outcomes_leave_no_recording() {
                 embed.sign_in_again("ok", PASSWORD).await;
                 embed.click("[data-testid=consent-approve]").await;
             }
-            "CANCELLED" => embed.click("[data-testid=cancel]").await,
+            "CANCELLED" => embed.cancel().await,
             _ => drop(deployment.partner.delete(&format!("browser-session/{id}")).await),
         }
         deployment.until(id, ending, TIMEOUT).await;

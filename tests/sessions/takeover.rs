@@ -15,8 +15,10 @@ use serde_json::{Value, json};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 const PICTURE: &str = "document.querySelector('canvas').dataset.pictures > 0";
-const FRESH: &str = "document.querySelector('canvas')?.dataset.status === ''";
-const REPLACED: &str = "document.body.textContent.includes('Continued elsewhere')";
+/// Holds in a document that was loaded after `window.before` was set.
+const FRESH: &str = "document.readyState === 'complete' && window.before === undefined";
+const REPLACED: &str = "(() => { const note = document.getElementById('note'); \
+    return !note.hidden && note.textContent.includes('in another window'); })()";
 const GUEST: &str = "document.getElementById('guest').hidden === false";
 
 fn text(value: &Value, name: &str) -> String {
@@ -35,9 +37,10 @@ async fn begun(deployment: &Deployment, extra: &Value) -> (String, String, Appli
     (id, link, applicant)
 }
 
+/// The page of a session that has begun, which offers no start.
 async fn opened(applicant: &Applicant) -> Embed<'_> {
     let page = applicant.top_level();
-    page.click("[data-testid=start]").await;
+    page.until("the page", "document.readyState === 'complete'").await;
     page
 }
 
@@ -136,16 +139,17 @@ async fn a_device_keeps_its_session_over_a_reload_and_loses_it_with_its_storage(
     let page = applicant.top_level();
     // The secret is kept in two places, of which one is enough.
     for forget in ["0", "localStorage.clear()"] {
-        page.evaluate(&format!("({forget}, location.reload())")).await;
+        page.evaluate(&format!("(window.before = 1, {forget}, location.reload())")).await;
         page.until("a fresh page", FRESH).await;
-        page.click("[data-testid=start]").await;
         page.until("a frame", PICTURE).await;
     }
     let forget = "document.cookie = document.cookie.split('=')[0] + \
         '=; Max-Age=0; Secure; Partitioned; SameSite=None; Path=' + location.pathname";
-    page.evaluate(&format!("(localStorage.clear(), {forget}, location.reload())")).await;
+    page.evaluate(&format!(
+        "(window.before = 1, localStorage.clear(), {forget}, location.reload())"
+    ))
+    .await;
     page.until("a fresh page", FRESH).await;
-    page.click("[data-testid=start]").await;
     page.until("the notification", GUEST).await;
     let shown = page.evaluate("document.getElementById('guest-send').hidden").await;
     assert_eq!(shown, true, "there is no channel");

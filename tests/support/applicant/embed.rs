@@ -49,6 +49,22 @@ impl Embed<'_> {
         self.evaluate(run).await
     }
 
+    /// Presses the button of the introduction, unless the session shows something else.
+    pub async fn pass_introduction(&self) {
+        let offered = "document.getElementById('start')?.getClientRects().length > 0";
+        let shown = "(document.querySelector('canvas')?.dataset.status ?? '') !== ''";
+        self.until("the introduction", &format!("{offered} || {shown}")).await;
+        if self.evaluate(offered).await == true {
+            self.click("[data-testid=start]").await;
+        }
+    }
+
+    /// Cancels the session, and confirms it.
+    pub async fn cancel(&self) {
+        self.click("[data-testid=cancel]").await;
+        self.click("[data-testid=cancel-confirm]").await;
+    }
+
     pub async fn until_prompted(&self, text: &str) {
         let condition = format!("document.getElementById('prompt').textContent.includes({text:?})");
         self.until(&format!("the prompt {text:?}"), &condition).await;

@@ -113,12 +113,20 @@ impl Applicant {
         })
         .await;
         let embed = self.embed().await;
+        embed.pass_introduction().await;
         embed.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
         embed
     }
 
-    /// Shows a session in an iframe of a page that has none yet.
+    /// Shows a session in an iframe of a page that has none yet, and passes its introduction.
     pub async fn show(&self, embed_url: &str) -> Embed<'_> {
+        let embed = self.show_introduction(embed_url).await;
+        embed.pass_introduction().await;
+        embed
+    }
+
+    /// Shows a session in an iframe of a page that has none yet.
+    pub async fn show_introduction(&self, embed_url: &str) -> Embed<'_> {
         eventually("the partner's page", TIMEOUT, async || {
             let ready = "document.readyState === 'complete' && location.port > 0";
             (self.evaluate(ready).await == true).then_some(())
@@ -191,6 +199,8 @@ impl Applicant {
             "Enter" => (13, Some('\r')),
             "Backspace" => (8, None),
             "ArrowDown" => (40, None),
+            "Escape" => (27, None),
+            "F5" => (116, None),
             "F6" => (117, None),
             other => panic!("no such key here: {other}"),
         };
