@@ -30,7 +30,7 @@ const NONE: PortalError = PortalError::NotFound("template");
 /// The text that a new template starts with.
 const BEGINNING: &str = "# Hello{% if name %} {{ name }}{% endif %}\n\n{{ sender }} asks you to confirm that your \
     account at {{ platform }} is yours.\n\n[Confirm account]({{ link }})\n\n\
-    The link works until {{ expires }}.";
+    This link is valid until {{ expires }}.";
 /// The content security policy of a previewed mail, which has inline styles, runs no script, and
 /// loads nothing.
 const MAIL_POLICY: &str =

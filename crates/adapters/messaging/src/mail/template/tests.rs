@@ -36,7 +36,7 @@ fn a_template_is_rendered_as_html_and_as_text() {
     assert_eq!(mail.html.matches(link).count(), 2, "{}", mail.html);
     assert!(mail.html.contains("<h1>Hello Ada</h1>"), "{}", mail.html);
     assert!(mail.html.contains("<strong>confirm</strong> at Acme"));
-    assert!(mail.html.contains("The link works until 2030-01-31 12:00 UTC."));
+    assert!(mail.html.contains("This link is valid until 2030-01-31 12:00 UTC."));
     assert!(mail.html.contains("Sent by Avouch for Lender &amp; Sons."));
     let text = "Hello Ada\n\nPlease confirm at Acme:\n\n\
         - Confirm account: https://avouch.example/embed/1?token=a&b\n\
