@@ -59,6 +59,10 @@ fn count(report: &str, outcome: &mut PhaseOutcome) {
             let failed = number("failures") + number("errors");
             outcome.failed += failed;
             outcome.passed += number("tests").saturating_sub(failed);
+        } else if line.starts_with("<failure ") || line.starts_with("<error ") {
+            let test = outcome.tests.last().map_or("", |test| &test.name);
+            let reason = unescape(attribute("message").unwrap_or_default());
+            outcome.failures.push(format!("{test}: {reason}"));
         } else if line.starts_with("<testcase ") {
             let seconds = attribute("time").and_then(|text| text.parse().ok()).unwrap_or(0.0);
             let of = |name: &str| attribute(name).unwrap_or_default();
@@ -67,6 +71,13 @@ fn count(report: &str, outcome: &mut PhaseOutcome) {
             outcome.tests.push(Timed { name, took });
         }
     }
+}
+
+/// Replaces the entities that attributes are written with (XML 1.0, section 4.6).
+fn unescape(text: &str) -> String {
+    let text = text.replace("&lt;", "<").replace("&gt;", ">");
+    let text = text.replace("&quot;", "\"").replace("&apos;", "'").replace("&#10;", " ");
+    text.replace("&amp;", "&")
 }
 
 /// Runs every test program of some packages with one process for each program.
@@ -78,7 +89,7 @@ pub(super) fn in_one_process(packages: &[&str], profile: &[&str]) -> Result<Phas
         let mut command = Command::new(&program.file);
         command.current_dir(&program.package).env("CARGO_MANIFEST_DIR", &program.package);
         let failed = outcome.failed;
-        let success = libtest(&mut command, &mut outcome)?;
+        let success = libtest(&mut command, &mut outcome, |line| println!("{line}"))?;
         if !success && outcome.failed == failed {
             broken = Some(program.file);
         }
@@ -89,12 +100,17 @@ pub(super) fn in_one_process(packages: &[&str], profile: &[&str]) -> Result<Phas
     }
 }
 
-/// Runs the tests in the documentation of all crates, which nextest does not run.
+/// Runs the tests in the documentation of all crates, which nextest does not run. Prints what they
+/// print only where one fails, since most crates have none and print five lines to say so.
 pub(super) fn documentation(profile: &[&str]) -> Result<PhaseOutcome, Failure> {
     let arguments = [&["test", "--workspace", "--doc", "--no-fail-fast"], profile].concat();
     println!("$ cargo {}", arguments.join(" "));
     let mut outcome = PhaseOutcome::default();
-    let success = libtest(&mut cargo(&arguments), &mut outcome)?;
+    let mut output = Vec::new();
+    let success = libtest(&mut cargo(&arguments), &mut outcome, |line| output.push(line.to_owned()))?;
+    if !success {
+        println!("{}", output.join("\n"));
+    }
     if !success && outcome.failed == 0 {
         return Err("`cargo test --doc` failed".into());
     }
@@ -102,11 +118,18 @@ pub(super) fn documentation(profile: &[&str]) -> Result<PhaseOutcome, Failure> {
 }
 
 /// Runs a command that prints results as libtest does, and counts them; whether it succeeded.
-fn libtest(command: &mut Command, outcome: &mut PhaseOutcome) -> Result<bool, Failure> {
+fn libtest(
+    command: &mut Command,
+    outcome: &mut PhaseOutcome,
+    mut print: impl FnMut(&str),
+) -> Result<bool, Failure> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     for line in BufReader::new(child.stdout.take().ok_or("no output")?).lines() {
         let line = line?;
-        println!("{line}");
+        print(&line);
+        if let Some(test) = line.strip_prefix("test ").and_then(|test| test.strip_suffix(" ... FAILED")) {
+            outcome.failures.push(test.to_owned());
+        }
         if line.starts_with("test result:") {
             outcome.passed += before(&line, " passed");
             outcome.failed += before(&line, " failed");

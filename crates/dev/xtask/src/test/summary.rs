@@ -18,6 +18,8 @@ pub(super) struct Timed {
 pub(super) struct PhaseOutcome {
     pub(super) passed: u32,
     pub(super) failed: u32,
+    /// The names of tests that failed, with the reason where it is known.
+    pub(super) failures: Vec<String>,
     /// Known for tests that nextest ran.
     pub(super) tests: Vec<Timed>,
 }
@@ -49,9 +51,10 @@ impl Summary {
         name: &'static str,
         phase: impl FnOnce() -> Result<PhaseOutcome, Failure>,
     ) -> Result<(), Failure> {
-        let PhaseOutcome { passed, failed, tests } = self.time(name, phase)?;
+        let PhaseOutcome { passed, failed, failures, tests } = self.time(name, phase)?;
         self.outcome.passed += passed;
         self.outcome.failed += failed;
+        self.outcome.failures.extend(failures);
         self.outcome.tests.extend(tests);
         Ok(())
     }
@@ -74,8 +77,12 @@ impl Summary {
         println!();
     }
 
-    /// Prints `N passed, M failed`; an error where a test failed.
+    /// Prints the tests that failed and `N passed, M failed`; an error where a test failed. They are
+    /// last, so that the end of a long log tells what to look for in it.
     pub(super) fn end(&self) -> Result<(), Failure> {
+        for failure in &self.outcome.failures {
+            println!("failed: {failure}");
+        }
         println!("{} passed, {} failed", self.outcome.passed, self.outcome.failed);
         if self.outcome.failed == 0 { Ok(()) } else { Err("some tests failed".into()) }
     }
