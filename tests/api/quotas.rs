@@ -84,7 +84,7 @@ async fn waiting_sessions_of_a_team_are_limited() {
     // The overview shows the team's limits and its current use.
     let ada = signed_in(&deployment, "ada@lender.example", "member").await;
     let page = ada.get("/portal/overview").await.text;
-    for shown in ["<dd>1 of 1</dd>", "<dd>2 of 2</dd>", "60 a minute", "20 a day"] {
+    for shown in ["<dd>1 of 1</dd>", "<dd>2 of 2</dd>", "60 per minute", "20 per day"] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
     let other = text(&deployment.admin(&["create-team", "Marketplace"]), "teamId");
