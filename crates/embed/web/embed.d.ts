@@ -56,7 +56,7 @@ export interface Embed {
   readonly frame: HTMLIFrameElement;
   /** Calls the listener on each event of a type. Returns a function that removes it. */
   on<Type extends keyof Events>(type: Type, listener: (news: Events[Type]) => void): () => void;
-  /** Removes the frame and the dialog. The session continues until it expires or you terminate it. */
+  /** Removes the frame and the dialog. The session goes on as if the applicant had left the page. */
   destroy(): void;
 }
 
