@@ -1,6 +1,13 @@
 //! Builds the site with mdBook, and lists the files that are served.
 
-use std::{env, error::Error, fmt::Write as _, fs, path::PathBuf};
+use std::{
+    env,
+    error::Error,
+    ffi::OsStr,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use mdbook_driver::MDBook;
 
@@ -46,9 +53,10 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
 }
 
 fn served(name: &str) -> bool {
-    let is_page = name.ends_with(".html") && name != "toc.html";
-    let is_image = [".png", ".svg"].iter().any(|end| name.ends_with(end));
-    let is_style_of_another_theme = name.starts_with("highlight-") && name.ends_with(".css");
+    let extension = Path::new(name).extension().and_then(OsStr::to_str);
+    let is_page = extension == Some("html") && name != "toc.html";
+    let is_image = matches!(extension, Some("png" | "svg"));
+    let is_style_of_another_theme = name.starts_with("highlight-") && extension == Some("css");
     is_page
         || is_image
         || LOADED.iter().any(|start| name.starts_with(start)) && !is_style_of_another_theme

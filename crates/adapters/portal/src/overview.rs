@@ -69,7 +69,7 @@ impl SessionLinks {
     fn new(overview: &Overview) -> Self {
         let from = overview.days.first().map(|day| day.date.to_string()).unwrap_or_default();
         let environment = overview.environment.as_str().to_owned();
-        Self { query: SessionQuery { from, environment, ..SessionQuery::default() } }
+        Self { query: SessionQuery { environment, from, ..SessionQuery::default() } }
     }
 
     fn link(&self, error: &str, platform: &str) -> String {

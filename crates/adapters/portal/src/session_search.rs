@@ -41,8 +41,8 @@ impl SessionQuery {
             error_code: keep(&mut self.error, ErrorCode::named),
             platform: keep(&mut self.platform, |text| text.parse().ok().map(PlatformId)),
             environment: keep(&mut self.environment, |text| text.parse::<Environment>().ok()),
-            from: keep(&mut self.from, |text| start_of(date(text)?)),
-            to: keep(&mut self.to, |text| start_of(date(text)?.checked_add_days(Days::new(1))?)),
+            from: keep(&mut self.from, |text| date(text).map(start_of)),
+            to: keep(&mut self.to, |text| date(text)?.checked_add_days(Days::new(1)).map(start_of)),
             text: keep(&mut self.find, |text| {
                 let fits = !text.is_empty() && text.len() <= MAX_TEXT_BYTES;
                 fits.then(|| text.to_owned())
@@ -95,8 +95,8 @@ fn date(text: &str) -> Option<NaiveDate> {
     (text.len() == DATE_BYTES).then_some(date)
 }
 
-fn start_of(date: NaiveDate) -> Option<DateTime<Utc>> {
-    Some(date.and_time(NaiveTime::MIN).and_utc())
+fn start_of(date: NaiveDate) -> DateTime<Utc> {
+    date.and_time(NaiveTime::MIN).and_utc()
 }
 
 fn cursor_text(cursor: SessionCursor) -> String {

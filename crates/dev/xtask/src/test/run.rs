@@ -107,7 +107,8 @@ pub(super) fn documentation(profile: &[&str]) -> Result<PhaseOutcome, Failure> {
     println!("$ cargo {}", arguments.join(" "));
     let mut outcome = PhaseOutcome::default();
     let mut output = Vec::new();
-    let success = libtest(&mut cargo(&arguments), &mut outcome, |line| output.push(line.to_owned()))?;
+    let success =
+        libtest(&mut cargo(&arguments), &mut outcome, |line| output.push(line.to_owned()))?;
     if !success {
         println!("{}", output.join("\n"));
     }
@@ -127,7 +128,9 @@ fn libtest(
     for line in BufReader::new(child.stdout.take().ok_or("no output")?).lines() {
         let line = line?;
         print(&line);
-        if let Some(test) = line.strip_prefix("test ").and_then(|test| test.strip_suffix(" ... FAILED")) {
+        if let Some(test) =
+            line.strip_prefix("test ").and_then(|test| test.strip_suffix(" ... FAILED"))
+        {
             outcome.failures.push(test.to_owned());
         }
         if line.starts_with("test result:") {
