@@ -16,10 +16,11 @@ pub(super) fn sign_in(
 ) -> HttpResponse {
     let form = format!(
         r#"<form id="sign-in" method="post" action="/login"><input type="hidden" name="csrf" value="{}">
-<label>User name <input name="user" autocomplete="username" required tabindex="1"></label>
-<label>Password <input name="password" type="password" autocomplete="current-password" required tabindex="2"></label>
+<label>User name <input name="user" autocomplete="username" required tabindex="1"{invalid}></label>
+<label>Password <input name="password" type="password" autocomplete="current-password" required tabindex="2"{invalid}></label>
 <button tabindex="3">Sign in</button></form>"#,
-        visitor.csrf
+        visitor.csrf,
+        invalid = invalid(error),
     );
     page(id, "Sign in", error, &form)
 }
@@ -28,9 +29,10 @@ pub(super) fn code(id: Uuid, visitor: &SiteVisitor, error: Option<(&str, &str)>)
     let form = format!(
         r#"<p>We sent a code to a number that ends in 56.</p>
 <form method="post" action="/code"><input type="hidden" name="csrf" value="{}">
-<label>Code <input name="answer" inputmode="numeric" autocomplete="one-time-code" required tabindex="1"></label>
+<label>Code <input name="answer" inputmode="numeric" autocomplete="one-time-code" required tabindex="1"{invalid}></label>
 <button tabindex="2">Continue</button></form>"#,
-        visitor.csrf
+        visitor.csrf,
+        invalid = invalid(error),
     );
     page(id, "Enter your code", error, &form)
 }
@@ -43,9 +45,10 @@ pub(super) fn question(
     let form = format!(
         r#"<p>What is your favourite colour?</p>
 <form id="security-question" method="post" action="/question"><input type="hidden" name="csrf" value="{}">
-<label>Answer <input name="answer" autocomplete="off" required tabindex="1"></label>
+<label>Answer <input name="answer" autocomplete="off" required tabindex="1"{invalid}></label>
 <button tabindex="2">Continue</button></form>"#,
-        visitor.csrf
+        visitor.csrf,
+        invalid = invalid(error),
     );
     page(id, "Security question", error, &form)
 }
@@ -100,9 +103,18 @@ pub(super) fn with_cookie(id: Uuid, mut response: HttpResponse) -> HttpResponse 
     response
 }
 
+/// Returns the attributes of a field whose content the site did not accept.
+fn invalid(error: Option<(&str, &str)>) -> &'static str {
+    if error.is_some_and(|(code, _)| code.starts_with("bad_")) {
+        r#" aria-invalid="true" aria-describedby="error""#
+    } else {
+        ""
+    }
+}
+
 fn page(id: Uuid, title: &str, error: Option<(&str, &str)>, body: &str) -> HttpResponse {
     let error = error.map_or(String::new(), |(code, text)| {
-        format!(r#"<p class="error" data-code="{code}" role="alert">{text}</p>"#)
+        format!(r#"<p id="error" class="error" data-code="{code}" role="alert">{text}</p>"#)
     });
     let style = "body{font:17px/1.5 system-ui,sans-serif;margin:0;background:#f6f1fa;color:#231a29}\
         header{background:#7a1fa2;color:#fff;padding:14px 24px;font-weight:700;font-size:20px}\
