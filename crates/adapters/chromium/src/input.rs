@@ -91,6 +91,7 @@ pub(crate) fn command(input: &Input, page_scale: PageScale) -> Option<(&'static 
         }
         Input::Reload => ("Page.reload", json!({})),
         Input::Fill(_)
+        | Input::Activate(_)
         | Input::Answer { .. }
         | Input::ClosePage
         | Input::Back

@@ -29,6 +29,8 @@ pub(crate) struct PageTracker {
     pub(crate) dialog_count: u32,
     /// Documents loaded in the frames of all pages.
     document_count: u64,
+    /// Navigations of the frames of all pages, also within a document.
+    navigation_count: u64,
 }
 
 /// One page.
@@ -42,6 +44,8 @@ pub(crate) struct TrackedPage {
     pub(crate) unreachable: Option<String>,
     /// The number of the document that it shows.
     pub(crate) document: u64,
+    /// The number of its last navigation.
+    pub(crate) navigation: u64,
     pub(crate) http_status: Option<u16>,
     /// The scale of the page in its last frame.
     pub(crate) scale: PageScale,
@@ -69,6 +73,7 @@ impl TrackedPage {
             url: String::new(),
             unreachable: None,
             document: 0,
+            navigation: 0,
             http_status: None,
             scale: PageScale::default(),
             fields: (vec![], None, vec![]),
@@ -144,6 +149,12 @@ impl PageTracker {
         if let Some(page) = self.page(session).filter(|page| page.target == frame) {
             page.document = documents;
         }
+    }
+
+    /// Returns the number of a navigation.
+    pub(crate) fn next_navigation(&mut self) -> u64 {
+        self.navigation_count += 1;
+        self.navigation_count
     }
 
     pub(crate) fn page_count(&self) -> usize {

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use domain::{id::BrowserId, secret::Secret, workflow::Observation};
 use ports::browser::{
     Browser, BrowserCredentials, BrowserError, BrowserPool, BrowserSpec, Fetched, Frame, Input,
-    PageState, StartError, Viewport,
+    PageOutline, PageState, StartError, Viewport,
 };
 use tokio::sync::watch;
 
@@ -35,6 +35,8 @@ pub(crate) struct FakeBrowser {
     pub(crate) navigations: Script<Result<(), BrowserError>>,
     /// Results of fetches and of reads of a response.
     pub(crate) bodies: Script<Result<Fetched, BrowserError>>,
+    /// Results of outlines, each after a second; a further one does not come.
+    pub(crate) outlines: Script<Result<PageOutline, BrowserError>>,
     /// Whether navigations panic.
     pub(crate) panics: AtomicBool,
 }
@@ -46,6 +48,7 @@ impl Default for FakeBrowser {
             inputs: Mutex::default(),
             navigations: Script::default(),
             bodies: Script::default(),
+            outlines: Script::default(),
             panics: AtomicBool::new(false),
         }
     }
@@ -136,6 +139,14 @@ impl Browser for FakeBrowser {
 
     async fn page_state(&self, after: u64) -> Option<Arc<PageState>> {
         self.wait(|page| page.scene.clone().filter(|scene| scene.seq > after)).await
+    }
+
+    async fn outline(&self) -> Result<PageOutline, BrowserError> {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        match self.outlines.next() {
+            Some(outline) => outline,
+            None => std::future::pending().await,
+        }
     }
 
     fn input(&self, input: Input) {

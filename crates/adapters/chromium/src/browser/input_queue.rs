@@ -10,8 +10,9 @@ use ports::browser::{Input, MouseKind, TouchKind};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
+use super::activation::Activation;
 use crate::{
-    client::DevToolsClient,
+    client::{DevToolsClient, DevToolsError},
     input::{self, PageScale},
 };
 
@@ -31,8 +32,14 @@ const FOCUS_DELAY: Duration = Duration::from_millis(20);
 
 /// The input queue of one browser.
 pub(super) struct InputQueue {
-    queue: mpsc::Sender<QueuedCommand>,
+    queue: mpsc::Sender<QueuedInput>,
     byte_permits: Arc<Semaphore>,
+}
+
+enum QueuedInput {
+    Command(QueuedCommand),
+    /// Becomes commands when its turn comes: where the control is then depends on what was done before.
+    Activation(Activation),
 }
 
 /// One DevTools command.
@@ -41,8 +48,8 @@ struct QueuedCommand {
     method: &'static str,
     params: Value,
     focus: FocusEffect,
-    /// Its share of [`MAX_QUEUED_BYTES`].
-    permit: OwnedSemaphorePermit,
+    /// Its share of [`MAX_QUEUED_BYTES`]; `None` for a command of an activation.
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 /// The relation of input to the focus.
@@ -73,36 +80,56 @@ impl InputQueue {
         // A full queue means that Chromium hangs.
         if let Ok(permit) = self.byte_permits.clone().try_acquire_many_owned(bytes) {
             let effect = focus_effect(input);
-            let _ = self.queue.try_send(QueuedCommand {
-                session,
-                method,
-                params,
-                focus: effect,
-                permit,
-            });
+            let permit = Some(permit);
+            let command = QueuedCommand { session, method, params, focus: effect, permit };
+            let _ = self.queue.try_send(QueuedInput::Command(command));
         }
         true
     }
+
+    /// Queues the activation of a control.
+    pub(super) fn activate(&self, activation: Activation) {
+        let _ = self.queue.try_send(QueuedInput::Activation(activation));
+    }
 }
 
-async fn perform(client: DevToolsClient, mut commands: mpsc::Receiver<QueuedCommand>) {
-    let mut focus_change: Option<oneshot::Receiver<_>> = None;
-    while let Some(QueuedCommand { session, method, params, focus: effect, permit }) =
-        commands.recv().await
-    {
-        if matches!(effect, FocusEffect::Depends | FocusEffect::Both)
-            && let Some(reply) = focus_change.take()
-        {
-            let _ = tokio::time::timeout(FOCUS_TIMEOUT, reply).await;
-            tokio::time::sleep(FOCUS_DELAY).await;
-        }
-        let reply = client.send_with_permit(Some(&session), method, params, Some(permit));
-        if matches!(effect, FocusEffect::Moves | FocusEffect::Both) {
-            focus_change = reply.ok();
+async fn perform(client: DevToolsClient, mut queue: mpsc::Receiver<QueuedInput>) {
+    let mut focus_change = None;
+    while let Some(queued) = queue.recv().await {
+        match queued {
+            QueuedInput::Command(command) => send(&client, command, &mut focus_change).await,
+            QueuedInput::Activation(activation) => {
+                for input in activation.inputs(&client).await {
+                    // Positions are in CSS pixels already.
+                    let command = input::command(&input, PageScale::default());
+                    let Some((method, params)) = command else { continue };
+                    let (session, focus) = (activation.session.clone(), focus_effect(&input));
+                    let command = QueuedCommand { session, method, params, focus, permit: None };
+                    send(&client, command, &mut focus_change).await;
+                }
+            }
         }
         if client.is_closed() {
             return;
         }
+    }
+}
+
+/// The reply to the last command that may have moved the focus.
+type FocusChange = Option<oneshot::Receiver<Result<Value, DevToolsError>>>;
+
+/// Sends a command, after the last change of the focus if it depends on that.
+async fn send(client: &DevToolsClient, command: QueuedCommand, focus_change: &mut FocusChange) {
+    let QueuedCommand { session, method, params, focus: effect, permit } = command;
+    if matches!(effect, FocusEffect::Depends | FocusEffect::Both)
+        && let Some(reply) = focus_change.take()
+    {
+        let _ = tokio::time::timeout(FOCUS_TIMEOUT, reply).await;
+        tokio::time::sleep(FOCUS_DELAY).await;
+    }
+    let reply = client.send_with_permit(Some(&session), method, params, permit);
+    if matches!(effect, FocusEffect::Moves | FocusEffect::Both) {
+        *focus_change = reply.ok();
     }
 }
 
@@ -116,6 +143,7 @@ fn focus_effect(input: &Input) -> FocusEffect {
         | Input::Touch { .. }
         | Input::Wheel { .. }
         | Input::Fill(_)
+        | Input::Activate(_)
         | Input::Answer { .. }
         | Input::ClosePage
         | Input::Reload

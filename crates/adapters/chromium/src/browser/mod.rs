@@ -1,8 +1,10 @@
 //! The browser of one session: drives and observes its pages, and passes on frames and input.
 
+mod activation;
 mod credentials;
 mod events;
 mod input_queue;
+mod outline;
 mod page_state;
 mod pages;
 mod scripts;
@@ -14,11 +16,14 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::{egress_proxy::parse_country_response, workflow::Observation};
-use ports::browser::{Browser, BrowserCredentials, BrowserError, Fetched, Frame, Input, PageState};
+use ports::browser::{
+    Browser, BrowserCredentials, BrowserError, Fetched, Frame, Input, PageOutline, PageState,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::{
+    activation::Activation,
     input_queue::InputQueue,
     pages::Pages,
     scripts::{FETCH, FILL_FIELD, OBSERVE, READ_TEXTS},
@@ -81,15 +86,36 @@ impl RemoteBrowser {
     pub(crate) async fn end(&self) {
         self.backend.end().await;
     }
+
+    /// Activates a control of the newest outline.
+    fn activate(&self, node: u32) {
+        if let Some(session) = self.pages.session_of_control(node) {
+            let touch = self.pages.spec.get().is_some_and(|spec| spec.device.touch);
+            self.input_queue.activate(Activation { session, node, touch });
+        } else {
+            tracing::debug!(node, "a control is not in the newest outline; it is not activated");
+        }
+    }
 }
 
 impl Pages {
     /// Runs a function in our isolated world of the active page, and returns its result.
     async fn run(&self, function: &str, arguments: Vec<Value>) -> Result<Value, BrowserError> {
         let (session, target) = self.active().ok_or(BrowserError::Gone)?;
+        self.run_in(&session, &target, function, arguments).await
+    }
+
+    /// Runs a function in our isolated world of a frame, and returns its result.
+    async fn run_in(
+        &self,
+        session: &str,
+        frame: &str,
+        function: &str,
+        arguments: Vec<Value>,
+    ) -> Result<Value, BrowserError> {
         let client = &self.client;
-        let world = json!({ "frameId": target, "worldName": WORLD_NAME });
-        let created = client.call(Some(&session), "Page.createIsolatedWorld", world).await;
+        let world = json!({ "frameId": frame, "worldName": WORLD_NAME });
+        let created = client.call(Some(session), "Page.createIsolatedWorld", world).await;
         let world = created.map_err(browser_error)?;
         let arguments: Vec<_> =
             arguments.into_iter().map(|value| json!({ "value": value })).collect();
@@ -101,7 +127,7 @@ impl Pages {
             "returnByValue": true,
         });
         let mut reply = client
-            .call(Some(&session), "Runtime.callFunctionOn", call)
+            .call(Some(session), "Runtime.callFunctionOn", call)
             .await
             .map_err(browser_error)?;
         if reply.get("exceptionDetails").is_some() {
@@ -226,7 +252,14 @@ impl Browser for RemoteBrowser {
         }
     }
 
+    async fn outline(&self) -> Result<PageOutline, BrowserError> {
+        self.pages.outline().await
+    }
+
     fn input(&self, input: Input) {
+        if let Input::Activate(node) = input {
+            return self.activate(node);
+        }
         let Some((session, target)) = self.pages.active() else { return };
         let page_scale = self.pages.page_scale(&session);
         if self.input_queue.enqueue(session, &input, page_scale) {

@@ -94,12 +94,14 @@ impl Pages {
         let (fields, focused, covers) =
             tracker.active().map(|page| page.fields.clone()).unwrap_or_default();
         let unreachable = tracker.active().is_some_and(|page| page.unreachable.is_some());
+        let navigation = tracker.active().map(|page| page.navigation).unwrap_or_default();
         let pages = u8::try_from(tracker.page_count()).unwrap_or(u8::MAX);
         drop(tracker);
         self.update_state(|scene| {
             scene.fields = fields;
             scene.focused = focused;
             scene.redaction_rects = covers;
+            scene.navigation = navigation;
             scene.pages = pages;
             scene.unreachable = unreachable;
         });

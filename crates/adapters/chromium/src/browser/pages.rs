@@ -10,6 +10,7 @@ use tokio::sync::{Notify, watch};
 
 use super::{
     events::{NavigationHistory, RequestPaused, ResponseReceived, ScreencastFrame, TargetAttached},
+    outline::OutlinedControls,
     setup::{self, UserAgent},
 };
 use crate::{
@@ -37,6 +38,9 @@ pub(super) struct Pages {
     /// Whether the first page can be driven.
     pub(super) ready: watch::Sender<bool>,
     pub(super) scenes: watch::Sender<Arc<PageState>>,
+    outlined: Mutex<OutlinedControls>,
+    /// Held while an outline is read.
+    pub(super) outline_lock: tokio::sync::Mutex<()>,
     user_agent: UserAgent,
 }
 
@@ -56,12 +60,19 @@ impl Pages {
             changed: Notify::new(),
             ready: watch::Sender::new(false),
             scenes: watch::Sender::default(),
+            outlined: Mutex::default(),
+            outline_lock: tokio::sync::Mutex::default(),
             user_agent,
         }
     }
 
     pub(super) fn tracker(&self) -> MutexGuard<'_, PageTracker> {
         self.tracker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the controls of the newest outline.
+    pub(super) fn outlined(&self) -> MutexGuard<'_, OutlinedControls> {
+        self.outlined.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the DevTools session and the target of the active page.
@@ -267,11 +278,13 @@ impl Pages {
         unreachable: Option<String>,
     ) {
         let mut tracker = self.tracker();
+        let navigation = tracker.next_navigation();
         if let Some(page) = tracker.page(session)
             && page.target == frame
         {
             page.url = url;
             page.unreachable = unreachable;
+            page.navigation = navigation;
         }
         drop(tracker);
         self.publish_active_page();
@@ -306,7 +319,7 @@ async fn run_page(pages: Arc<Pages>, session: String) {
 }
 
 /// Returns the host of an HTTP or HTTPS URL in lower case; `None` for others such as `about:blank`.
-fn host(url: &str) -> Option<String> {
+pub(super) fn host(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
     let host = authority.rsplit('@').next()?;

@@ -28,6 +28,66 @@ pub(super) const FILL_FIELD: &str = "(value) => { const e = document.activeEleme
      if (!e || !('value' in e) || e.disabled || e.readOnly) return; e.value = value; \
      for (const type of ['input', 'change']) e.dispatchEvent(new Event(type, { bubbles: true })); }";
 
+/// The elements of a document that accept text, as a CSS selector.
+macro_rules! editable {
+    () => {
+        "input:not([type=hidden],[type=checkbox],[type=radio],[type=button],[type=submit],\
+         [type=reset],[type=file],[type=image],[type=range],[type=color]),textarea,\
+         [contenteditable=\"\"],[contenteditable=true i],[contenteditable=plaintext-only i]"
+    };
+}
+
+/// Returns whether a document is small enough for its accessibility tree to be read: its nodes, and the
+/// characters of what the tree repeats.
+pub(super) const IS_OUTLINE_SIZED: &str = r"(maxNodes, maxChars) => {
+  const TEXTS = ['aria-label', 'aria-description', 'aria-placeholder', 'aria-roledescription', 'aria-valuetext',
+    'alt', 'label', 'placeholder', 'title'];
+  let [nodes, chars] = [0, 0];
+  const walker = document.createTreeWalker(document);
+  for (let n = walker.nextNode(); n && nodes <= maxNodes && chars <= maxChars; n = walker.nextNode()) {
+    nodes += 1;
+    if (n instanceof Text) chars += /^(script|style)$/.test(n.parentNode?.localName) ? 0 : n.data.length;
+    if (!(n instanceof Element)) continue;
+    const attribute = (name) => Element.prototype.getAttribute.call(n, name) ?? '';
+    for (const name of TEXTS) chars += attribute(name).length;
+    if (n instanceof HTMLInputElement || n instanceof HTMLTextAreaElement) chars += n.value.length;
+    for (const name of ['aria-labelledby', 'aria-describedby']) {
+      for (const id of attribute(name).slice(0, 1000).split(/\s+/).slice(0, 20)) {
+        chars += id && n.getRootNode().getElementById?.(id)?.textContent.length || 0;
+      }
+    }
+  }
+  return nodes <= maxNodes && chars <= maxChars;
+}";
+
+/// Returns for each entry, a name and a value and whether one of them was cut, whether it repeats the
+/// content of a field, also of one behind an open shadow root. Short contents count as whole words, and
+/// single letters not at all.
+pub(super) const REPEATS_FIELDS: &str = concat!(
+    "(entries) => { const EDITABLE = '",
+    editable!(),
+    "';",
+    r"
+  const [MAX_FIELDS, MAX_ROOTS] = [500, 50];
+  const line = (text) => text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '').replace(/[\s\p{Cc}]+/gu, ' ').trim();
+  const roots = [document];
+  for (const root of roots) {
+    for (const e of root.querySelectorAll('*')) if (e.shadowRoot && roots.length < MAX_ROOTS) roots.push(e.shadowRoot);
+  }
+  const fields = roots.flatMap((root) => [...root.querySelectorAll(EDITABLE)]).slice(0, MAX_FIELDS);
+  const contents = [...new Set(fields.map((e) => line('value' in e ? e.value : e.textContent)))].filter((content) => content.length > 1 || /\d/.test(content));
+  // A cut text may end with the start of a content.
+  const begins = (text, content) => {
+    for (let n = Math.min(content.length, 200); n > 3; n -= 1) if (text.endsWith(content.slice(0, n))) return true;
+    return false;
+  };
+  const repeats = (text, content, isCut) => content.length > 3
+    ? text.includes(content) || isCut && begins(text, content)
+    : text.split(' ').includes(content);
+  return entries.map(([name, value, isCut]) => [name, value ?? ''].some((text) => contents.some((content) => repeats(text, content, isCut))));
+}"
+);
+
 /// Reports the positions, kinds and labels of fields and which one has the focus; never their values: a
 /// label or an error message that repeats the value is left out. A frame
 /// within a page does not know its position: it reports only its focused field, without a position.
@@ -35,10 +95,11 @@ pub(super) const FILL_FIELD: &str = "(value) => { const e = document.activeEleme
 /// also locked fields, fields behind open shadow roots, and whole frames; if there are too many, or
 /// the whole document is editable, a single one that covers everything. Editable elements are those
 /// of the HTML standard, sections 6.8.1 (`contenteditable`) and 6.8.2 (`designMode`).
-pub(super) const REPORT_FIELDS: &str = r#"(() => {
-  const EDITABLE = 'input:not([type=hidden],[type=checkbox],[type=radio],[type=button],[type=submit],' +
-    '[type=reset],[type=file],[type=image],[type=range],[type=color]),textarea,' +
-    '[contenteditable=""],[contenteditable=true i],[contenteditable=plaintext-only i]';
+pub(super) const REPORT_FIELDS: &str = concat!(
+    "(() => { const EDITABLE = '",
+    editable!(),
+    "';",
+    r#"
   const REDACTED = EDITABLE + ',iframe,frame,object,embed';
   const [MAX_FIELDS, MAX_COVERS, MAX_ROOTS] = [24, 100, 50];
   let last = '';
@@ -127,4 +188,5 @@ pub(super) const REPORT_FIELDS: &str = r#"(() => {
     attributeFilter: ['class', 'style', 'type', 'hidden', 'disabled', 'readonly', 'inputmode', 'autocomplete', 'contenteditable',
       'aria-label', 'aria-labelledby', 'aria-invalid', 'aria-errormessage', 'placeholder'] });
   reportAfter(0);
-})()"#;
+})()"#
+);

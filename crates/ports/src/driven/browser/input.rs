@@ -40,6 +40,9 @@ pub enum Input {
     Composing(String),
     /// A value for the focused field, in the format of a picker (HTML, section 2.3.5).
     Fill(String),
+    /// Clicks or touches the middle of the control with this number of the newest
+    /// [`PageOutline`](super::PageOutline). Does nothing if there is no such control any more.
+    Activate(u32),
     /// An answer to a dialog, with the text for a [`DialogKind::Prompt`](super::DialogKind::Prompt).
     Answer {
         dialog: u32,
@@ -68,6 +71,7 @@ impl Input {
             Self::Mouse { .. }
             | Self::Wheel { .. }
             | Self::Touch { .. }
+            | Self::Activate(_)
             | Self::Answer { .. }
             | Self::ClosePage
             | Self::Reload

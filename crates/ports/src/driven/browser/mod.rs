@@ -2,6 +2,7 @@
 //! chooses.
 
 mod input;
+mod outline;
 mod page_state;
 mod redaction;
 
@@ -12,6 +13,7 @@ use domain::{id::BrowserId, request::Location, secret::Secret, workflow::Observa
 
 pub use self::{
     input::{Input, MouseButton, MouseKind, TouchKind, TouchPoint},
+    outline::{Checked, ControlState, OutlineEntry, OutlineRole, PageOutline},
     page_state::{Dialog, DialogKind, PageField, PageState, RefusedAction},
     redaction::{Cover, FrameRedactor},
 };
@@ -155,6 +157,11 @@ pub trait Browser: Send + Sync {
 
     /// Waits for a page state newer than `after` and returns it. `None` once the browser has ended.
     async fn page_state(&self, after: u64) -> Option<Arc<PageState>>;
+
+    /// Returns the outline of the topmost page and of the frames in it that belong to the same site.
+    /// Fails with [`BrowserError::TimedOut`] after two seconds, and with [`BrowserError::Refused`] if
+    /// the page could not be loaded, is too large, or another call is not finished.
+    async fn outline(&self) -> Result<PageOutline, BrowserError>;
 
     /// Forwards the applicant's input, in order. It never waits, and never logs or stores the input.
     fn input(&self, input: Input);

@@ -18,6 +18,9 @@ pub struct PageState {
     pub refused: Option<(RefusedAction, u32)>,
     /// How often the page tried to lead to a host that is not the platform's.
     pub refused_navigations: u32,
+    /// A number that is another one after each navigation of the topmost page, also within its
+    /// document, and while another window is the topmost one.
+    pub navigation: u64,
     /// The number of the browser's windows, the topmost one included.
     pub pages: u8,
     /// Whether the page could not be loaded, so that the browser shows an error of its own.
