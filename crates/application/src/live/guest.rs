@@ -223,6 +223,7 @@ impl ApplicantConnection for GuestConnection {
             // The session has no channel for a link, or the command is not for guests.
             ClientCommand::SendLink
             | ClientCommand::Input(_)
+            | ClientCommand::Outline
             | ClientCommand::Share { .. }
             | ClientCommand::Cancel
             | ClientCommand::Admit { .. } => {}

@@ -8,7 +8,7 @@ use std::{
 use domain::{
     binding::SecretHash,
     id::SessionId,
-    session::Session,
+    session::{Session, Status},
     workflow::{Definition, PromptKind},
 };
 use ports::{
@@ -167,6 +167,13 @@ impl LiveState {
         let prompt = self.prompt.as_ref()?;
         let answer = self.consent.filter(|answer| answer.prompt == prompt.number)?;
         answer.recorded.then_some(answer.agreed)
+    }
+
+    /// Returns whether the applicant is shown the remote page, and no page of the service in its place.
+    pub(super) fn shows_page(&self) -> bool {
+        let asks = self.prompt.as_ref().is_some_and(|prompt| prompt.kind == PromptKind::Consent);
+        let status = self.session.as_ref().map(Session::status);
+        !asks && status != Some(Status::Verifying) && !self.is_closed()
     }
 
     /// Returns whether the session is closed, or not known.

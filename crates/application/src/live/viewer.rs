@@ -1,6 +1,7 @@
 //! The active viewer of a session: the one connection whose input reaches the browser.
 
 mod commands;
+mod outline;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -23,6 +24,7 @@ use ports::{
 };
 use tokio::{runtime::Handle, time::Instant};
 
+use self::outline::{OutlineAnswer, OutlineRequests};
 use super::{
     devices::{SessionDevices, with_code},
     hub::{LiveSession, LiveState},
@@ -53,6 +55,7 @@ pub(super) struct ActiveViewer {
     number: u64,
     sent: Mutex<SentVersions>,
     handovers: Mutex<HandoverCodes>,
+    outlines: OutlineRequests,
 }
 
 /// The join codes that this connection was given.
@@ -68,12 +71,13 @@ struct SentVersions {
     view: Option<SessionSnapshot>,
     frame: u64,
     scene: u64,
+    outline: u64,
 }
 
 /// The next event, or the browser whose next event is awaited.
 enum PendingEvent {
     Ready(Option<ServerEvent>),
-    Awaited { browser: Option<Arc<dyn Browser>>, frame: u64, scene: u64 },
+    Awaited { browser: Option<Arc<dyn Browser>>, frame: u64, scene: u64, outline: u64 },
 }
 
 impl ActiveViewer {
@@ -103,7 +107,8 @@ impl ActiveViewer {
             }
         });
         let (sent, handovers) = (Mutex::default(), Mutex::default());
-        Self { services, id: session.id, link, device, live, number, sent, handovers }
+        let (id, outlines) = (session.id, OutlineRequests::default());
+        Self { services, id, link, device, live, number, sent, handovers, outlines }
     }
 
     /// Reads the session from the store: another process may have moved it, or its browser may be
@@ -137,6 +142,7 @@ impl ActiveViewer {
             browser: state.browser.clone(),
             frame: sent.frame,
             scene: sent.scene,
+            outline: sent.outline,
         }
     }
 
@@ -151,9 +157,11 @@ impl ApplicantConnection for ActiveViewer {
         let mut changes = self.live.state.subscribe();
         loop {
             let pending = self.pending(&changes.borrow_and_update());
-            let (browser, sent_frame, sent_scene) = match pending {
+            let (browser, sent_frame, sent_scene, sent_outline) = match pending {
                 PendingEvent::Ready(event) => return event,
-                PendingEvent::Awaited { browser, frame, scene } => (browser, frame, scene),
+                PendingEvent::Awaited { browser, frame, scene, outline } => {
+                    (browser, frame, scene, outline)
+                }
             };
             let frame = async {
                 match &browser {
@@ -176,6 +184,13 @@ impl ApplicantConnection for ActiveViewer {
                 Some(frame) = frame => {
                     self.sent().frame = frame.seq;
                     return Some(ServerEvent::Frame(frame));
+                }
+                Some(OutlineAnswer { number, outline }) = self.outlines.answer(sent_outline) => {
+                    self.sent().outline = number;
+                    // A question for consent may have come while the outline was made.
+                    if self.live.state.borrow().shows_page() {
+                        return Some(ServerEvent::Outline(outline));
+                    }
                 }
                 () = tokio::time::sleep(STORE_POLL_INTERVAL) => self.poll_store().await,
             }
@@ -210,6 +225,7 @@ impl ApplicantConnection for ActiveViewer {
         }
         match act {
             ClientCommand::Input(input) => self.input(input),
+            ClientCommand::Outline => self.request_outline(),
             ClientCommand::Share { prompt, agreed } => self.answer(prompt, agreed).await,
             ClientCommand::Admit { number, allowed } => self.admit(number, allowed).await,
             ClientCommand::Cancel => self.cancel().await,

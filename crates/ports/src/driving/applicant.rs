@@ -17,7 +17,7 @@ use domain::{
 
 use crate::{
     StoreError,
-    browser::{Device, Frame, Input, PageState},
+    browser::{Device, Frame, Input, PageOutline, PageState},
 };
 
 /// Opens applicant connections for clients with a valid token.
@@ -155,6 +155,8 @@ pub enum ServerEvent {
     View(SessionSnapshot),
     Frame(Arc<Frame>),
     Scene(Arc<PageState>),
+    /// The answer to [`ClientCommand::Outline`]; `None` if the page has no outline at the moment.
+    Outline(Option<Arc<PageOutline>>),
     /// Another connection became the active viewer.
     Replaced,
     /// The session belongs to another device.
@@ -273,6 +275,10 @@ pub struct SharedItem {
 /// A command of the applicant's client. **Invariant:** no `Debug`, since input may be a password.
 pub enum ClientCommand {
     Input(Input),
+    /// From the active viewer: a request for the outline of the remote page, answered by
+    /// [`ServerEvent::Outline`]. Ignored within a second of the connection's last one, and while no
+    /// remote page is shown.
+    Outline,
     /// The answer to the question for consent with this number.
     Share {
         prompt: u32,

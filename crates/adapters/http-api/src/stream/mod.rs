@@ -21,7 +21,7 @@ use tracing::field::display;
 
 use self::{
     connection::{Incoming, Outgoing, Viewer, hello, run},
-    outgoing::{code, guest, scene, state},
+    outgoing::{code, guest, outline, scene, state},
     wire::{ClientMessage, Hello},
 };
 use super::{caller::host, refusals::client};
@@ -146,6 +146,7 @@ impl Viewer for ApplicantViewer {
                 self.last_scene.clone_from(&text);
                 Outgoing::Text(text)
             }
+            ServerEvent::Outline(page) => Outgoing::Text(outline(page.as_deref()).to_string()),
             ServerEvent::Frame(frame) => Outgoing::Frame(frame),
         })
     }
@@ -167,6 +168,8 @@ impl Viewer for ApplicantViewer {
             | ClientMessage::Text { .. }
             | ClientMessage::Compose { .. }
             | ClientMessage::Fill { .. }
+            | ClientMessage::Outline
+            | ClientMessage::Activate { .. }
             | ClientMessage::Answer { .. }
             | ClientMessage::Close
             | ClientMessage::Reload

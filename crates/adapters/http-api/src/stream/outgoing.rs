@@ -5,11 +5,18 @@ use std::fmt::Write as _;
 use chrono::{DateTime, Utc};
 use domain::webhook::wire_time;
 use ports::{
-    browser::{DialogKind, PageState, RefusedAction},
+    browser::{
+        Checked, DialogKind, OutlineEntry, OutlineRole, PageOutline, PageState, RefusedAction,
+    },
     driving::{Guest, GuestAnswer, Handover, SessionSnapshot, ShareItem, ValueKind},
 };
 use qrcode::{Color, QrCode};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+/// Bytes of an outline as JSON.
+const MAX_OUTLINE_BYTES: usize = 32 * 1024;
+/// Bytes of an outline without its entries, or more.
+const OUTLINE_FRAME_BYTES: usize = 64;
 
 pub(super) fn state(view: &SessionSnapshot, now: DateTime<Utc>) -> Value {
     let prompt = view.prompt.as_ref().map(|prompt| {
@@ -118,9 +125,77 @@ pub(super) fn scene(scene: &PageState) -> Value {
         "focused": scene.focused,
         "dialog": dialog,
         "refused": refused,
+        "navigation": scene.navigation,
         "pages": scene.pages,
         "unreachable": scene.unreachable,
     })
+}
+
+/// The outline of the remote page, up to [`MAX_OUTLINE_BYTES`]; without one, `entries` is null.
+pub(super) fn outline(outline: Option<&PageOutline>) -> Value {
+    let Some(PageOutline { entries, is_cut }) = outline else {
+        return json!({ "t": "outline", "entries": null, "cut": false });
+    };
+    let mut bytes = OUTLINE_FRAME_BYTES;
+    let sent: Vec<_> = entries
+        .iter()
+        .map(outline_entry)
+        .take_while(|entry| {
+            // With the comma that follows.
+            bytes = bytes.saturating_add(entry.to_string().len()).saturating_add(1);
+            bytes <= MAX_OUTLINE_BYTES
+        })
+        .collect();
+    let is_cut = *is_cut || sent.len() < entries.len();
+    json!({ "t": "outline", "entries": sent, "cut": is_cut })
+}
+
+/// An entry has the members that say something about it.
+fn outline_entry(entry: &OutlineEntry) -> Value {
+    let OutlineEntry { role, name, value, node, state } = entry;
+    let mut members = Map::from_iter([
+        ("role".to_owned(), outline_role(*role).into()),
+        ("name".to_owned(), name.as_str().into()),
+    ]);
+    let mut add = |member: &str, value: Option<Value>| {
+        members.extend(value.map(|value| (member.to_owned(), value)));
+    };
+    if let OutlineRole::Heading(level) = role {
+        add("level", Some((*level).into()));
+    }
+    add("value", value.as_deref().map(Value::from));
+    add("node", node.map(Value::from));
+    add("required", state.required.then_some(true.into()));
+    add("invalid", state.invalid.then_some(true.into()));
+    add("disabled", state.disabled.then_some(true.into()));
+    add(
+        "checked",
+        state.checked.map(|checked| match checked {
+            Checked::Yes => true.into(),
+            Checked::No => false.into(),
+            Checked::Mixed => "mixed".into(),
+        }),
+    );
+    add("expanded", state.expanded.map(Value::from));
+    add("focused", state.focused.then_some(true.into()));
+    Value::Object(members)
+}
+
+const fn outline_role(role: OutlineRole) -> &'static str {
+    match role {
+        OutlineRole::Heading(_) => "heading",
+        OutlineRole::Text => "text",
+        OutlineRole::Link => "link",
+        OutlineRole::Button => "button",
+        OutlineRole::Field => "field",
+        OutlineRole::Checkbox => "checkbox",
+        OutlineRole::Radio => "radio",
+        OutlineRole::Combobox => "combobox",
+        OutlineRole::Image => "image",
+        OutlineRole::Alert => "alert",
+        OutlineRole::Dialog => "dialog",
+        OutlineRole::ListItem => "list_item",
+    }
 }
 
 /// Returns a QR code (ISO/IEC 18004) that opens the session on another device, with its size in
@@ -136,4 +211,57 @@ pub(super) fn code(handover: &Handover) -> Option<Value> {
         path
     });
     Some(json!({ "t": "code", "size": size, "path": path, "code": handover.code }))
+}
+
+#[cfg(test)]
+mod tests {
+    use ports::browser::ControlState;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_has_the_members_that_say_something() {
+        let state = ControlState {
+            required: true,
+            invalid: true,
+            disabled: true,
+            checked: Some(Checked::Mixed),
+            expanded: Some(false),
+            focused: true,
+        };
+        let value = Some("two".to_owned());
+        let full = OutlineEntry { value, node: Some(7), state, ..entry(OutlineRole::Combobox) };
+        let page = PageOutline {
+            entries: vec![entry(OutlineRole::Heading(2)), entry(OutlineRole::ListItem), full],
+            is_cut: false,
+        };
+        let expected = json!({ "t": "outline", "cut": false, "entries": [
+            { "role": "heading", "name": "a name", "level": 2 },
+            { "role": "list_item", "name": "a name" },
+            { "role": "combobox", "name": "a name", "value": "two", "node": 7, "required": true,
+              "invalid": true, "disabled": true, "checked": "mixed", "expanded": false, "focused": true },
+        ] });
+        assert_eq!(outline(Some(&page)), expected);
+        assert_eq!(outline(None), json!({ "t": "outline", "entries": null, "cut": false }));
+    }
+
+    #[test]
+    fn an_outline_has_32_kib_at_most() {
+        for letter in ["\u{1f600}", "\"", "a"] {
+            let name = letter.repeat(PageOutline::MAX_TEXT_CHARS);
+            let state = ControlState { checked: Some(Checked::No), ..ControlState::default() };
+            let node = Some(u32::MAX);
+            let entry = OutlineEntry { name, node, state, ..entry(OutlineRole::Checkbox) };
+            let entries = vec![entry; PageOutline::MAX_ENTRIES];
+            let sent = outline(Some(&PageOutline { entries, is_cut: false }));
+            let bytes = sent.to_string().len();
+            assert!((31 * 1024..=MAX_OUTLINE_BYTES).contains(&bytes), "{bytes} bytes");
+            assert_eq!(sent["cut"], true);
+        }
+    }
+
+    fn entry(role: OutlineRole) -> OutlineEntry {
+        let name = "a name".to_owned();
+        OutlineEntry { role, name, value: None, node: None, state: ControlState::default() }
+    }
 }

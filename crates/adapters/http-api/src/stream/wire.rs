@@ -99,6 +99,12 @@ pub(super) enum ClientMessage {
     Fill {
         value: String,
     },
+    /// Requests the outline of the remote page.
+    Outline,
+    /// Activates a control of the outline.
+    Activate {
+        node: u32,
+    },
     Answer {
         dialog: u32,
         accept: bool,
@@ -170,6 +176,7 @@ impl ClientMessage {
                 return Some(ClientCommand::Share { prompt, agreed: share });
             }
             Self::Cancel => return Some(ClientCommand::Cancel),
+            Self::Outline => return Some(ClientCommand::Outline),
             Self::Admit { number, allow } => {
                 return Some(ClientCommand::Admit { number, allowed: allow });
             }
@@ -214,6 +221,7 @@ impl ClientMessage {
             Self::Text { text } => Input::Text(within(text, MAX_TEXT_CHARS)?),
             Self::Compose { text } => Input::Composing(within(text, MAX_COMPOSITION_CHARS)?),
             Self::Fill { value } => Input::Fill(within(value, MAX_VALUE_CHARS)?),
+            Self::Activate { node } => Input::Activate(node),
             Self::Answer { dialog, accept, text } => {
                 Input::Answer { dialog, accept, text: within(text, MAX_ANSWER_CHARS)? }
             }

@@ -19,6 +19,7 @@ async fn a_guest_is_shown_how_the_session_stands_and_nothing_else() {
     setup.browser.send_frame(1);
     for command in [
         ClientCommand::Cancel,
+        ClientCommand::Outline,
         ClientCommand::SendLink,
         ClientCommand::Share { prompt: 1, agreed: true },
         ClientCommand::Admit { number: 10, allowed: true },

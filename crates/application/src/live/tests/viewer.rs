@@ -5,7 +5,7 @@ use domain::{
     workflow::PromptKind,
 };
 use ports::{
-    browser::{Input, PageState, Viewport},
+    browser::{BrowserError, Input, PageOutline, PageState, Viewport},
     driving::{ClientCommand, Prompt, ServerEvent},
 };
 use testkit::sample::{lease, noon};
@@ -50,14 +50,65 @@ async fn input_reaches_the_browser_of_an_open_session() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_outline_is_made_on_request_and_once_a_second() {
+    let setup = Setup::new().await;
+    let (_, viewer) = setup.live().await;
+    view(&viewer).await;
+    let page = PageOutline { is_cut: true, ..PageOutline::default() };
+    setup.browser.outlines.push(Ok(page.clone()));
+    setup.browser.outlines.push(Err(BrowserError::TimedOut));
+    viewer.handle(ClientCommand::Outline).await;
+    viewer.handle(ClientCommand::Outline).await;
+    assert_eq!(next(&viewer).await, Some(ServerEvent::Outline(Some(page.into()))));
+    nothing_for(30, &viewer).await;
+    viewer.handle(ClientCommand::Outline).await;
+    assert_eq!(next(&viewer).await, Some(ServerEvent::Outline(None)), "the page has none");
+}
+
+#[tokio::test(start_paused = true)]
+async fn there_is_no_outline_and_no_activation_while_a_page_of_the_service_is_shown() {
+    let setup = Setup::new().await;
+    let (id, viewer) = setup.live().await;
+    let live = setup.live_session(id);
+    let activate = || ClientCommand::Input(Input::Activate(7));
+    let activations = || {
+        let inputs = setup.browser.inputs();
+        inputs.iter().filter(|input| matches!(input, Input::Activate(7))).count()
+    };
+    view(&viewer).await;
+    viewer.handle(activate()).await;
+    assert_eq!(activations(), 1);
+    // The question comes while the outline is made.
+    setup.browser.outlines.push(Ok(PageOutline::default()));
+    viewer.handle(ClientCommand::Outline).await;
+    live.state.send_modify(|state| {
+        state.ask(consent());
+    });
+    view(&viewer).await;
+    nothing_for(5, &viewer).await;
+    setup.browser.outlines.push(Ok(PageOutline::default()));
+    viewer.handle(ClientCommand::Outline).await;
+    viewer.handle(activate()).await;
+    nothing_for(5, &viewer).await;
+    assert!(setup.browser.outlines.next().is_some(), "the browser was not asked");
+    setup.world.apply(id, [Event::TerminatedByPartner]).await;
+    viewer.handle(activate()).await;
+    assert_eq!(activations(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_later_connection_replaces_the_viewer() {
     let setup = Setup::new().await;
     let (id, first) = setup.live().await;
     let second = setup.join(id, 'a').await;
     assert_eq!(next(&first).await, Some(ServerEvent::Replaced));
     let inputs = setup.browser.inputs().len();
+    setup.browser.outlines.push(Ok(PageOutline::default()));
     first.handle(ClientCommand::Input(Input::ClosePage)).await;
+    first.handle(ClientCommand::Outline).await;
     first.handle(ClientCommand::Cancel).await;
+    pass(2).await;
+    assert!(setup.browser.outlines.next().is_some(), "the browser was not asked");
     assert_eq!(setup.browser.inputs().len(), inputs);
     assert_eq!(setup.read(id).await.status(), Status::Running);
     drop(first);

@@ -107,7 +107,13 @@ impl ActiveViewer {
         }
         let browser = {
             let state = self.live.state.borrow();
-            state.browser.as_ref().filter(|_| !state.is_closed()).cloned()
+            // The controls of an outline are those of a page that is shown.
+            let is_accepted = if matches!(input, Input::Activate(_)) {
+                state.shows_page()
+            } else {
+                !state.is_closed()
+            };
+            state.browser.as_ref().filter(|_| is_accepted).cloned()
         };
         if let Some(browser) = browser {
             browser.input(input);
