@@ -4,7 +4,7 @@
 const DELAY = 400;
 /** Milliseconds after which it disappears: not every input has a visible effect. */
 const LONGEST = 8000;
-const KINDS = new Set(['text', 'fill', 'answer', 'reload', 'back', 'close']);
+const KINDS = new Set(['activate', 'text', 'fill', 'answer', 'reload', 'back', 'close']);
 
 export class Activity {
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #timer;

@@ -10,7 +10,7 @@
  *   prompt: Prompt | null, outcome: Outcome | null }} State
  * @typedef {{ id: number, kind: 'alert' | 'confirm' | 'prompt' | 'leave', message: string }} Dialog
  * @typedef {{ t: 'scene', fields: import('./writer.js').Field[], focused: number | null,
- *   dialog: Dialog | null, refused: { what: 'upload' | 'download' | 'elsewhere', count: number } | null, pages: number, unreachable: boolean }} Scene
+ *   navigation: number, dialog: Dialog | null, refused: { what: 'upload' | 'download' | 'elsewhere', count: number } | null, pages: number, unreachable: boolean }} Scene
  * @typedef {{ x: number, y: number, jpeg: Uint8Array<ArrayBuffer> }} Tile
  * @typedef {{ seq: number, whole: boolean, page: [number, number], size: [number, number],
  *   origin: string, tiles: Tile[] }} Picture
@@ -20,7 +20,7 @@
  * @typedef {{ size: number, path: string, code: string }} Code
  * @typedef {{ t: 'sight', status: string, progress: number, withheld: boolean, over: boolean }} Sight
  * @typedef {{ state?: (state: State) => void, scene?: (scene: Scene) => void, sight?: (sight: Sight) => void,
- *   covered?: () => void, handover?: (code: Code) => void, guest?: (guest: Guest) => void, picture: (picture: Picture) => void, lost: () => void,
+ *   outline?: (outline: import('./outline.js').Outline) => void, covered?: () => void, handover?: (code: Code) => void, guest?: (guest: Guest) => void, picture: (picture: Picture) => void, lost: () => void,
  *   ended: (why: 'replaced' | 'refused' | 'full') => void }} Listener
  */
 
@@ -83,6 +83,8 @@ export class Link {
       this.listener.state?.(message);
     } else if (message.t === 'scene') {
       this.listener.scene?.(message);
+    } else if (message.t === 'outline') {
+      this.listener.outline?.(message);
     } else if (message.t === 'sight') {
       this.#over = message.over;
       this.listener.sight?.(message);

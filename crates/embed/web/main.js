@@ -6,6 +6,7 @@ import { deviceSecret, forgetDevice, joinCode } from './device.js';
 import { askAbout, quiet, showCode, showGuest } from './devices.js';
 import { element } from './dom.js';
 import { Link } from './link.js';
+import { OutlineView } from './outline.js';
 import { framed, tell, tellOpen, tellState } from './partner.js';
 import { Pointer, touch } from './pointer.js';
 import { Screen } from './screen.js';
@@ -42,6 +43,7 @@ const link = new Link(url, hello, {
     activity.received();
     view.scene(scene, send);
     writer.show(scene.fields, scene.focused);
+    outline.changed(scene.navigation);
   },
   picture: (picture) => {
     activity.received();
@@ -62,6 +64,7 @@ const link = new Link(url, hello, {
       tell('error', { code: 'LINK_INVALID' });
     }
   },
+  outline: (page) => outline.received(page),
   handover: showCode,
   guest: (guest) => {
     tellOpen();
@@ -70,11 +73,15 @@ const link = new Link(url, hello, {
   },
 });
 const send = (/** @type {object} */ message) => {
-  activity.sent(/** @type {Record<string, unknown>} */ (message));
+  const sent = /** @type {Record<string, unknown>} */ (message);
+  activity.sent(sent);
+  outline.sent(sent);
   link.send(message);
 };
 const screen = new Screen(view.screen, send);
 const writer = new Writer(view.writer, view.picker, screen, send);
+const outline = new OutlineView(send, () => writer.focus());
+view.onText = (/** @type {boolean} */ isOpen) => outline.open(isOpen);
 new Pointer(screen, send, { down: () => writer.focus(), tap: (at) => writer.tap(at) });
 
 /** Returns the size that is available for the remote page. */
@@ -115,6 +122,10 @@ new ResizeObserver(() => {
 function wire(id, message) {
   element(id).addEventListener('click', () => send(message));
 }
+
+element('read').addEventListener('click', () => view.toggleText());
+element('text-close').addEventListener('click', () => view.toggleText());
+element('text').addEventListener('keydown', (event) => { if (event.key === 'Escape') view.toggleText(); });
 
 wire('phone', { t: 'handover' });
 wire('close', { t: 'close' });

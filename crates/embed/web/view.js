@@ -9,11 +9,11 @@ import { words } from './words.js';
 
 /**
  * @typedef {import('./link.js').State} State
- * @typedef {'intro' | 'note' | 'down' | 'consent' | 'guest' | 'outcome'} Card
+ * @typedef {'intro' | 'note' | 'text' | 'down' | 'consent' | 'guest' | 'outcome'} Card
  */
 
 /** @type {Card[]} */
-const CARDS = ['intro', 'note', 'down', 'consent', 'guest', 'outcome'];
+const CARDS = ['intro', 'note', 'text', 'down', 'consent', 'guest', 'outcome'];
 /** The times before the deadline of a step at which the applicant is warned, in milliseconds. */
 const WARNINGS = [60_000, 20_000];
 /** A step that has less time than this beyond a warning starts without it. */
@@ -34,6 +34,13 @@ export class View {
   #introduces = false;
   #isBranded = element('brand').childNodes.length > 0;
   #isDown = false;
+  /** Whether the remote page is shown as text where it would be shown as a picture. */
+  #isText = false;
+  /**
+   * Called when the remote page begins or ends to be shown as text.
+   * @type {(isShown: boolean) => void}
+   */
+  onText = () => undefined;
   #isLost = false;
   /** Whether no further state is expected. */
   #isOver = false;
@@ -109,15 +116,23 @@ export class View {
     // Neither the remote page nor input is needed while data is attested.
     const open = Boolean(state) && !this.#isOver && !state?.outcome && state?.status !== 'VERIFYING';
     this.screen.hidden = !open || WAITING.has(state?.status ?? '') || card === 'guest';
-    const active = !this.screen.hidden && (card === null || card === 'down');
+    const active = !this.screen.hidden && (card === null || card === 'text' || card === 'down');
     for (const name of ['back', 'reload']) element(name).hidden = !active;
+    const isText = card === 'text';
+    element('read').hidden = !active || card === 'down';
+    element('read').setAttribute('aria-expanded', String(isText));
+    // The list stands for the picture.
+    this.screen.tabIndex = isText ? -1 : 0;
+    this.screen.ariaHidden = isText ? 'true' : null;
     // A code that opens the page on a phone is useless on a phone.
     element('phone').hidden = touch || this.screen.hidden || card === 'consent' || card === 'intro';
     element('cancel').hidden = !open || card === 'guest';
     this.#site();
     this.#instruct(card === 'intro' ? words.title : open ? this.#instruction() : '');
     this.#scrolls();
-    if (card !== before) this.#focus(card);
+    if (card === before) return;
+    this.#focus(card);
+    if (isText || before === 'text') this.onText(isText);
   }
 
   /** @param {boolean} consent @returns {Card | null} */
@@ -129,7 +144,14 @@ export class View {
     if (!state) return 'note';
     if (consent) return 'consent';
     if (WAITING.has(state.status) || state.status === 'VERIFYING') return 'note';
-    return this.#isDown ? 'down' : null;
+    if (this.#isDown) return 'down';
+    return this.#isText ? 'text' : null;
+  }
+
+  /** Shows the remote page as text, or as a picture again. */
+  toggleText() {
+    this.#isText = !this.#isText;
+    this.#render();
   }
 
   #instruction() {
@@ -248,7 +270,8 @@ export class View {
     this.#ask.onclose = () => {
       send({ t: 'answer', dialog: dialog.id, accept: this.#ask.returnValue === 'yes' || dialog.kind === 'alert', text: answer.value.slice(0, 1000) });
       answer.value = '';
-      this.writer.focus({ preventScroll: true });
+      if (element('text').hidden) this.writer.focus({ preventScroll: true });
+      else this.#focus();
     };
     if (!this.#ask.open) this.#ask.showModal();
   }
@@ -316,8 +339,10 @@ export class View {
     this.#progress(progress);
     for (const name of CARDS) if (name !== 'guest') element(name).hidden = true;
     this.screen.hidden = true;
-    for (const name of ['cancel', 'back', 'reload', 'phone', 'host']) element(name).hidden = true;
+    for (const name of ['cancel', 'back', 'reload', 'read', 'phone', 'host']) element(name).hidden = true;
     this.#introduces = false;
+    this.#isText = false;
+    this.onText(false);
     this.#instruct('');
   }
 

@@ -223,7 +223,8 @@ export class Writer {
     // Tab and Escape go to the remote page; this key moves the focus out (WCAG 2.2, 2.1.2).
     if (key === 'F6') {
       event.preventDefault();
-      if (down) document.getElementById('cancel')?.focus();
+      const list = element('text');
+      if (down) (list.hidden ? element('cancel') : /** @type {HTMLElement} */ (list.querySelector('[aria-current=true]') ?? list)).focus();
       return;
     }
     if (this.#browses(down, event)) return;
