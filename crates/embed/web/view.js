@@ -14,6 +14,8 @@ import { words } from './words.js';
 
 /** @type {Card[]} */
 const CARDS = ['intro', 'note', 'text', 'down', 'consent', 'guest', 'outcome'];
+/** What is announced of a card: its title is read with the focus. @type {Partial<Record<Card, string>>} */
+const SPOKEN = { note: 'note-text', down: 'down-text', outcome: 'outcome-text' };
 /** The times before the deadline of a step at which the applicant is warned, in milliseconds. */
 const WARNINGS = [60_000, 20_000];
 /** A step that has less time than this beyond a warning starts without it. */
@@ -130,6 +132,7 @@ export class View {
     this.#site();
     this.#instruct(card === 'intro' ? words.title : open ? this.#instruction() : '');
     this.#scrolls();
+    this.#announce(card);
     if (card === before) return;
     this.#focus(card);
     if (isText || before === 'text') this.onText(isText);
@@ -207,6 +210,20 @@ export class View {
     if (!this.#isUsed || !this.#state && this.#introduces) return;
     if (card) element(card).focus({ preventScroll: true });
     else if (!touch) this.screen.focus({ preventScroll: true });
+  }
+
+  #announced = '';
+
+  /**
+   * Tells a screen reader what a card says, with its title where that does not get the focus.
+   * @param {Card | null} card
+   */
+  #announce(card) {
+    const id = card ? SPOKEN[card] : undefined;
+    const title = id && !this.#isUsed ? element(`${card}-title`).textContent : '';
+    const text = id ? [title, element(id).textContent].filter(Boolean).join(' ') : '';
+    if (text && text !== this.#announced) element('spoken').textContent = text;
+    this.#announced = text;
   }
 
   /** @param {number} percent */
