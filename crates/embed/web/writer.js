@@ -28,6 +28,7 @@ export class Writer {
   /** @type {Field[]} */ #fields = [];
   /** @type {Field | null} */ #focused = null;
   #composing = false;
+  /** The keys whose press was sent. @type {Set<string>} */ #pressed = new Set();
 
   /**
    * @param {HTMLInputElement} field
@@ -235,6 +236,10 @@ export class Writer {
       || key === 'Unidentified' || key === 'Dead' || key === 'Process';
     if (ours) return;
     event.preventDefault();
+    // A key that was pressed elsewhere, such as Enter on a button that moves the focus here.
+    if (!down && !this.#pressed.has(event.code)) return;
+    if (down) this.#pressed.add(event.code);
+    else this.#pressed.delete(event.code);
     // Text that is copied in the remote browser stays there.
     this.send({ t: 'key', down, key: key.slice(0, 32), code: event.code.slice(0, 32), keyCode: event.keyCode, repeat: event.repeat, modifiers: modifiers(event) });
   }
