@@ -1,24 +1,17 @@
 //! Applicants on slow and interrupted networks and with reloaded pages, on a desktop and on a
 //! phone.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use acceptance::{
-    applicant::{Applicant, Embed},
+    applicant::{Applicant, Embed, SANDBOX_FIELDS},
+    cuttable_proxy::CuttableProxy,
     database::Kind,
-    free_port,
     service::Deployment,
 };
 use serde_json::{Value, json};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::watch,
-};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The positions of the fields of the sandbox's pages, in CSS pixels of a phone's page: user name,
-/// password, and the field of the step after these.
-const FIELDS: [(f64, f64); 3] = [(195.0, 272.0), (195.0, 351.0), (195.0, 325.0)];
 /// Each user name of the sandbox, with the status and error code of its session.
 const ENDINGS: &[(&str, &str, Option<&str>)] = &[
     ("ok", "COMPLETED", None),
@@ -68,7 +61,7 @@ async fn every_outcome_is_reached_over_a_slow_network_from_a_phone() {
         let id = begin(&deployment, &applicant).await;
         let embed = applicant.top_level();
         let attempts = if *user == "nobody" { 3 } else { 1 };
-        let [name, password, other] = FIELDS;
+        let [name, password, other] = SANDBOX_FIELDS;
         for attempt in 0..attempts {
             if attempt > 0 {
                 embed.until_prompted("did not accept").await;
@@ -77,13 +70,13 @@ async fn every_outcome_is_reached_over_a_slow_network_from_a_phone() {
             }
             // The page shows the error above its fields, which moves them down.
             let down = if attempt > 0 { 42.0 } else { 0.0 };
-            write(&embed, (name.0, name.1 + down), user).await;
-            write(&embed, (password.0, password.1 + down), "any").await;
+            embed.tap_and_write((name.0, name.1 + down), user).await;
+            embed.tap_and_write((password.0, password.1 + down), "any").await;
             applicant.press("Enter").await;
         }
         if let Some((prompt, answer)) = second_factor(user) {
             embed.until_prompted(prompt).await;
-            write(&embed, other, answer).await;
+            embed.tap_and_write(other, answer).await;
             applicant.press("Enter").await;
         }
         ends(&deployment, &embed, &id, (user, status, *code)).await;
@@ -124,6 +117,8 @@ async fn a_reload_and_twenty_seconds_without_network_lose_nothing() {
     );
     proxy.reconnect();
     embed.until("the frame to be shown again", "document.getElementById('note').hidden").await;
+    let offered = "document.getElementById('start').getClientRects().length > 0";
+    assert_eq!(embed.evaluate(offered).await, false, "the session goes on without another start");
     // The page and the field are the same, with the text that was typed.
     applicant.write("k").await;
     applicant.press("Tab").await;
@@ -131,6 +126,7 @@ async fn a_reload_and_twenty_seconds_without_network_lose_nothing() {
     applicant.devtools("Page.reload", json!({})).await;
     embed.until("the page", "window.before === undefined").await;
     embed.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
+    assert_eq!(embed.evaluate(offered).await, false, "nor does a reload need one");
     let (x, y) = embed.on_screen(640.0, 351.0).await;
     applicant.click_at(x, y).await;
     applicant.write("any").await;
@@ -165,17 +161,6 @@ async fn begin(deployment: &Deployment, applicant: &Applicant) -> String {
     id
 }
 
-/// Taps a field of the remote page and types as a phone's keyboard does, without key events.
-async fn write(embed: &Embed<'_>, place: (f64, f64), text: &str) {
-    let (x, y) = embed.on_screen(place.0, place.1).await;
-    embed.applicant.tap((x, y)).await;
-    embed.until("the keyboard", "document.activeElement?.id === 'writer'").await;
-    // The remote page moves its focus to the tapped field a moment later.
-    tokio::time::sleep(Duration::from_millis(700)).await;
-    embed.applicant.devtools("Input.insertText", json!({ "text": text })).await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
-}
-
 fn second_factor(user: &str) -> Option<(&'static str, &'static str)> {
     match user {
         "otp" => Some(("Enter the code", "123456")),
@@ -196,43 +181,4 @@ async fn ends(
     let session = deployment.until(id, status, TIMEOUT).await;
     assert_eq!(session["errorCode"], code.map_or(Value::Null, Value::from), "{user}");
     assert_eq!(embed.until_outcome().await, status, "{user}");
-}
-
-/// A TCP proxy between an applicant and the service that can be disconnected.
-struct CuttableProxy {
-    port: u16,
-    connected: Arc<watch::Sender<bool>>,
-}
-
-impl CuttableProxy {
-    async fn to(address: &str) -> Self {
-        let port = free_port();
-        let listener = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
-        let (connected, address) = (Arc::new(watch::Sender::new(true)), address.to_owned());
-        let state = connected.clone();
-        tokio::spawn(async move {
-            while let Ok((mut theirs, _)) = listener.accept().await {
-                let (mut state, address) = (state.subscribe(), address.clone());
-                tokio::spawn(async move {
-                    if !*state.borrow() {
-                        return;
-                    }
-                    let Ok(mut ours) = TcpStream::connect(address).await else { return };
-                    tokio::select! {
-                        _ = tokio::io::copy_bidirectional(&mut theirs, &mut ours) => (),
-                        _ = state.wait_for(|connected| !connected) => (),
-                    }
-                });
-            }
-        });
-        Self { port, connected }
-    }
-
-    fn disconnect(&self) {
-        self.connected.send_replace(false);
-    }
-
-    fn reconnect(&self) {
-        self.connected.send_replace(true);
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Applicant, TIMEOUT, evaluate, middle, number};
 use crate::{eventually, root};
@@ -11,6 +11,10 @@ use crate::{eventually, root};
 pub const SIZED: &str = "(() => { const c = document.querySelector('canvas'), m = document.querySelector('main'); \
     return Number(c.dataset.width) === Math.max(320, m.clientWidth) && \
     Math.abs(Number(c.dataset.height) - Math.max(320, m.clientHeight)) < 80; })()";
+
+/// The positions of the fields of the sandbox's pages, in CSS pixels of a phone's page: user name,
+/// password, and the field of the step after these.
+pub const SANDBOX_FIELDS: [(f64, f64); 3] = [(195.0, 272.0), (195.0, 351.0), (195.0, 325.0)];
 
 /// The embed page as the applicant uses it.
 pub struct Embed<'a> {
@@ -125,6 +129,17 @@ impl Embed<'_> {
         let asked = "/Sign in|anmelden/.test(document.getElementById('prompt').textContent)";
         self.until("the sign-in to be asked for", asked).await;
         self.sign_in_again(user, password).await;
+    }
+
+    /// Taps a field of the remote page and types as a phone's keyboard does, without key events.
+    pub async fn tap_and_write(&self, place: (f64, f64), text: &str) {
+        let (x, y) = self.on_screen(place.0, place.1).await;
+        self.applicant.tap((x, y)).await;
+        self.until("the keyboard", "document.activeElement?.id === 'writer'").await;
+        // The remote page moves its focus to the tapped field a moment later.
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        self.applicant.devtools("Input.insertText", json!({ "text": text })).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
     }
 
     /// Clicks on the remote page until it has the keyboard focus: on a busy machine a frame may be

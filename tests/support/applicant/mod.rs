@@ -10,7 +10,7 @@ use chromium::{Chromium, DevToolsClient, LaunchOptions, Launched};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub use self::embed::{Embed, SIZED};
+pub use self::embed::{Embed, SANDBOX_FIELDS, SIZED};
 use crate::eventually;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -20,6 +20,8 @@ pub struct Applicant {
     chromium: Chromium,
     client: DevToolsClient,
     page: String,
+    /// The target of the page.
+    target: Value,
     _folder: TempDir,
 }
 
@@ -40,8 +42,10 @@ impl Applicant {
         tokio::spawn(async move { while events.recv().await.is_some() {} });
         let client = chromium.client.clone();
         let target = targets(&client).await.into_iter().find(|target| target["type"] == "page");
-        let page = attach(&client, &target.expect("a page")).await;
-        let applicant = Self { chromium, client, page, _folder: folder };
+        let target = target.expect("a page");
+        let page = attach(&client, &target).await;
+        let target = target["targetId"].clone();
+        let applicant = Self { chromium, client, page, target, _folder: folder };
         let metrics =
             json!({ "width": 1280, "height": 1000, "deviceScaleFactor": 1, "mobile": false });
         applicant.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
@@ -177,6 +181,20 @@ impl Applicant {
         STANDARD.decode(shot["data"].as_str().unwrap_or_default()).expect("base64")
     }
 
+    /// Changes to another application: the page is hidden and runs no more.
+    pub async fn leave(&self) {
+        let other = json!({ "url": "about:blank" });
+        self.client.call(None, "Target.createTarget", other).await.expect("another page");
+        self.devtools("Page.setWebLifecycleState", json!({ "state": "frozen" })).await;
+    }
+
+    /// Returns to the page after [`Self::leave`].
+    pub async fn come_back(&self) {
+        self.devtools("Page.setWebLifecycleState", json!({ "state": "active" })).await;
+        let page = json!({ "targetId": self.target });
+        self.client.call(None, "Target.activateTarget", page).await.expect("the page");
+    }
+
     /// Types a text one key after another.
     pub async fn write(&self, text: &str) {
         for letter in text.chars() {
@@ -199,12 +217,23 @@ impl Applicant {
             "Enter" => (13, Some('\r')),
             "Backspace" => (8, None),
             "ArrowDown" => (40, None),
+            "ArrowLeft" => (37, None),
             "Escape" => (27, None),
             "F5" => (116, None),
             "F6" => (117, None),
+            "Space" => return self.press_key(" ", key, 32, Some(' ')).await,
             other => panic!("no such key here: {other}"),
         };
         self.press_key(key, key, code, text).await;
+    }
+
+    /// Presses Tab with Shift, which moves the focus backwards.
+    pub async fn press_back_tab(&self) {
+        for kind in ["rawKeyDown", "keyUp"] {
+            let event = json!({ "type": kind, "key": "Tab", "code": "Tab",
+                "windowsVirtualKeyCode": 9, "modifiers": 8 });
+            self.devtools("Input.dispatchKeyEvent", event).await;
+        }
     }
 
     pub async fn press_key(&self, key: &str, code: &str, number: u32, text: Option<char>) {
