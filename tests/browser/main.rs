@@ -1,8 +1,10 @@
-//! The remote browser and the page that shows it: input, languages, slow networks, fleets and
-//! egress proxies.
+//! The remote browser and the page that shows it: input, keyboard and screen readers, languages, slow
+//! networks and interruptions, fleets and egress proxies.
 
 mod egress_proxy;
 mod embed_page;
 mod fleet;
 mod input;
+mod keyboard;
+mod screen_reader;
 mod slow_network;

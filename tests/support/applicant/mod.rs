@@ -1,6 +1,7 @@
 //! An applicant: a separate Chromium that shows a partner's page with the embed page in an iframe
 //! of another origin, driven by mouse and keyboard.
 
+mod accessibility;
 mod embed;
 
 use std::time::Duration;
@@ -10,7 +11,10 @@ use chromium::{Chromium, DevToolsClient, LaunchOptions, Launched};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub use self::embed::{Embed, SANDBOX_FIELDS, SIZED};
+pub use self::{
+    accessibility::AccessibleNode,
+    embed::{Embed, SANDBOX_FIELDS, SIZED},
+};
 use crate::eventually;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
