@@ -5,6 +5,7 @@ mod egress_proxy;
 mod embed_page;
 mod fleet;
 mod input;
+mod interruptions;
 mod keyboard;
 mod screen_reader;
 mod slow_network;
