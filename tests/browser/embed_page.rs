@@ -358,6 +358,10 @@ async fn a_waiting_applicant_sees_the_deadline_and_the_queue() {
     let said = "document.getElementById('said').textContent";
     assert_eq!(embed.evaluate(said).await, "", "not at the start");
     embed.until("the warning", &format!("{said}.includes('20 seconds')")).await;
+    // The next step begins without it.
+    embed.sign_in_again("ok", "any").await;
+    embed.until("consent", "document.getElementById('consent').hidden === false").await;
+    assert_eq!(embed.evaluate(said).await, "");
 
     let other = Applicant::visit(&deployment.demo).await;
     let second = deployment.create(&json!({})).await;

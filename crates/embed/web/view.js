@@ -241,7 +241,11 @@ export class View {
     this.#warnings = [];
     if (!prompt) return;
     const { number, left } = prompt;
-    if (this.#warned.prompt !== number) this.#warned = { prompt: number, from: left };
+    if (this.#warned.prompt !== number) {
+      this.#warned = { prompt: number, from: left };
+      // What was said was about the step before.
+      element('said').textContent = '';
+    }
     for (const warning of WARNINGS) {
       if (left < warning || this.#warned.from < warning + SLACK && warning !== Math.min(...WARNINGS)) continue;
       this.#warnings.push(setTimeout(() => this.#say(words.left.replace('{time}', duration(warning))), left - warning));
