@@ -147,9 +147,11 @@ fn steps(page: &str) -> Vec<Step> {
         for line in lines.by_ref().take_while(|line| *line != "```") {
             // mdBook replaces this by the content of the file.
             let included = line.strip_prefix("{{#include ").and_then(|it| it.strip_suffix("}}"));
-            match included {
-                Some(file) => block += &fs::read_to_string(source.join(file)).expect("a file"),
-                None => block += &format!("{line}\n"),
+            if let Some(file) = included {
+                block.push_str(&fs::read_to_string(source.join(file)).expect("a file"));
+            } else {
+                block.push_str(line);
+                block.push('\n');
             }
         }
         match (language, name.take()) {

@@ -1,13 +1,13 @@
 //! Whether the site is complete: every link has a target, and nothing is loaded from elsewhere.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use super::*;
 
 /// Returns the pages with their texts.
 fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
     files()
-        .filter(|(name, _)| name.ends_with(".html"))
+        .filter(|(name, _)| Path::new(name).extension().is_some_and(|end| end == "html"))
         .map(|(name, page)| (name, std::str::from_utf8(page.content).unwrap()))
 }
 

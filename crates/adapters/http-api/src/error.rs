@@ -112,10 +112,10 @@ impl ErrorBodies {
     }
 
     fn body(&self, error: &ApiError) -> Bytes {
-        match error {
-            ApiError::Unauthorized => self.unauthorized.clone(),
-            error => self.write(error.status_code(), error.code(), error.to_string()),
+        if matches!(error, ApiError::Unauthorized) {
+            return self.unauthorized.clone();
         }
+        self.write(error.status_code(), error.code(), error.to_string())
     }
 
     /// Returns the complete response for a handler that panicked.

@@ -17,7 +17,7 @@ const COMMON_ERRORS: [&str; 3] = ["401", "429", "500"];
 pub(crate) fn reference() -> String {
     let document = serde_json::to_value(document()).unwrap_or_default();
     let mut page = Reference { document: &document, html: String::new() };
-    for tag in list(&document["tags"]) {
+    for tag in list(at(&document, &["tags"])) {
         page.tag(tag);
     }
     page.html
@@ -31,18 +31,18 @@ struct Reference<'a> {
 
 impl<'a> Reference<'a> {
     fn tag(&mut self, tag: &Value) {
-        let name = text(&tag["name"]);
+        let name = text(at(tag, &["name"]));
         let id = name.to_ascii_lowercase();
         self.add(&format!(
             "<h2 id=\"{id}\"><a class=\"header\" href=\"#{id}\">{}</a></h2>\n",
             escaped(name)
         ));
-        self.prose(text(&tag["description"]));
+        self.prose(text(at(tag, &["description"])));
         for group in ["paths", "webhooks"] {
-            for (path, item) in members(&self.document[group]) {
+            for (path, item) in members(at(self.document, &[group])) {
                 for method in METHODS {
-                    let operation = &item[method];
-                    if list(&operation["tags"]).any(|own| own.as_str() == Some(name)) {
+                    let operation = at(item, &[method]);
+                    if list(at(operation, &["tags"])).any(|own| own.as_str() == Some(name)) {
                         let path = (group == "paths").then_some(path.as_str());
                         self.operation(method, path, operation);
                     }
@@ -52,7 +52,8 @@ impl<'a> Reference<'a> {
     }
 
     fn operation(&mut self, method: &str, path: Option<&str>, operation: &'a Value) {
-        let (id, summary) = (text(&operation["operationId"]), text(&operation["summary"]));
+        let (id, summary) =
+            (text(at(operation, &["operationId"])), text(at(operation, &["summary"])));
         let summary = escaped(summary);
         self.add(&format!(
             "<h3 id=\"{id}\"><a class=\"header\" href=\"#{id}\">{summary}</a></h3>\n"
@@ -62,34 +63,36 @@ impl<'a> Reference<'a> {
             format!("<code>/v1{}</code>", escaped(path))
         });
         self.add(&format!("<p><span class=\"method {method}\">{method}</span>{target}</p>\n"));
-        self.prose(text(&operation["description"]));
-        let parameters: Vec<_> = list(&operation["parameters"]).collect();
+        self.prose(text(at(operation, &["description"])));
+        let parameters: Vec<_> = list(at(operation, &["parameters"])).collect();
         if !parameters.is_empty() {
             let heading = if path.is_some() { "Parameters" } else { "Headers" };
             self.add(&format!("<h4>{heading}</h4>\n<dl class=\"fields\">\n"));
             for parameter in parameters {
-                let required = parameter["required"] == true;
-                let mut schema = self.resolved(&parameter["schema"]).clone();
-                schema["description"] = parameter["description"].clone();
-                let place = if path.is_some() { text(&parameter["in"]) } else { "" };
-                self.field(text(&parameter["name"]), &schema, place, required, MAX_DEPTH);
+                let required = at(parameter, &["required"]) == true;
+                let mut schema = self.resolved(at(parameter, &["schema"])).clone();
+                if let Some(members) = schema.as_object_mut() {
+                    members.insert("description".into(), at(parameter, &["description"]).clone());
+                }
+                let place = if path.is_some() { text(at(parameter, &["in"])) } else { "" };
+                self.field(text(at(parameter, &["name"])), &schema, place, required, MAX_DEPTH);
             }
             self.add("</dl>\n");
         }
-        let body = &operation["requestBody"]["content"]["application/json"];
+        let body = at(operation, &["requestBody", "content", "application/json"]);
         if body.is_object() {
             self.add("<h4>Body</h4>\n");
-            self.fields(&body["schema"], 0);
-            for (name, example) in members(&body["examples"]) {
-                let summary = text(&example["summary"]);
-                self.details(&format!("Example: {name} – {summary}"), &example["value"]);
+            self.fields(at(body, &["schema"]), 0);
+            for (name, example) in members(at(body, &["examples"])) {
+                let summary = text(at(example, &["summary"]));
+                self.details(&format!("Example: {name} – {summary}"), at(example, &["value"]));
             }
-            let example = &self.resolved(&body["schema"])["example"];
+            let example = at(self.resolved(at(body, &["schema"])), &["example"]);
             if example.is_object() {
                 self.details("Example request", example);
             }
         }
-        self.responses(&operation["responses"]);
+        self.responses(at(operation, &["responses"]));
     }
 
     fn responses(&mut self, responses: &'a Value) {
@@ -100,21 +103,21 @@ impl<'a> Reference<'a> {
             }
             let status = if status == "default" { "other" } else { status };
             self.add(&format!("<tr><td><code>{status}</code></td><td>"));
-            let description = inline(text(&response["description"]));
+            let description = inline(text(at(response, &["description"])));
             self.add(&format!("{description}</td></tr>\n"));
         }
         self.add("</tbody></table></div>\n");
         for (_, response) in members(responses).filter(|(status, _)| status.starts_with('2')) {
-            let content = &response["content"]["application/json"];
-            let data = &self.resolved(&content["schema"])["properties"]["data"];
-            let data = if data["items"].is_object() { &data["items"] } else { data };
-            if self.resolved(data)["properties"].is_object() {
+            let content = at(response, &["content", "application/json"]);
+            let data = at(self.resolved(at(content, &["schema"])), &["properties", "data"]);
+            let data = if at(data, &["items"]).is_object() { at(data, &["items"]) } else { data };
+            if at(self.resolved(data), &["properties"]).is_object() {
                 self.add("<details><summary>Fields of <code>data</code></summary>\n");
                 self.fields(data, 0);
                 self.add("</details>\n");
             }
-            if content["example"].is_object() {
-                self.details("Example response", &content["example"]);
+            if at(content, &["example"]).is_object() {
+                self.details("Example response", at(content, &["example"]));
             }
         }
     }
@@ -122,12 +125,12 @@ impl<'a> Reference<'a> {
     /// Writes the members of an object.
     fn fields(&mut self, schema: &'a Value, depth: usize) {
         let schema = self.resolved(schema);
-        if depth >= MAX_DEPTH || !schema["properties"].is_object() {
+        if depth >= MAX_DEPTH || !at(schema, &["properties"]).is_object() {
             return;
         }
-        let required: Vec<_> = list(&schema["required"]).filter_map(Value::as_str).collect();
+        let required: Vec<_> = list(at(schema, &["required"])).filter_map(Value::as_str).collect();
         self.add("<dl class=\"fields\">\n");
-        for (name, schema) in members(&schema["properties"]) {
+        for (name, schema) in members(at(schema, &["properties"])) {
             self.field(name, schema, "", required.contains(&name.as_str()), depth);
         }
         self.add("</dl>\n");
@@ -135,10 +138,10 @@ impl<'a> Reference<'a> {
 
     fn field(&mut self, name: &str, given: &Value, place: &str, required: bool, depth: usize) {
         let mut schema = given.clone();
-        let nullable = schema["oneOf"].as_array().is_some_and(|parts| parts.len() == 2)
-            && list(&schema["oneOf"]).any(|part| part["type"] == "null");
+        let nullable = at(&schema, &["oneOf"]).as_array().is_some_and(|parts| parts.len() == 2)
+            && list(at(&schema, &["oneOf"])).any(|part| at(part, &["type"]) == "null");
         if nullable {
-            let inner = list(&given["oneOf"]).find(|part| part["type"] != "null");
+            let inner = list(at(given, &["oneOf"])).find(|part| at(part, &["type"]) != "null");
             schema = inner.cloned().unwrap_or_default();
         }
         let resolved = self.resolved(&schema).clone();
@@ -154,12 +157,16 @@ impl<'a> Reference<'a> {
         self.add(&format!(
             "<dt><code>{name}</code><span class=\"type\">{kind}</span>{required}</dt>\n<dd>"
         ));
-        let description = given["description"].as_str();
-        self.add(&inline(description.unwrap_or_else(|| text(&resolved["description"]))));
+        let description = at(given, &["description"]).as_str();
+        self.add(&inline(description.unwrap_or_else(|| text(at(&resolved, &["description"])))));
         for rule in rules(&resolved) {
             self.add(&format!(" {rule}"));
         }
-        let inner = if resolved["items"].is_object() { &resolved["items"] } else { &resolved };
+        let inner = if at(&resolved, &["items"]).is_object() {
+            at(&resolved, &["items"])
+        } else {
+            &resolved
+        };
         self.add(&nested(self.document, inner, depth + 1));
         self.add("</dd>\n");
     }
@@ -185,7 +192,7 @@ impl<'a> Reference<'a> {
     where
         'a: 'v,
     {
-        let name = schema["$ref"].as_str().map(|name| name.trim_start_matches('#'));
+        let name = at(schema, &["$ref"]).as_str().map(|name| name.trim_start_matches('#'));
         name.and_then(|name| self.document.pointer(name)).unwrap_or(schema)
     }
 
@@ -202,22 +209,22 @@ fn nested(document: &Value, schema: &Value, depth: usize) -> String {
 }
 
 fn kind(schema: &Value) -> String {
-    let name = |kind: &Value| match (kind.as_str().unwrap_or("any"), schema["format"].as_str()) {
-        ("string", Some("date-time")) => "ISO 8601 time".to_owned(),
-        ("string", Some("uuid")) => "UUID".to_owned(),
-        ("string", Some("uri")) => "URL".to_owned(),
-        (kind, _) => kind.to_owned(),
-    };
-    match &schema["type"] {
-        Value::Array(kinds) => kinds.iter().map(name).collect::<Vec<_>>().join(" or "),
-        kind => name(kind),
-    }
+    let name =
+        |kind: &Value| match (kind.as_str().unwrap_or("any"), at(schema, &["format"]).as_str()) {
+            ("string", Some("date-time")) => "ISO 8601 time".to_owned(),
+            ("string", Some("uuid")) => "UUID".to_owned(),
+            ("string", Some("uri")) => "URL".to_owned(),
+            (kind, _) => kind.to_owned(),
+        };
+    let kinds = at(schema, &["type"]);
+    let Some(several) = kinds.as_array() else { return name(kinds) };
+    several.iter().map(name).collect::<Vec<_>>().join(" or ")
 }
 
 /// Returns the rules for a value, as HTML.
 fn rules(schema: &Value) -> Vec<String> {
     let mut rules = Vec::new();
-    let values: Vec<_> = list(&schema["enum"]).filter_map(Value::as_str).collect();
+    let values: Vec<_> = list(at(schema, &["enum"])).filter_map(Value::as_str).collect();
     if !values.is_empty() {
         let values: Vec<_> =
             values.iter().map(|value| format!("<code>{}</code>", escaped(value))).collect();
@@ -226,15 +233,18 @@ fn rules(schema: &Value) -> Vec<String> {
     for (least, most, unit) in
         [("minimum", "maximum", ""), ("minLength", "maxLength", " characters")]
     {
-        match (schema[least].as_i64(), schema[most].as_i64()) {
+        match (at(schema, &[least]).as_i64(), at(schema, &[most]).as_i64()) {
             (Some(least), Some(most)) => rules.push(format!("{least} to {most}{unit}.")),
             (Some(least), None) => rules.push(format!("At least {least}{unit}.")),
             (None, Some(most)) => rules.push(format!("At most {most}{unit}.")),
             (None, None) => (),
         }
     }
-    if !schema["default"].is_null() {
-        rules.push(format!("Default <code>{}</code>.", escaped(&schema["default"].to_string())));
+    if !at(schema, &["default"]).is_null() {
+        rules.push(format!(
+            "Default <code>{}</code>.",
+            escaped(&at(schema, &["default"]).to_string())
+        ));
     }
     rules
 }
@@ -251,6 +261,12 @@ fn inline(text: &str) -> String {
         }
     }
     html
+}
+
+/// Returns what a path of names leads to, or `null`.
+fn at<'v>(value: &'v Value, path: &[&str]) -> &'v Value {
+    static NULL: Value = Value::Null;
+    path.iter().try_fold(value, |value, name| value.get(name)).unwrap_or(&NULL)
 }
 
 fn text(value: &Value) -> &str {
