@@ -223,8 +223,12 @@ async fn inspect_session(page: &Embed<'_>, id: &str) {
     heading(page, "Overview").await;
     assert_accessible(page, "overview").await;
     assert_eq!(
-        text(page, "document.querySelector('section:last-of-type tbody').innerText").await,
-        "Acme (sandbox)\tlogin\tACCOUNT_LOCKED\t1 sessions"
+        text(
+            page,
+            "document.querySelector('section:last-of-type tbody').innerText.split(/\\s+/).join(' ')"
+        )
+        .await,
+        "Acme (sandbox) login ACCOUNT_LOCKED 1 sessions"
     );
     page.click("nav a[href='/portal/sessions']").await;
     heading(page, "Sessions").await;
