@@ -42,7 +42,7 @@ async fn the_applicants_page_and_mail_show_the_teams_brand() {
     let page = owner.get(saved.header("location")).await;
     assert!(page.text.contains("role=\"status\">Branding saved."), "{}", page.text);
     let forged = owner.get("/portal/branding?done=Call+us+at+555").await;
-    assert!(forged.status == 200 && !forged.text.contains("555"), "{}", forged.text);
+    assert!(forged.status == 200 && !forged.text.contains("role=\"status\""), "{}", forged.text);
     assert_eq!(owner.upload(BRANDING, LOGO, &png()).await.status, 303);
 
     let link = invited(&deployment, "ada@example.com").await;

@@ -61,7 +61,8 @@ fn forms(session: &str, hook: &str, delivery: &str, person: &str, key: &str) -> 
 }
 
 /// The forms that are sent before a user is signed in.
-const OUTSIDE: [&str; 5] = [
+const OUTSIDE: [&str; 6] = [
+    "/portal/language",
     "/portal/sign-in",
     "/portal/sign-in/code",
     "/portal/sign-in/passkey",

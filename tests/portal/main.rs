@@ -8,6 +8,7 @@ mod contacts;
 mod csrf;
 mod end_to_end;
 mod landing;
+mod language;
 mod mail_templates;
 mod members;
 mod oidc;

@@ -87,7 +87,8 @@ async fn sessions_are_paged_and_exported() {
     for id in &created[..3] {
         assert!(page.contains(id), "{page}");
     }
-    assert!(!page.contains(&created[3]), "each is on one page");
+    let rows = page.split_once("<tbody>").unwrap().1.split_once("</tbody>").unwrap().0;
+    assert!(!rows.contains(&created[3]), "each is on one page");
     assert_eq!((link("Older", &page), link("Newest", &page).as_deref()), (None, Some(LIST)));
     for odd in ["x", "1.2", "9223372036854775807.x", &"9".repeat(500)] {
         assert_eq!(viewer.get(&format!("{LIST}?after={odd}")).await.status, 200, "{odd}");

@@ -2,20 +2,24 @@
 
 use crate::root;
 
-/// Returns the paths with a handler for this method (in lower case); `{name}` stands for any
+/// Returns the paths with a handler for this method, `get` or `post`; `{name}` stands for any
 /// segment.
 #[must_use]
 pub fn routes(method: &str) -> Vec<String> {
     // Pages are read by GET and HEAD with one route.
-    let handler = if method == "get" { "reading()".into() } else { format!("web::{method}()") };
+    let handler = match method {
+        "get" => "reading(",
+        "post" => "submitting(",
+        _ => panic!("the portal has no routes for {method}"),
+    };
     let folder = root().join("crates/adapters/portal/src");
     let files = std::fs::read_dir(folder).expect("its source").flatten();
     let mut found = vec![];
-    for file in files {
+    for file in files.filter(|file| file.path().extension().is_some_and(|kind| kind == "rs")) {
         let source = std::fs::read_to_string(file.path()).expect("a source file");
         for route in source.split(".route(").skip(1) {
             let (place, way) = route.split_once(',').expect("a path and a handler");
-            if !way.trim_start().starts_with(&handler) {
+            if !way.trim_start().starts_with(handler) {
                 continue;
             }
             let named = format!("const {place}: &str = ");

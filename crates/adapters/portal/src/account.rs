@@ -13,7 +13,8 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, redirect},
     forms::CsrfForm,
-    methods::reading,
+    message::message,
+    methods::{reading, submitting},
     page::{PageTime, PortalPage},
     passkeys,
     reauthentication::{Confirmed, ConfirmedPage, Credentials},
@@ -25,12 +26,12 @@ pub(crate) const DUTY: &str = "/portal/account/second-factor";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(HERE, reading().to(show))
-        .route("/portal/account/password", web::post().to(change_password))
-        .route("/portal/account/second-factor", reading().to(offer))
-        .route("/portal/account/second-factor", web::post().to(keep))
-        .route("/portal/account/second-factor/drop", web::post().to(drop_factor))
-        .route("/portal/account/sign-ins/{id}/end", web::post().to(end));
+        .route(HERE, reading(show))
+        .route("/portal/account/password", submitting(change_password))
+        .route("/portal/account/second-factor", reading(offer))
+        .route("/portal/account/second-factor", submitting(keep))
+        .route("/portal/account/second-factor/drop", submitting(drop_factor))
+        .route("/portal/account/sign-ins/{id}/end", submitting(end));
 }
 
 #[derive(Serialize)]
@@ -62,7 +63,7 @@ async fn page(portal: &Portal, user: &SignedInUser) -> Result<PortalPage, Portal
     let passkeys = portal.passkeys.passkeys(user).await?;
     let passkeys =
         passkeys.map(|all| all.iter().map(passkeys::PasskeyListRow::of).collect::<Vec<_>>());
-    Ok(PortalPage::of_team("account.html", "Account", "account", user)
+    Ok(PortalPage::of_team("account.html", message("Account"), "account", user)
         .with("sign_ins", rows)
         .with("passkeys", passkeys)
         .with("has_codes", user.has_codes)
@@ -82,7 +83,7 @@ async fn change_password(
     let shown = match portal.accounts.change_password(&user, new).await {
         Ok(()) => {
             user.password_until = None;
-            let done = "Password changed. You were signed out on all other devices.";
+            let done = message("Password changed. You were signed out on all other devices.");
             page(&portal, &user).await?.with("done", done).into_response()
         }
         Err(error) => refused(&portal, &user, error).await?,
@@ -131,7 +132,7 @@ fn factor_page(user: &SignedInUser, offer: &TotpSetup) -> PortalPage {
         image.split_once("<svg").map_or(String::new(), |(_, rest)| format!("<svg{rest}"))
     });
     let drawn = minijinja::Value::from_safe_string(drawn.unwrap_or_default());
-    PortalPage::of_team("factor.html", "Set up two-factor authentication", "account", user)
+    PortalPage::of_team("factor.html", message("Set up two-factor authentication"), "account", user)
         .with("secret", offer.secret.expose())
         .with("picture", drawn)
         .with("offer", offer.sealed.expose())
@@ -147,7 +148,8 @@ async fn keep(
     match kept.await {
         Ok(codes) => {
             let codes: Vec<_> = codes.iter().map(|code| code.expose().to_owned()).collect();
-            let page = PortalPage::of_team("recovery.html", "Recovery codes", "account", &user);
+            let page =
+                PortalPage::of_team("recovery.html", message("Recovery codes"), "account", &user);
             Ok(page.with("codes", codes).into_response())
         }
         Err(error @ (PortalError::WrongCode | PortalError::Invalid(_))) => {

@@ -28,7 +28,7 @@ pub(crate) fn build() -> &'static str {
 }
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
-    config.route("/portal/assets/{build}/{name}", reading().to(asset));
+    config.route("/portal/assets/{build}/{name}", reading(asset));
 }
 
 async fn asset(path: web::Path<(String, String)>) -> Result<HttpResponse, PageError> {

@@ -17,7 +17,8 @@ use crate::{
     authenticated::Authenticated,
     error::PageError,
     forms::CsrfForm,
-    methods::reading,
+    message::message,
+    methods::{reading, submitting},
     page::{PageTime, PortalPage},
 };
 
@@ -29,9 +30,9 @@ const BATCH: u16 = 1000;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/portal/audit", reading().to(list))
-        .route("/portal/audit/verify", web::post().to(verify))
-        .route("/portal/audit/entries.jsonl", reading().to(export));
+        .route("/portal/audit", reading(list))
+        .route("/portal/audit/verify", submitting(verify))
+        .route("/portal/audit/entries.jsonl", reading(export));
 }
 
 #[derive(Deserialize)]
@@ -74,7 +75,7 @@ async fn page(
     let entries = portal.audit.audit(user, before, ON_A_PAGE).await?;
     let rows: Vec<_> = entries.into_iter().map(AuditListRow::from).collect();
     let last = rows.last().map(|row| row.number).filter(|number| *number > 1);
-    Ok(PortalPage::of_team("audit.html", "Audit log", "audit", user)
+    Ok(PortalPage::of_team("audit.html", message("Audit log"), "audit", user)
         .with("entries", rows)
         .with("older", last)
         .with("checked", ())

@@ -14,7 +14,8 @@ use crate::{
     authenticated::Authenticated,
     error::PageError,
     forms::{CsrfForm, CsrfUpload, Fields},
-    methods::reading,
+    message::message,
+    methods::{reading, submitting},
     page::{NoticeQuery, PortalPage, redirect_with_notice},
 };
 
@@ -24,11 +25,11 @@ const LONGEST: usize = 200;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(HERE, reading().to(show))
-        .route(HERE, web::post().to(save))
-        .route("/portal/branding/logo", reading().to(logo))
-        .route("/portal/branding/logo", web::post().to(keep_logo))
-        .route("/portal/branding/logo/remove", web::post().to(drop_logo));
+        .route(HERE, reading(show))
+        .route(HERE, submitting(save))
+        .route("/portal/branding/logo", reading(logo))
+        .route("/portal/branding/logo", submitting(keep_logo))
+        .route("/portal/branding/logo/remove", submitting(drop_logo));
 }
 
 /// The values of the form.
@@ -58,7 +59,7 @@ impl BrandingForm {
 }
 
 fn page(user: &SignedInUser, brand: &Brand, form: &BrandingForm) -> PortalPage {
-    PortalPage::of_team("branding.html", "Branding", "branding", user)
+    PortalPage::of_team("branding.html", message("Branding"), "branding", user)
         .with("has_logo", brand.logo.is_some())
         .with("form", form)
 }

@@ -5,14 +5,20 @@ use domain::session::Status;
 use ports::driving::DailyCounts;
 use serde::Serialize;
 
+use crate::{
+    message::{Message, message},
+    page::{long_date, short_date},
+};
+
 /// The kinds of a bar's parts, from the bottom up: the class of the part, and its label.
-pub(crate) const KINDS: [(&str, &str); 5] = [
-    ("good", "Completed"),
-    ("part", "Partially completed"),
-    ("bad", "Failed"),
-    ("left", "Canceled or terminated"),
-    ("open", "In progress"),
+pub(crate) const KINDS: [(&str, Message); KIND_COUNT] = [
+    ("good", message("Completed")),
+    ("part", message("Partially completed")),
+    ("bad", message("Failed")),
+    ("left", message("Canceled or terminated")),
+    ("open", message("In progress")),
 ];
+const KIND_COUNT: usize = 5;
 /// Units of the chart. The width of the plot is divisible by the number of days of every range.
 const PLOT_WIDTH: usize = 1260;
 const PLOT_HEIGHT: usize = 240;
@@ -49,11 +55,11 @@ struct GridLine {
 struct Day {
     date: String,
     /// In the order of [`KINDS`].
-    counts: [usize; KINDS.len()],
-    /// What a pointer over the day shows.
-    tooltip: String,
+    counts: [usize; KIND_COUNT],
+    /// The lines that a pointer over the day shows.
+    tooltip: Vec<Message>,
     /// The date at the axis, for some of the days.
-    label: Option<String>,
+    label: Option<Message>,
     x: usize,
     width: usize,
     middle: usize,
@@ -96,7 +102,7 @@ impl Chart {
 impl Day {
     fn new(
         date: NaiveDate,
-        counts: [usize; KINDS.len()],
+        counts: [usize; KIND_COUNT],
         (x, width): (usize, usize),
         (scale, is_labelled): (usize, bool),
     ) -> Self {
@@ -110,11 +116,13 @@ impl Day {
             }
         }
         let parts = counts.iter().zip(KINDS).filter(|(count, _)| **count > 0);
-        let parts: Vec<_> = parts.map(|(count, (_, name))| format!("{name}: {count}")).collect();
+        let parts = parts.map(|(count, (_, name))| {
+            message("{kind}: {count}").with("kind", name).with("count", *count)
+        });
         let total: usize = counts.iter().sum();
-        let heading = format!("{}, sessions: {total}", date.format("%b %-d, %Y"));
-        let tooltip = [vec![heading], parts].concat().join("\n");
-        let label = is_labelled.then(|| date.format("%b %-d").to_string());
+        let heading = message("{date}, sessions: {count}").with("date", long_date(date));
+        let tooltip = std::iter::once(heading.with("count", total)).chain(parts).collect();
+        let label = is_labelled.then(|| short_date(date));
         let middle = x + width / 2;
         Self { date: date.to_string(), counts, tooltip, label, x, width, middle, bars }
     }
@@ -138,8 +146,8 @@ fn scale(highest: usize) -> usize {
     }
 }
 
-fn counts(day: &DailyCounts) -> [usize; KINDS.len()] {
-    let [mut completed, mut part, mut failed, mut left, mut open] = [0; KINDS.len()];
+fn counts(day: &DailyCounts) -> [usize; KIND_COUNT] {
+    let [mut completed, mut part, mut failed, mut left, mut open] = [0; KIND_COUNT];
     for (status, count) in &day.counts {
         let kind = match status {
             Status::Completed => &mut completed,
@@ -196,11 +204,16 @@ mod tests {
         );
         let lines: Vec<_> = chart.lines.iter().map(|line| (line.y, line.value)).collect();
         assert_eq!(lines, [(264, 0), (144, 100), (24, 200)]);
-        let tooltip =
+        let tooltip = |day: usize| {
+            let lines = chart.days[day].tooltip.iter().map(ToString::to_string);
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        let expected =
             "Jan 29, 2026, sessions: 102\nCompleted: 100\nFailed: 1\nCanceled or terminated: 1";
-        assert_eq!(chart.days[0].tooltip, tooltip);
-        assert_eq!(chart.days[1].tooltip, "Jan 30, 2026, sessions: 0");
-        let labels: Vec<_> = chart.days.iter().filter_map(|day| day.label.as_deref()).collect();
+        assert_eq!(tooltip(0), expected);
+        assert_eq!(tooltip(1), "Jan 30, 2026, sessions: 0");
+        let labels = chart.days.iter().filter_map(|day| day.label.as_ref());
+        let labels: Vec<_> = labels.map(ToString::to_string).collect();
         assert_eq!(labels, ["Jan 29", "Jan 30", "Jan 31", "Feb 1"]);
     }
 

@@ -13,7 +13,8 @@ use crate::{
     authenticated::Authenticated,
     error::PageError,
     forms::{CsrfForm, Fields},
-    methods::reading,
+    message::message,
+    methods::{reading, submitting},
     page::{NoticeQuery, PageTime, PortalPage, redirect_with_notice},
 };
 
@@ -23,11 +24,11 @@ const LONGEST: usize = 300;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(HERE, reading().to(list))
-        .route(HERE, web::post().to(add))
-        .route("/portal/receivers/{id}", reading().to(one))
-        .route("/portal/receivers/{id}", web::post().to(change))
-        .route("/portal/receivers/{id}/remove", web::post().to(remove));
+        .route(HERE, reading(list))
+        .route(HERE, submitting(add))
+        .route("/portal/receivers/{id}", reading(one))
+        .route("/portal/receivers/{id}", submitting(change))
+        .route("/portal/receivers/{id}/remove", submitting(remove));
 }
 
 /// The values of the form.
@@ -89,13 +90,13 @@ async fn page(
 ) -> Result<PortalPage, PortalError> {
     let receivers = portal.receivers.receivers(user).await?.into_iter();
     let rows: Vec<_> = receivers.map(ContactListRow::from).collect();
-    Ok(PortalPage::of_team("receivers.html", "Recipients", "receivers", user)
+    Ok(PortalPage::of_team("receivers.html", message("Recipients"), "receivers", user)
         .with("receivers", rows)
         .with("form", form))
 }
 
 fn page_of(user: &SignedInUser, id: ContactId, form: &ContactForm) -> PortalPage {
-    PortalPage::of_team("receiver.html", "Recipient", "receivers", user)
+    PortalPage::of_team("receiver.html", message("Recipient"), "receivers", user)
         .with("id", id.to_string())
         .with("form", form)
 }

@@ -14,8 +14,9 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, redirect},
     forms::CsrfForm,
-    methods::reading,
-    page::{PageTime, PortalPage, label},
+    message::message,
+    methods::{reading, submitting},
+    page::{PageTime, PortalPage},
     webhooks,
 };
 
@@ -25,9 +26,9 @@ const FORM_TIME: &str = "%Y-%m-%dT%H:%M";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/portal/deliveries/{id}", reading().to(show))
-        .route("/portal/deliveries/{id}/again", web::post().to(again))
-        .route("/portal/webhooks/{id}/again", web::post().to(all_again));
+        .route("/portal/deliveries/{id}", reading(show))
+        .route("/portal/deliveries/{id}/again", submitting(again))
+        .route("/portal/webhooks/{id}/again", submitting(all_again));
 }
 
 #[derive(Serialize)]
@@ -60,9 +61,8 @@ struct Attempt {
     number: i32,
     at: PageTime,
     took_ms: i32,
-    /// The status line of the response, or why there is none.
-    result: String,
-    status: Option<i32>,
+    /// The status line of the response, if there is one.
+    result: Option<String>,
     error: Option<String>,
     answer: String,
     sent: String,
@@ -71,12 +71,8 @@ struct Attempt {
 impl From<StoredAttempt> for Attempt {
     fn from(stored: StoredAttempt) -> Self {
         let StoredAttempt { number, at, took_ms, status, error, answer, sent } = stored;
-        let result = match (status, &error) {
-            (Some(status), _) => status_text(status),
-            (None, Some(error)) => label(error),
-            (None, None) => "No response".to_owned(),
-        };
-        Self { number, at: at.into(), took_ms, result, status, error, answer, sent }
+        let result = status.map(status_text);
+        Self { number, at: at.into(), took_ms, result, error, answer, sent }
     }
 }
 
@@ -98,7 +94,7 @@ async fn show(
     let (kept, attempts) = portal.webhooks.webhook_delivery(&signed.0, id).await?;
     let payload = portal.webhooks.delivery_payload(&signed.0, id).await?;
     let attempts: Vec<_> = attempts.into_iter().map(Attempt::from).collect();
-    Ok(PortalPage::of_team("delivery.html", "Delivery", "webhooks", &signed.0)
+    Ok(PortalPage::of_team("delivery.html", message("Delivery"), "webhooks", &signed.0)
         .with("delivery", DeliveryListRow::from(&kept))
         .with("pending", kept.state == DeliveryState::Pending)
         .with("attempts", attempts)
@@ -134,7 +130,7 @@ async fn all_again(
     };
     match submitted {
         Ok(count) => {
-            let done = format!("Deliveries queued: {count}.");
+            let done = message("Deliveries queued: {count}.").with("count", count);
             Ok(webhooks::page(&portal, &user, id).await?.with("done", done).into_response())
         }
         Err(error @ PortalError::Invalid(_)) => {

@@ -5,7 +5,12 @@ use domain::frame_ancestors::FrameAncestor;
 use ports::driving::{PortalError, SignedInUser};
 
 use crate::{
-    Portal, authenticated::Authenticated, error::PageError, forms::CsrfForm, methods::reading,
+    Portal,
+    authenticated::Authenticated,
+    error::PageError,
+    forms::CsrfForm,
+    message::message,
+    methods::{reading, submitting},
     page::PortalPage,
 };
 
@@ -14,11 +19,11 @@ const HERE: &str = "/portal/embedding";
 const LONGEST: usize = 20_000;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
-    config.route(HERE, reading().to(show)).route(HERE, web::post().to(save));
+    config.route(HERE, reading(show)).route(HERE, submitting(save));
 }
 
 fn page(user: &SignedInUser, origins: &str) -> PortalPage {
-    PortalPage::of_team("embedding.html", "Embedding", "embedding", user)
+    PortalPage::of_team("embedding.html", message("Embedding"), "embedding", user)
         .with("origins", origins)
         .with("done", "")
 }
@@ -38,7 +43,8 @@ async fn save(portal: web::Data<Portal>, submitted: CsrfForm) -> Result<HttpResp
     };
     match saved {
         Ok(()) => {
-            Ok(page(&submitted.user, &text).with("done", "Allowed origins saved.").into_response())
+            let done = message("Allowed origins saved.");
+            Ok(page(&submitted.user, &text).with("done", done).into_response())
         }
         Err(error @ PortalError::Invalid(_)) => Ok(page(&submitted.user, &text).refused(&error)),
         Err(error) => Err(error.into()),

@@ -11,7 +11,12 @@ use actix_web::{
 };
 use ports::{driving::PortalError, refusals::RefusalClass};
 
-use crate::{account, page::PortalPage, reauthentication};
+use crate::{
+    account,
+    message::{Message, message},
+    page::PortalPage,
+    reauthentication,
+};
 
 /// Why a page cannot be shown.
 #[derive(Debug)]
@@ -32,16 +37,7 @@ pub(crate) enum PageError {
 
 impl fmt::Display for PageError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SignIn(_) | Self::Code => out.write_str("sign in to continue"),
-            Self::SecondFactorRequired => {
-                out.write_str("set up two-factor authentication to continue")
-            }
-            Self::Confirm => PortalError::Unconfirmed.fmt(out),
-            Self::Forged => out.write_str("this form has expired. Reload the page and try again"),
-            Self::NotFound => out.write_str("the page doesn't exist or was moved"),
-            Self::Refused(error) => error.fmt(out),
-        }
+        self.text().fmt(out)
     }
 }
 
@@ -90,13 +86,7 @@ impl PageError {
             let error: &dyn std::error::Error = error;
             tracing::error!(error, "a page failed");
         }
-        let internal = matches!(self, Self::Refused(PortalError::Store(_)));
-        let text = if internal {
-            "something went wrong on our side. Try again".to_owned()
-        } else {
-            self.to_string()
-        };
-        let page = PortalPage::new("failure.html", self.title()).with("text", text);
+        let page = PortalPage::new("failure.html", self.title()).with("text", self.text());
         match self {
             Self::Refused(error) => respond_with_error(page, error),
             Self::SignIn(_)
@@ -110,14 +100,28 @@ impl PageError {
 }
 
 impl PageError {
-    /// Returns the title of the error's page.
-    fn title(&self) -> &'static str {
+    /// Returns the text of the error's page.
+    fn text(&self) -> Message {
         match self {
-            Self::NotFound | Self::Refused(PortalError::NotFound(_)) => "Page not found",
-            Self::Refused(PortalError::InvalidLink) => "Link expired",
-            Self::Forged => "Form expired",
-            Self::Refused(PortalError::Forbidden) => "Access denied",
-            Self::Refused(PortalError::TooMany { .. }) => "Too many attempts",
+            Self::SignIn(_) | Self::Code => Message::error("sign in to continue"),
+            Self::SecondFactorRequired => {
+                Message::error("set up two-factor authentication to continue")
+            }
+            Self::Confirm => message_of(&PortalError::Unconfirmed),
+            Self::Forged => Message::error("this form has expired. Reload the page and try again"),
+            Self::NotFound => Message::error("the page doesn't exist or was moved"),
+            Self::Refused(error) => message_of(error),
+        }
+    }
+
+    /// Returns the title of the error's page.
+    fn title(&self) -> Message {
+        match self {
+            Self::NotFound | Self::Refused(PortalError::NotFound(_)) => message("Page not found"),
+            Self::Refused(PortalError::InvalidLink) => message("Link expired"),
+            Self::Forged => message("Form expired"),
+            Self::Refused(PortalError::Forbidden) => message("Access denied"),
+            Self::Refused(PortalError::TooMany { .. }) => message("Too many attempts"),
             Self::SignIn(_)
             | Self::Code
             | Self::SecondFactorRequired
@@ -130,8 +134,18 @@ impl PageError {
                 | PortalError::Password(_)
                 | PortalError::Invalid(_)
                 | PortalError::Store(_),
-            ) => "Something went wrong",
+            ) => message("Something went wrong"),
         }
+    }
+}
+
+/// Returns the text of an error for the reader of a page, who is told nothing of the store.
+pub(crate) fn message_of(error: &PortalError) -> Message {
+    let is_internal = matches!(error, PortalError::Store(_));
+    if is_internal {
+        Message::error("something went wrong on our side. Try again")
+    } else {
+        Message::error(error.to_string())
     }
 }
 

@@ -29,9 +29,9 @@ const MAX_PARAMETER_BYTES: usize = 4_096;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/portal/sign-in/away", reading().to(redirect_to_provider))
-        .route("/portal/confirm/away", reading().to(redirect_to_reauthenticate))
-        .route("/portal/sign-in/back", reading().to(callback));
+        .route("/portal/sign-in/away", reading(redirect_to_provider))
+        .route("/portal/confirm/away", reading(redirect_to_reauthenticate))
+        .route("/portal/sign-in/back", reading(callback));
 }
 
 #[derive(Deserialize)]

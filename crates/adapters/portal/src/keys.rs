@@ -13,17 +13,18 @@ use crate::{
     Portal,
     authenticated::Authenticated,
     error::PageError,
-    methods::reading,
+    message::{Message, message},
+    methods::{reading, submitting},
     page::{NoticeQuery, PageTime, PortalPage, redirect_with_notice},
     reauthentication::{Confirmed, TeamSettings},
 };
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/portal/keys", reading().to(list))
-        .route("/portal/keys", web::post().to(make))
-        .route("/portal/keys/{id}/rotate", web::post().to(rotate))
-        .route("/portal/keys/{id}/revoke", web::post().to(revoke));
+        .route("/portal/keys", reading(list))
+        .route("/portal/keys", submitting(make))
+        .route("/portal/keys/{id}/rotate", submitting(rotate))
+        .route("/portal/keys/{id}/revoke", submitting(revoke));
 }
 
 #[derive(Serialize)]
@@ -63,7 +64,7 @@ async fn page(portal: &Portal, user: &SignedInUser) -> Result<PortalPage, Portal
     let now = portal.clock.now();
     let keys = portal.keys.keys(user).await?;
     let rows: Vec<_> = keys.iter().map(|kept| ApiKeyRow::of(kept, now)).collect();
-    Ok(PortalPage::of_team("keys.html", "API keys", "keys", user).with("keys", rows))
+    Ok(PortalPage::of_team("keys.html", message("API keys"), "keys", user).with("keys", rows))
 }
 
 async fn list(
@@ -84,7 +85,7 @@ async fn make(
         Err(error) => Err(error),
     };
     match made {
-        Ok(key) => Ok(secret(&user, "API key created", key.expose())),
+        Ok(key) => Ok(secret(&user, message("API key created"), key.expose())),
         Err(error @ PortalError::Invalid(_)) => Ok(page(&portal, &user).await?.refused(&error)),
         Err(error) => Err(error.into()),
     }
@@ -113,7 +114,7 @@ async fn rotate(
     submitted: Confirmed<TeamSettings>,
 ) -> Result<HttpResponse, PageError> {
     let key = portal.keys.rotate_key(&submitted.user, read(&id)?).await?;
-    Ok(secret(&submitted.user, "API key rotated", key.expose()))
+    Ok(secret(&submitted.user, message("API key rotated"), key.expose()))
 }
 
 async fn revoke(
@@ -130,10 +131,11 @@ fn read(id: &str) -> Result<ApiKeyId, PortalError> {
 }
 
 /// The values that are shown once.
-fn secret(user: &SignedInUser, title: &str, secret: &str) -> HttpResponse {
+fn secret(user: &SignedInUser, title: Message, secret: &str) -> HttpResponse {
     PortalPage::of_team("secret.html", title, "keys", user)
         .with("secret", secret)
-        .with("what", "API key")
+        .with("lead", message("Copy this API key now. You won't be able to see it again."))
+        .with("label", message("API key"))
         .with("note", ())
         .with("back", "/portal/keys")
         .into_response()

@@ -2,14 +2,13 @@
 
 use actix_web::{HttpResponse, web};
 
-use crate::{methods::reading, page::PortalPage};
+use crate::{message::message, methods::reading, page::PortalPage};
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
-    config.route("/", reading().to(show));
+    config.route("/", reading(show));
 }
 
 async fn show() -> HttpResponse {
-    PortalPage::new("landing.html", "Verify that applicants own their accounts")
-        .with("here", "landing")
-        .into_response()
+    let title = message("Verify that applicants own their accounts");
+    PortalPage::new("landing.html", title).with("here", "landing").into_response()
 }

@@ -3,7 +3,11 @@
 //!
 //! **Invariant:** a GET changes nothing. Every change requires a form of a page of the portal, with
 //! the CSRF token of the signed-in user ([`forms`]).
+//!
+//! Texts are written in English and translated when a page is rendered ([`language`], [`message`],
+//! [`translations`]).
 
+mod accept_language;
 mod account;
 mod assets;
 mod audit;
@@ -18,8 +22,11 @@ mod error;
 mod forms;
 mod identity;
 mod keys;
+mod labels;
 mod landing;
+mod language;
 mod members;
+mod message;
 mod methods;
 mod overview;
 mod page;
@@ -31,7 +38,9 @@ mod session_search;
 mod sessions;
 mod setup;
 mod sign_in;
+mod template_functions;
 mod templates;
+mod translations;
 mod webhook_form;
 mod webhooks;
 
@@ -96,7 +105,8 @@ pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::Service
             .configure(identity::routes)
             .configure(reauthentication::routes)
             .configure(audit::routes)
+            .configure(language::routes)
             .configure(assets::routes)
-            .route("/portal/{rest:.*}", web::route().to(error::not_found));
+            .route("/portal/{rest:.*}", methods::any(error::not_found));
     }
 }

@@ -13,7 +13,8 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, redirect},
     forms::Fields,
-    methods::reading,
+    message::{Message, message},
+    methods::{reading, submitting},
     page::{PageTime, PortalPage},
     reauthentication::{Confirmed, TeamSettings},
 };
@@ -22,13 +23,13 @@ const HERE: &str = "/portal/members";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(HERE, reading().to(list))
-        .route(HERE, web::post().to(invite))
-        .route("/portal/members/{id}/invite", web::post().to(invite_again))
-        .route("/portal/members/{id}/role", web::post().to(appoint))
-        .route("/portal/members/{id}/sign-out", web::post().to(sign_out))
-        .route("/portal/members/{id}/remove", web::post().to(remove))
-        .route("/portal/members/second-factor", web::post().to(require));
+        .route(HERE, reading(list))
+        .route(HERE, submitting(invite))
+        .route("/portal/members/{id}/invite", submitting(invite_again))
+        .route("/portal/members/{id}/role", submitting(appoint))
+        .route("/portal/members/{id}/sign-out", submitting(sign_out))
+        .route("/portal/members/{id}/remove", submitting(remove))
+        .route("/portal/members/second-factor", submitting(require));
 }
 
 #[derive(Serialize)]
@@ -40,9 +41,9 @@ struct MemberRow {
     /// Whether the signed-in user may change the member.
     below: bool,
     joined: bool,
-    codes: &'static str,
+    two_factor: Message,
     since: PageTime,
-    mail: Option<String>,
+    mail: Option<Message>,
     until: Option<PageTime>,
 }
 
@@ -57,12 +58,13 @@ impl MemberRow {
             own: user.id == signed_in.user,
             below: signed_in.role.may_appoint(user.role),
             joined: user.has_password,
-            codes: if user.has_second_factor { "On" } else { "Off" },
+            two_factor: if user.has_second_factor { message("On") } else { message("Off") },
             since: user.created_at.into(),
             mail: mail.map(|mail| match mail {
-                Mailed::Queued => "Invitation pending".to_owned(),
-                Mailed::Sent => "Invitation sent".to_owned(),
-                Mailed::Failed(why) => format!("Not sent ({})", why.replace('_', " ")),
+                Mailed::Queued => message("Invitation pending"),
+                Mailed::Sent => message("Invitation sent"),
+                Mailed::Failed(why) => message("Not sent ({reason})")
+                    .with("reason", Message::error(why.replace('_', " "))),
             }),
             until: until.map(PageTime::from),
         }
@@ -78,7 +80,7 @@ async fn page(
     let rows: Vec<_> = members.map(|member| MemberRow::of(member, user)).collect();
     let roles = Role::ALL.into_iter().filter(|role| user.role.may_appoint(*role));
     let roles: Vec<_> = roles.map(Role::as_str).collect();
-    Ok(PortalPage::of_team("members.html", "Members", "members", user)
+    Ok(PortalPage::of_team("members.html", message("Members"), "members", user)
         .with("members", rows)
         .with("required", portal.team.requires_second_factor(user).await?)
         .with("roles", roles)

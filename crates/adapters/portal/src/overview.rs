@@ -20,6 +20,7 @@ use crate::{
     chart::{Chart, KINDS},
     documentation::ErrorLink,
     error::PageError,
+    message::{Message, message},
     methods::reading,
     page::PortalPage,
     session_search::SessionQuery,
@@ -31,7 +32,7 @@ const HERE: &str = "/portal/overview";
 const SESSIONS: &str = "/portal/sessions";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
-    config.route(HERE, reading().to(show));
+    config.route(HERE, reading(show));
 }
 
 #[derive(Default, Deserialize)]
@@ -44,19 +45,19 @@ struct OverviewQuery {
 /// A link to the same page with another range or environment.
 #[derive(Serialize)]
 struct Tab {
-    label: String,
+    label: Message,
     link: String,
     is_current: bool,
 }
 
 impl Tab {
     fn new(
-        label: &str,
+        label: Message,
         (range, environment): (OverviewRange, Environment),
         current: (OverviewRange, Environment),
     ) -> Self {
         let link = format!("{HERE}?days={}&environment={}", range.days(), environment.as_str());
-        Self { label: label.to_owned(), link, is_current: (range, environment) == current }
+        Self { label, link, is_current: (range, environment) == current }
     }
 }
 
@@ -80,7 +81,7 @@ impl SessionLinks {
 
 #[derive(Serialize)]
 struct FunnelRow {
-    label: &'static str,
+    label: Message,
     count: usize,
     /// Of all sessions, in percent.
     percent: usize,
@@ -89,11 +90,11 @@ struct FunnelRow {
 impl FunnelRow {
     fn new((step, count): (FunnelStep, usize), all: usize) -> Self {
         let label = match step {
-            FunnelStep::Created => "Created",
-            FunnelStep::Started => "Started",
-            FunnelStep::Connected => "Connected to platform",
-            FunnelStep::SignedIn => "Signed in",
-            FunnelStep::Completed => "Completed",
+            FunnelStep::Created => message("Created"),
+            FunnelStep::Started => message("Started"),
+            FunnelStep::Connected => message("Connected to platform"),
+            FunnelStep::SignedIn => message("Signed in"),
+            FunnelStep::Completed => message("Completed"),
         };
         Self { label, count, percent: (count * 100).checked_div(all).unwrap_or(0) }
     }
@@ -152,10 +153,10 @@ impl NodeRow {
 /// The limits of a team, as text.
 #[derive(Serialize)]
 struct QuotaTexts {
-    requests: String,
-    creations: String,
-    team_creations: String,
-    recipient: String,
+    requests: Message,
+    creations: Message,
+    team_creations: Message,
+    recipient: Message,
     running: usize,
     browsers: usize,
     development: usize,
@@ -181,24 +182,30 @@ impl From<TeamQuotas> for QuotaTexts {
 }
 
 /// Formats a limit, such as `60 per minute`.
-fn rate(limit: Option<RateLimit>) -> String {
-    let Some(RateLimit { count, seconds }) = limit else { return "No limit".into() };
-    match seconds {
-        1 => format!("{count} per second"),
-        60 => format!("{count} per minute"),
-        3600 => format!("{count} per hour"),
-        86_400 => format!("{count} per day"),
-        _ => format!("{count} per {seconds} seconds"),
-    }
+fn rate(limit: Option<RateLimit>) -> Message {
+    let Some(RateLimit { count, seconds }) = limit else { return message("No limit") };
+    let text = match seconds {
+        1 => message("{count} per second"),
+        60 => message("{count} per minute"),
+        3600 => message("{count} per hour"),
+        86_400 => message("{count} per day"),
+        _ => message("{count} per {seconds} seconds").with("seconds", seconds),
+    };
+    text.with("count", count)
 }
 
 /// Formats a duration, such as `42 s` or `3 min 20 s`.
-fn duration_text(duration: Duration) -> String {
+fn duration_text(duration: Duration) -> Message {
     let seconds = duration.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
-        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+        (0, 0, seconds) => message("{seconds} s").with("seconds", seconds),
+        (0, minutes, seconds) => {
+            let text = message("{minutes} min {seconds} s").with("minutes", minutes);
+            text.with("seconds", seconds)
+        }
+        (hours, minutes, _) => {
+            message("{hours} h {minutes} min").with("hours", hours).with("minutes", minutes)
+        }
     }
 }
 
@@ -221,7 +228,7 @@ async fn show(
     let quotas = portal.sessions.quotas(&signed.0).await?;
     let webhooks = portal.webhooks.webhooks(&signed.0).await?;
     let setup = setup::steps(&portal, &signed.0).await?;
-    let page = PortalPage::of_team("overview.html", "Overview", "overview", &signed.0);
+    let page = PortalPage::of_team("overview.html", message("Overview"), "overview", &signed.0);
     Ok(with_statistics(page, overview, range)
         .with("endpoints", endpoints(&webhooks, portal.clock.now()))
         .with("quotas", QuotaTexts::from(quotas))
@@ -234,11 +241,15 @@ fn with_statistics(page: PortalPage, overview: Overview, range: OverviewRange) -
     let chart = Chart::new(&overview.days);
     let Overview { environment, created, completed, ended, funnel, failures, .. } = overview;
     let current = (range, environment);
-    let environments =
-        [(Environment::Production, "Production"), (Environment::Development, "Development")];
+    let environments = [
+        (Environment::Production, message("Production")),
+        (Environment::Development, message("Development")),
+    ];
     let environments = environments.map(|(one, label)| Tab::new(label, (range, one), current));
-    let ranges = OverviewRange::ALL
-        .map(|one| Tab::new(&format!("{} days", one.days()), (one, environment), current));
+    let ranges = OverviewRange::ALL.map(|one| {
+        let label = message("{count} days").with("count", u32::from(one.days()));
+        Tab::new(label, (one, environment), current)
+    });
     let funnel = funnel.into_iter().map(|step| FunnelRow::new(step, created));
     let failures = failures.into_iter().map(|failure| FailureRow::new(failure, &links));
     let platforms = overview.platforms.into_iter().filter(|outcomes| outcomes.failed > 0);
@@ -268,11 +279,11 @@ mod tests {
 
     #[test]
     fn limits_are_read_as_people_say_them() {
-        let limit = |count, seconds| rate(Some(RateLimit { count, seconds }));
+        let limit = |count, seconds| rate(Some(RateLimit { count, seconds })).to_string();
         assert_eq!(limit(120, 60), "120 per minute");
         assert_eq!(limit(20, 86_400), "20 per day");
         assert_eq!(limit(5, 90), "5 per 90 seconds");
-        assert_eq!(rate(None), "No limit");
+        assert_eq!(rate(None).to_string(), "No limit");
     }
 
     #[test]
@@ -285,7 +296,7 @@ mod tests {
             (3600, "1 h 0 min"),
             (90_061, "25 h 1 min"),
         ] {
-            assert_eq!(duration_text(Duration::from_secs(seconds)), expected);
+            assert_eq!(duration_text(Duration::from_secs(seconds)).to_string(), expected);
         }
     }
 }

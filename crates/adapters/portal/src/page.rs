@@ -1,6 +1,7 @@
-//! Renders pages: the templates, their common values, and the headers.
+//! Pages: the templates, their common values, and the headers. They are rendered once the language
+//! of their reader is known.
 
-use std::{collections::BTreeMap, fmt, sync::LazyLock};
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use actix_web::{
     HttpResponse,
@@ -11,7 +12,7 @@ use actix_web::{
         },
     },
 };
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike as _, Month, NaiveDate, Utc};
 use domain::account::Permission;
 use minijinja::{
     Environment, UndefinedBehavior,
@@ -23,7 +24,10 @@ use url::Url;
 
 use crate::{
     assets, documentation,
-    error::{redirect, respond_with_error},
+    error::{message_of, redirect, respond_with_error},
+    language::PageLanguage,
+    message::{Message, message},
+    template_functions::add_functions,
 };
 
 /// The content security policy: only own resources, forms only to the portal, and no embedding.
@@ -36,52 +40,66 @@ macro_rules! templates {
     };
 }
 
-static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+static TEMPLATES: [(&str, &str); 33] = templates![
+    "account.html",
+    "approvals.html",
+    "audit.html",
+    "branding.html",
+    "choose.html",
+    "code.html",
+    "confirm.html",
+    "continue.html",
+    "deliveries.html",
+    "delivery.html",
+    "embedding.html",
+    "failure.html",
+    "factor.html",
+    "forgot.html",
+    "forms.html",
+    "frame.html",
+    "keys.html",
+    "landing.html",
+    "members.html",
+    "overview.html",
+    "receiver.html",
+    "receivers.html",
+    "passkey.html",
+    "recovery.html",
+    "secret.html",
+    "session.html",
+    "sessions.html",
+    "sign-in.html",
+    "template.html",
+    "templates.html",
+    "webhook-form.html",
+    "webhook.html",
+    "webhooks.html",
+];
+
+static ENGLISH: LazyLock<Environment<'static>> =
+    LazyLock::new(|| new_environment(PageLanguage::English));
+static GERMAN: LazyLock<Environment<'static>> =
+    LazyLock::new(|| new_environment(PageLanguage::German));
+
+/// Returns the templates with the functions that translate into a language.
+fn environment(language: PageLanguage) -> &'static Environment<'static> {
+    match language {
+        PageLanguage::English => &ENGLISH,
+        PageLanguage::German => &GERMAN,
+    }
+}
+
+fn new_environment(language: PageLanguage) -> Environment<'static> {
     let mut environment = Environment::new();
-    environment.add_filter("capitalize_first", capitalize_first);
-    environment.add_filter("label", label);
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    for (name, text) in templates![
-        "account.html",
-        "approvals.html",
-        "audit.html",
-        "branding.html",
-        "choose.html",
-        "code.html",
-        "confirm.html",
-        "continue.html",
-        "deliveries.html",
-        "delivery.html",
-        "embedding.html",
-        "failure.html",
-        "factor.html",
-        "forgot.html",
-        "forms.html",
-        "frame.html",
-        "keys.html",
-        "landing.html",
-        "members.html",
-        "overview.html",
-        "receiver.html",
-        "receivers.html",
-        "passkey.html",
-        "recovery.html",
-        "secret.html",
-        "session.html",
-        "sessions.html",
-        "sign-in.html",
-        "template.html",
-        "templates.html",
-        "webhook-form.html",
-        "webhook.html",
-        "webhooks.html",
-    ] {
+    add_functions(&mut environment, language);
+    for (name, text) in TEMPLATES {
         if let Err(error) = environment.add_template(name, text) {
             tracing::error!(%error, "failed to parse a template");
         }
     }
     environment
-});
+}
 
 /// A page to be rendered.
 pub(crate) struct PortalPage {
@@ -105,9 +123,11 @@ struct ShownSignIn<'a> {
 }
 
 impl PortalPage {
-    pub(crate) fn new(template: &'static str, title: &str) -> Self {
+    pub(crate) fn new(template: &'static str, title: Message) -> Self {
+        let languages = PageLanguage::ALL.map(|language| (language.tag(), language.name()));
         let values = BTreeMap::from([
-            ("title", Value::from(title)),
+            ("title", Value::from(Serde(title))),
+            ("languages_of_pages", Value::from(Serde(languages))),
             ("build", Value::from(assets::build())),
             ("docs", Value::from(documentation::HOME)),
             ("visitor", Value::from(())),
@@ -135,7 +155,7 @@ impl PortalPage {
     /// Returns a page for the signed-in user; `here` is the current menu entry.
     pub(crate) fn of_team(
         template: &'static str,
-        title: &str,
+        title: Message,
         here: &str,
         user: &SignedInUser,
     ) -> Self {
@@ -169,7 +189,7 @@ impl PortalPage {
 
     /// Renders the page with the error of the submitted form.
     pub(crate) fn refused(self, error: &PortalError) -> HttpResponse {
-        respond_with_error(self.with("trouble", error.to_string()), error)
+        respond_with_error(self.with("trouble", message_of(error)), error)
     }
 
     fn policy(&self) -> String {
@@ -178,24 +198,29 @@ impl PortalPage {
         format!("{POLICY}{mail}{}", recordings.unwrap_or_default())
     }
 
+    /// Returns a response without a body, from which [`crate::language::render`] takes the page.
     pub(crate) fn respond(self, status: StatusCode) -> HttpResponse {
-        let rendered =
-            TEMPLATES.get_template(self.template).and_then(|page| page.render(Serde(&self.values)));
-        match rendered {
-            Ok(html) => HttpResponse::build(status)
-                .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
-                .insert_header((CONTENT_SECURITY_POLICY, self.policy()))
-                .insert_header((X_FRAME_OPTIONS, "DENY"))
-                // Requests of forms have a `Referer`; other origins get none.
-                .insert_header((REFERRER_POLICY, "same-origin"))
-                .insert_header((CACHE_CONTROL, "no-store"))
-                .body(html),
-            Err(error) => {
-                let template = self.template;
-                tracing::error!(?error, template, "failed to render a page");
-                HttpResponse::InternalServerError().body("Something went wrong. Try again.")
-            }
-        }
+        let mut response = HttpResponse::build(status)
+            .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
+            .insert_header((CONTENT_SECURITY_POLICY, self.policy()))
+            .insert_header((X_FRAME_OPTIONS, "DENY"))
+            // Requests of forms have a `Referer`; other origins get none.
+            .insert_header((REFERRER_POLICY, "same-origin"))
+            .insert_header((CACHE_CONTROL, "no-store"))
+            .finish();
+        response.extensions_mut().insert(self);
+        response
+    }
+
+    /// Renders the page. `return_path` is where its reader comes back to after choosing another
+    /// language; without it, no other language is offered.
+    pub(crate) fn render(
+        self,
+        language: PageLanguage,
+        return_path: Option<&str>,
+    ) -> Result<String, minijinja::Error> {
+        let page = self.with("language_of_page", language.tag()).with("return_path", return_path);
+        environment(language).get_template(page.template)?.render(Serde(&page.values))
     }
 }
 
@@ -208,14 +233,14 @@ pub(crate) struct NoticeQuery {
 }
 
 impl NoticeQuery {
-    fn text(&self) -> Option<&'static str> {
+    fn text(&self) -> Option<Message> {
         let texts = [
-            ("branding", "Branding saved."),
-            ("logo", "Logo saved."),
-            ("logo-removed", "Logo removed."),
-            ("recipient", "Recipient saved."),
-            ("recipient-removed", "Recipient removed."),
-            ("key-revoked", "API key revoked."),
+            ("branding", message("Branding saved.")),
+            ("logo", message("Logo saved.")),
+            ("logo-removed", message("Logo removed.")),
+            ("recipient", message("Recipient saved.")),
+            ("recipient-removed", message("Recipient removed.")),
+            ("key-revoked", message("API key revoked.")),
         ];
         let found = texts.into_iter().find(|(name, _)| *name == self.done);
         found.map(|(_, text)| text)
@@ -227,42 +252,59 @@ pub(crate) fn redirect_with_notice(path: &str, done: &str) -> HttpResponse {
     redirect(&format!("{path}?done={done}"))
 }
 
-/// Returns the label of a status, a state, a role or an environment: in sentence case, in place of
-/// its name in the API.
-pub(crate) fn label(name: &str) -> String {
-    match name {
-        "PARTIAL_COMPLETE" => "Partially complete".to_owned(),
-        "exhausted" => "Failed".to_owned(),
-        "off" => "Disabled".to_owned(),
-        _ => capitalize_first(&name.replace('_', " ").to_lowercase()),
-    }
-}
-
-fn capitalize_first(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
-}
-
 /// A time, formatted for readers and for machines.
 #[derive(Serialize)]
 pub(crate) struct PageTime {
     iso: String,
-    text: String,
+    text: Message,
 }
 
-impl fmt::Display for PageTime {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.text)
+impl PageTime {
+    pub(crate) fn text(self) -> Message {
+        self.text
     }
 }
 
 impl From<DateTime<Utc>> for PageTime {
     fn from(at: DateTime<Utc>) -> Self {
-        Self {
-            iso: at.format("%Y-%m-%dT%H:%M:%SZ").to_string(),
-            text: at.format("%Y-%m-%d %H:%M:%S UTC").to_string(),
-        }
+        let part = |format| at.format(format).to_string();
+        let text = message("{year}-{month}-{day} {time} UTC")
+            .with("year", part("%Y"))
+            .with("month", part("%m"))
+            .with("day", part("%d"))
+            .with("time", part("%H:%M:%S"));
+        Self { iso: part("%Y-%m-%dT%H:%M:%SZ"), text }
+    }
+}
+
+/// Formats a date as on the axis of a chart, such as `Jan 31`.
+pub(crate) fn short_date(date: NaiveDate) -> Message {
+    message("{month} {day}").with("month", short_month(date)).with("day", date.day())
+}
+
+/// Formats a date such as `Jan 31, 2026`.
+pub(crate) fn long_date(date: NaiveDate) -> Message {
+    message("{month} {day}, {year}")
+        .with("month", short_month(date))
+        .with("day", date.day())
+        .with("year", date.format("%Y").to_string())
+}
+
+fn short_month(date: NaiveDate) -> Message {
+    let month = u8::try_from(date.month()).ok().and_then(|month| Month::try_from(month).ok());
+    match month.unwrap_or(Month::January) {
+        Month::January => message("Jan"),
+        Month::February => message("Feb"),
+        Month::March => message("Mar"),
+        Month::April => message("Apr"),
+        Month::May => message("May"),
+        Month::June => message("Jun"),
+        Month::July => message("Jul"),
+        Month::August => message("Aug"),
+        Month::September => message("Sep"),
+        Month::October => message("Oct"),
+        Month::November => message("Nov"),
+        Month::December => message("Dec"),
     }
 }
 
@@ -271,16 +313,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_api_have_labels_in_sentence_case() {
-        for (name, expected) in [
-            ("AWAITING_USER", "Awaiting user"),
-            ("PARTIAL_COMPLETE", "Partially complete"),
-            ("exhausted", "Failed"),
-            ("off", "Disabled"),
-            ("development", "Development"),
-            ("", ""),
+    fn every_template_can_be_parsed_in_every_language() {
+        for language in PageLanguage::ALL {
+            for (name, _) in TEMPLATES {
+                let template = environment(language).get_template(name);
+                assert!(template.is_ok(), "{name}: {:?}", template.err());
+            }
+        }
+    }
+
+    #[test]
+    fn dates_and_times_have_the_order_of_their_language() {
+        let at = DateTime::from_timestamp(1_769_904_000, 0).unwrap_or_default();
+        let date = at.date_naive();
+        let time = PageTime::from(at);
+        assert_eq!(time.iso, "2026-02-01T00:00:00Z");
+        for (text, english, german) in [
+            (time.text(), "2026-02-01 00:00:00 UTC", "01.02.2026, 00:00:00 UTC"),
+            (short_date(date), "Feb 1", "1. Feb."),
+            (long_date(date), "Feb 1, 2026", "1. Feb. 2026"),
         ] {
-            assert_eq!(label(name), expected, "{name}");
+            assert_eq!(text.html(PageLanguage::English), english);
+            assert_eq!(text.html(PageLanguage::German), german);
         }
     }
 }

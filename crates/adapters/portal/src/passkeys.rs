@@ -14,7 +14,8 @@ use crate::{
     authenticated::{browsers, signed_in_user, token, with_sign_in},
     error::{PageError, redirect},
     forms::PublicForm,
-    methods::reading,
+    message::message,
+    methods::{reading, submitting},
     page::{PageTime, PortalPage},
     reauthentication::{Confirmed, ConfirmedPage, Credentials},
     sign_in::{code_form, portal_path},
@@ -24,10 +25,10 @@ const NEW: &str = "/portal/account/passkeys/new";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(NEW, reading().to(offer))
-        .route(NEW, web::post().to(keep))
-        .route("/portal/account/passkeys/{id}/drop", web::post().to(drop_one))
-        .route("/portal/sign-in/passkey", web::post().to(show));
+        .route(NEW, reading(offer))
+        .route(NEW, submitting(keep))
+        .route("/portal/account/passkeys/{id}/drop", submitting(drop_one))
+        .route("/portal/sign-in/passkey", submitting(show));
 }
 
 /// A passkey, as its owner's account page shows it.
@@ -52,7 +53,7 @@ impl PasskeyListRow {
 
 async fn page(portal: &Portal, user: &SignedInUser, name: &str) -> Result<PortalPage, PortalError> {
     let PasskeyChallenge { options, sealed } = portal.passkeys.offer_passkey(user).await?;
-    Ok(PortalPage::of_team("passkey.html", "Add a passkey", "account", user)
+    Ok(PortalPage::of_team("passkey.html", message("Add a passkey"), "account", user)
         .with("name", name)
         .with("options", options)
         .with("asked", sealed.expose()))
@@ -76,7 +77,8 @@ async fn keep(
         Ok(codes) if codes.is_empty() => Ok(redirect("/portal/account")),
         Ok(codes) => {
             let codes: Vec<_> = codes.iter().map(|code| code.expose().to_owned()).collect();
-            let page = PortalPage::of_team("recovery.html", "Recovery codes", "account", &user);
+            let page =
+                PortalPage::of_team("recovery.html", message("Recovery codes"), "account", &user);
             Ok(page.with("codes", codes).into_response())
         }
         Err(error @ PortalError::Invalid(_)) => {

@@ -8,18 +8,24 @@ use ports::driving::{MailedLink, PortalError};
 use serde::Deserialize;
 
 use crate::{
-    Portal, authenticated::request_origin, error::PageError, forms::PublicForm, methods::reading,
-    page::PortalPage, sign_in,
+    Portal,
+    authenticated::request_origin,
+    error::PageError,
+    forms::PublicForm,
+    message::message,
+    methods::{reading, submitting},
+    page::PortalPage,
+    sign_in,
 };
 
 const LONGEST_TOKEN: usize = 120;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/portal/forgot", reading().to(ask))
-        .route("/portal/forgot", web::post().to(asked))
-        .route("/portal/password", reading().to(show))
-        .route("/portal/password", web::post().to(choose));
+        .route("/portal/forgot", reading(ask))
+        .route("/portal/forgot", submitting(asked))
+        .route("/portal/password", reading(show))
+        .route("/portal/password", submitting(choose));
 }
 
 async fn ask() -> HttpResponse {
@@ -28,7 +34,9 @@ async fn ask() -> HttpResponse {
 
 fn forgot(email: &str, done: bool) -> PortalPage {
     let email: String = email.chars().take(300).collect();
-    PortalPage::new("forgot.html", "Reset your password").with("email", email).with("done", done)
+    PortalPage::new("forgot.html", message("Reset your password"))
+        .with("email", email)
+        .with("done", done)
 }
 
 async fn asked(
@@ -66,8 +74,8 @@ async fn show(
 
 fn form(whose: &MailedLink, token: &Secret) -> PortalPage {
     let title = match whose.purpose {
-        LinkPurpose::Invitation => "Welcome to Avouch",
-        LinkPurpose::Reset => "Reset your password",
+        LinkPurpose::Invitation => message("Welcome to Avouch"),
+        LinkPurpose::Reset => message("Reset your password"),
     };
     PortalPage::new("choose.html", title).with("email", &whose.email).with("link", token.expose())
 }
@@ -85,7 +93,7 @@ async fn choose(
         .await
     {
         Ok(()) => Ok(sign_in::form(&portal, "", &whose.email)
-            .with("done", "Password set. Sign in to continue.")
+            .with("done", message("Password set. Sign in to continue."))
             .into_response()),
         Err(error @ (PortalError::Password(_) | PortalError::TooMany { .. })) => {
             Ok(form(&whose, &token).refused(&error))

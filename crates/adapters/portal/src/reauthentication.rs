@@ -19,7 +19,8 @@ use crate::{
     error::{PageError, redirect},
     forms::{CsrfForm, CsrfFormBeforeDuty, Fields},
     identity,
-    methods::reading,
+    message::{Message, message},
+    methods::{reading, submitting},
     page::PortalPage,
     sign_in::HOME,
 };
@@ -32,9 +33,9 @@ const RESUME: &str = "resume";
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(HERE, reading().to(show))
-        .route(HERE, web::post().to(confirm))
-        .route(CONTINUE, reading().to(resume));
+        .route(HERE, reading(show))
+        .route(HERE, submitting(confirm))
+        .route(CONTINUE, reading(resume));
 }
 
 /// The kind of change that a form or page makes.
@@ -131,14 +132,14 @@ fn is_confirmed<A: ChangeScope>(portal: &Portal, user: &SignedInUser) -> bool {
 }
 
 /// Returns the purpose of the re-authentication, as the page states it.
-fn purpose(pending: Option<&PendingForm>) -> &'static str {
+fn purpose(pending: Option<&PendingForm>) -> Message {
     let path = pending.map_or("", |pending| pending.path.as_str());
     match path.split('/').nth(2) {
-        Some("keys") => "To change API keys",
-        Some("webhooks") => "To change webhook endpoints",
-        Some("members") => "To change team members",
-        Some("account") => "To change your sign-in settings",
-        Some(_) | None => "To continue",
+        Some("keys") => message("To change API keys"),
+        Some("webhooks") => message("To change webhook endpoints"),
+        Some("members") => message("To change team members"),
+        Some("account") => message("To change your sign-in settings"),
+        Some(_) | None => message("To continue"),
     }
 }
 
@@ -154,7 +155,7 @@ async fn form(
         Some(PasskeyChallenge { options, sealed }) => (options, sealed.expose().to_owned()),
         None => (String::new(), String::new()),
     };
-    Ok(PortalPage::of_team("confirm.html", "Confirm your identity", "", user)
+    Ok(PortalPage::of_team("confirm.html", message("Confirm your identity"), "", user)
         .with("purpose", purpose(pending.as_ref()))
         .with("provider", if user.is_by_provider() { identity::name(portal) } else { "" })
         .with("asked_there", provider_proof)
@@ -243,7 +244,7 @@ async fn resume(
     if pending.fields.is_none() {
         return Ok(redirect(&pending.path));
     }
-    Ok(PortalPage::of_team("continue.html", "Continue", "", &user)
+    Ok(PortalPage::of_team("continue.html", message("Continue"), "", &user)
         .with("path", pending.path)
         .with("resume", pending.id)
         .into_response())

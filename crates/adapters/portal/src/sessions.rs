@@ -26,8 +26,9 @@ use crate::{
     documentation::ErrorLink,
     error::{PageError, redirect},
     forms::CsrfForm,
-    methods::reading,
-    page::{PageTime, PortalPage, label},
+    message::{Message, message},
+    methods::{reading, submitting},
+    page::{PageTime, PortalPage},
     session_export,
     session_search::SessionQuery,
 };
@@ -39,11 +40,11 @@ const ON_A_PAGE: u16 = 50;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(HERE, reading().to(list))
-        .route(CSV, reading().to(session_export::export))
-        .route("/portal/sessions/{id}", reading().to(show))
-        .route("/portal/sessions/{id}/attestation", reading().to(attestation))
-        .route("/portal/sessions/{id}/end", web::post().to(end));
+        .route(HERE, reading(list))
+        .route(CSV, reading(session_export::export))
+        .route("/portal/sessions/{id}", reading(show))
+        .route("/portal/sessions/{id}/attestation", reading(attestation))
+        .route("/portal/sessions/{id}/end", submitting(end));
 }
 
 #[derive(Serialize)]
@@ -76,30 +77,24 @@ impl From<TeamSession> for SessionListRow {
     }
 }
 
-/// A value that a filter offers, and its label.
-type FilterOption = (String, String);
-
 /// The values that the filters offer.
 #[derive(Serialize)]
 struct FilterOptions {
-    statuses: Vec<FilterOption>,
-    errors: Vec<FilterOption>,
-    platforms: Vec<FilterOption>,
-    environments: Vec<FilterOption>,
+    statuses: Vec<&'static str>,
+    errors: Vec<(&'static str, &'static str)>,
+    /// The identifier and the name of each.
+    platforms: Vec<(String, String)>,
+    environments: [&'static str; 2],
 }
 
 impl FilterOptions {
     fn new(platforms: Vec<(PlatformId, String)>) -> Self {
-        let labelled = |name: &str| (name.to_owned(), label(name));
         let environments = [Environment::Production, Environment::Development];
         Self {
-            statuses: Status::ALL.iter().map(|status| labelled(status.as_str())).collect(),
-            errors: ErrorCode::ALL
-                .iter()
-                .map(|code| (code.as_str().to_owned(), code.as_str().to_owned()))
-                .collect(),
+            statuses: Status::ALL.iter().map(|status| status.as_str()).collect(),
+            errors: ErrorCode::ALL.iter().map(|code| (code.as_str(), code.as_str())).collect(),
             platforms: platforms.into_iter().map(|(id, name)| (id.0.to_string(), name)).collect(),
-            environments: environments.map(|one| labelled(one.as_str())).into(),
+            environments: environments.map(Environment::as_str),
         }
     }
 }
@@ -118,7 +113,7 @@ async fn list(
     let found = portal.sessions.team_sessions(&signed.0, search).await?;
     let platforms = portal.sessions.platforms(&signed.0).await?;
     let rows: Vec<_> = found.sessions.into_iter().map(SessionListRow::from).collect();
-    Ok(PortalPage::of_team("sessions.html", "Sessions", "sessions", &signed.0)
+    Ok(PortalPage::of_team("sessions.html", message("Sessions"), "sessions", &signed.0)
         .with("sessions", rows)
         .with("options", FilterOptions::new(platforms))
         .with("filtered", query.is_filtered())
@@ -203,7 +198,7 @@ impl From<TimelineEntry> for TimelineListRow {
     fn from(entry: TimelineEntry) -> Self {
         Self {
             at: entry.at.into(),
-            event: event_label(&entry.event),
+            event: entry.event,
             status: entry.status.as_str(),
             error: entry.error_code.map(ErrorLink::from),
             node: entry.node,
@@ -212,36 +207,26 @@ impl From<TimelineEntry> for TimelineListRow {
     }
 }
 
-/// Returns the label of an event: its name in the API as words in sentence case.
-fn event_label(event: &str) -> String {
-    let mut text = String::new();
-    for letter in event.chars() {
-        if letter.is_uppercase() && !text.is_empty() {
-            text.push(' ');
-            text.extend(letter.to_lowercase());
-        } else {
-            text.push(letter);
-        }
-    }
-    text
-}
-
 #[derive(Serialize)]
 struct RecordingLink {
-    state: &'static str,
+    state: Message,
     coming: bool,
     link: Option<String>,
-    why: Option<String>,
+    why: Option<Message>,
 }
 
 impl From<RecordingView> for RecordingLink {
     fn from(recording: RecordingView) -> Self {
         let of = |state, coming| Self { state, coming, link: None, why: None };
         match recording {
-            RecordingView::Pending => of("Pending", true),
-            RecordingView::InProgress => of("Processing", true),
-            RecordingView::Completed(link) => Self { link: Some(link), ..of("Ready", false) },
-            RecordingView::Failed(why) => Self { why: Some(why), ..of("Not available", false) },
+            RecordingView::Pending => of(message("Pending"), true),
+            RecordingView::InProgress => of(message("Processing"), true),
+            RecordingView::Completed(link) => {
+                Self { link: Some(link), ..of(message("Ready"), false) }
+            }
+            RecordingView::Failed(why) => {
+                Self { why: Some(Message::error(why)), ..of(message("Not available"), false) }
+            }
         }
     }
 }
@@ -278,7 +263,7 @@ async fn show(
         attestation: attestation.map(AttestedField::from),
     };
     let lines: Vec<_> = timeline.into_iter().map(TimelineListRow::from).collect();
-    let page = PortalPage::of_team("session.html", "Session", "sessions", &signed.0);
+    let page = PortalPage::of_team("session.html", message("Session"), "sessions", &signed.0);
     let page = match &recording {
         Some(RecordingView::Completed(link)) => page.with_recording(link),
         _ => page,
@@ -323,16 +308,4 @@ async fn end(
 
 fn read(id: &str) -> Result<SessionId, PortalError> {
     id.parse().map_err(|_| PortalError::NotFound("session"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_events_name_becomes_words() {
-        assert_eq!(event_label("TerminatedByPartner"), "Terminated by partner");
-        assert_eq!(event_label("Failed"), "Failed");
-        assert_eq!(event_label(""), "");
-    }
 }

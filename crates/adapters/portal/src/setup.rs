@@ -7,12 +7,15 @@ use ports::{
 };
 use serde::Serialize;
 
-use crate::{Portal, documentation};
+use crate::{
+    Portal, documentation,
+    message::{Message, message},
+};
 
 /// A step of the checklist.
 #[derive(Serialize)]
 pub(crate) struct SetupStep {
-    label: &'static str,
+    label: Message,
     link: &'static str,
     is_done: bool,
 }
@@ -36,13 +39,17 @@ pub(crate) async fn steps(
     let search = SessionSearch { filter, after: None, limit: 1 };
     let completed = portal.sessions.team_sessions(user, search).await?;
     let mut steps = vec![
-        step("Create an API key", "/portal/keys", !keys.is_empty()),
-        step("Add a webhook endpoint", "/portal/webhooks", !webhooks.is_empty()),
-        step("Complete a sandbox session", documentation::HOME, !completed.sessions.is_empty()),
+        step(message("Create an API key"), "/portal/keys", !keys.is_empty()),
+        step(message("Add a webhook endpoint"), "/portal/webhooks", !webhooks.is_empty()),
+        step(
+            message("Complete a sandbox session"),
+            documentation::HOME,
+            !completed.sessions.is_empty(),
+        ),
     ];
     if user.role.may(Permission::Govern) {
         let members = portal.team.members(user).await?;
-        steps.push(step("Invite a member", "/portal/members", members.len() > 1));
+        steps.push(step(message("Invite a member"), "/portal/members", members.len() > 1));
     }
     let is_complete = steps.iter().all(|step| step.is_done);
     Ok(if is_complete { vec![] } else { steps })

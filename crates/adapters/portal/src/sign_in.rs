@@ -14,7 +14,8 @@ use crate::{
     error::{PageError, redirect},
     forms::{CsrfFormBeforeDuty, PublicForm},
     identity,
-    methods::reading,
+    message::message,
+    methods::{reading, submitting},
     page::PortalPage,
 };
 
@@ -29,13 +30,13 @@ const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route("/portal", reading().to(async || redirect(HOME)))
-        .route("/portal/", reading().to(async || redirect(HOME)))
-        .route("/portal/sign-in", reading().to(page))
-        .route("/portal/sign-in", web::post().to(sign_in))
-        .route("/portal/sign-in/code", reading().to(code_page))
-        .route("/portal/sign-in/code", web::post().to(verify_code))
-        .route("/portal/sign-out", web::post().to(sign_out));
+        .route("/portal", reading(async || redirect(HOME)))
+        .route("/portal/", reading(async || redirect(HOME)))
+        .route("/portal/sign-in", reading(page))
+        .route("/portal/sign-in", submitting(sign_in))
+        .route("/portal/sign-in/code", reading(code_page))
+        .route("/portal/sign-in/code", submitting(verify_code))
+        .route("/portal/sign-out", submitting(sign_out));
 }
 
 #[derive(Deserialize)]
@@ -49,7 +50,7 @@ async fn page(portal: web::Data<Portal>, next: web::Query<Next>) -> HttpResponse
 }
 
 pub(crate) fn form(portal: &Portal, next: &str, email: &str) -> PortalPage {
-    PortalPage::new("sign-in.html", "Sign in")
+    PortalPage::new("sign-in.html", message("Sign in"))
         .with("next", portal_path(next))
         .with("away", with_next("/portal/sign-in/away", &portal_path(next)))
         .with("provider", identity::name(portal))
@@ -115,7 +116,7 @@ pub(crate) async fn code_form(
     next: &str,
 ) -> Result<PortalPage, PortalError> {
     let challenge = portal.passkeys.ask_passkey(user).await?;
-    let page = PortalPage::new("code.html", "Confirm your identity")
+    let page = PortalPage::new("code.html", message("Confirm your identity"))
         .with("next", portal_path(next))
         .with("has_codes", user.has_codes);
     Ok(match challenge {
@@ -161,7 +162,7 @@ async fn sign_out(
 
 /// Returns the path if it is a path of the portal, otherwise the start page.
 pub(crate) fn portal_path(path: &str) -> String {
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_/?=&%.".contains(&byte);
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_/?=&%.+".contains(&byte);
     let is_valid = path.len() <= MAX_PATH_BYTES
         && path.starts_with("/portal/")
         && !path.contains("//")
@@ -176,7 +177,9 @@ mod tests {
 
     #[test]
     fn nobody_is_sent_elsewhere() {
-        assert_eq!(portal_path("/portal/audit?before=7"), "/portal/audit?before=7");
+        for own in ["/portal/audit?before=7", "/portal/sessions?find=loan+%26+7&from=2026-01-31"] {
+            assert_eq!(portal_path(own), own);
+        }
         for odd in [
             "",
             "https://evil.example/portal/",

@@ -21,7 +21,8 @@ use crate::{
     authenticated::Authenticated,
     error::{PageError, redirect},
     forms::{CsrfForm, Fields},
-    methods::reading,
+    message::message,
+    methods::{reading, submitting},
     page::{PageTime, PortalPage},
 };
 
@@ -38,15 +39,15 @@ const MAIL_POLICY: &str =
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(HERE, reading().to(list))
-        .route(HERE, web::post().to(add))
-        .route("/portal/templates/{id}", reading().to(one))
-        .route("/portal/templates/{id}", web::post().to(write))
-        .route("/portal/templates/{id}/preview", reading().to(preview))
-        .route("/portal/templates/{id}/default", web::post().to(prefer))
-        .route("/portal/templates/{id}/remove", web::post().to(remove))
-        .route("/portal/templates/{id}/{step}", web::post().to(step))
-        .route("/portal/approvals", reading().to(approvals));
+        .route(HERE, reading(list))
+        .route(HERE, submitting(add))
+        .route("/portal/templates/{id}", reading(one))
+        .route("/portal/templates/{id}", submitting(write))
+        .route("/portal/templates/{id}/preview", reading(preview))
+        .route("/portal/templates/{id}/default", submitting(prefer))
+        .route("/portal/templates/{id}/remove", submitting(remove))
+        .route("/portal/templates/{id}/{step}", submitting(step))
+        .route("/portal/approvals", reading(approvals));
 }
 
 /// The values of the form.
@@ -132,7 +133,7 @@ async fn list_page(
 ) -> Result<PortalPage, PortalError> {
     let templates = portal.templates.templates(user).await?.into_iter();
     let rows: Vec<_> = templates.map(|kept| TemplateListRow::of(kept, String::new())).collect();
-    Ok(PortalPage::of_team("templates.html", "Email templates", "templates", user)
+    Ok(PortalPage::of_team("templates.html", message("Email templates"), "templates", user)
         .with("templates", rows)
         .with("languages", languages())
         .with("form", form))
@@ -171,7 +172,7 @@ async fn one_page(
         Err(flaws) => (String::new(), String::new(), flaws),
     };
     let operates = user.role.may(domain::account::Permission::Operate);
-    let page = PortalPage::of_team("template.html", "Email template", "templates", user)
+    let page = PortalPage::of_team("template.html", message("Email template"), "templates", user)
         .with("mine", mine)
         .with("decides", operates && kept.status == ReviewStep::Submit.to())
         .with("open", mine && kept.status.is_open())
@@ -293,7 +294,12 @@ async fn approvals(
 ) -> Result<HttpResponse, PageError> {
     let waiting = portal.templates.submitted_templates(&signed.0).await?.into_iter();
     let rows: Vec<_> = waiting.map(|(kept, team)| TemplateListRow::of(kept, team)).collect();
-    let page = PortalPage::of_team("approvals.html", "Template approvals", "approvals", &signed.0);
+    let page = PortalPage::of_team(
+        "approvals.html",
+        message("Template approvals"),
+        "approvals",
+        &signed.0,
+    );
     Ok(page.with("templates", rows).into_response())
 }
 

@@ -18,7 +18,8 @@ use crate::{
     deliveries,
     error::{PageError, redirect},
     forms::CsrfForm,
-    methods::reading,
+    message::{Message, message},
+    methods::{reading, submitting},
     page::{PageTime, PortalPage},
     reauthentication::{Confirmed, TeamSettings},
     webhook_form::{Entered, change, order},
@@ -29,13 +30,13 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
-        .route(HERE, reading().to(list))
-        .route(HERE, web::post().to(make))
-        .route("/portal/webhooks/{id}", reading().to(show))
-        .route("/portal/webhooks/{id}", web::post().to(alter))
-        .route("/portal/webhooks/{id}/switch", web::post().to(switch))
-        .route("/portal/webhooks/{id}/rotate", web::post().to(rotate))
-        .route("/portal/webhooks/{id}/test", web::post().to(test));
+        .route(HERE, reading(list))
+        .route(HERE, submitting(make))
+        .route("/portal/webhooks/{id}", reading(show))
+        .route("/portal/webhooks/{id}", submitting(alter))
+        .route("/portal/webhooks/{id}/switch", submitting(switch))
+        .route("/portal/webhooks/{id}/rotate", submitting(rotate))
+        .route("/portal/webhooks/{id}/test", submitting(test));
 }
 
 #[derive(Serialize)]
@@ -93,7 +94,7 @@ async fn all(
     let rows: Vec<_> = webhooks.iter().map(|kept| WebhookListRow::of(kept, now)).collect();
     let entered =
         fields.map_or_else(|| Entered::none(&keys), |fields| Entered::again(fields, &keys));
-    Ok(PortalPage::of_team("webhooks.html", "Webhooks", "webhooks", user)
+    Ok(PortalPage::of_team("webhooks.html", message("Webhooks"), "webhooks", user)
         .with("webhooks", rows)
         .with("entered", entered))
 }
@@ -114,7 +115,7 @@ async fn make(
     match made {
         Ok(kept) => {
             let secret = kept.webhook.secret.expose();
-            Ok(shown_once(&user, "Endpoint created", secret, kept.webhook.id, None))
+            Ok(shown_once(&user, message("Endpoint created"), secret, kept.webhook.id, None))
         }
         Err(error @ PortalError::Invalid(_)) => {
             Ok(all(&portal, &user, Some(&fields)).await?.refused(&error))
@@ -143,7 +144,7 @@ async fn one(
     let keys = portal.keys.keys(user).await?;
     let deliveries = portal.webhooks.webhook_deliveries(user, id, state).await?;
     let rows: Vec<_> = deliveries.iter().map(deliveries::DeliveryListRow::from).collect();
-    Ok(PortalPage::of_team("webhook.html", "Webhook endpoint", "webhooks", user)
+    Ok(PortalPage::of_team("webhook.html", message("Webhook endpoint"), "webhooks", user)
         .with("webhook", WebhookListRow::of(&kept, now))
         .with("entered", Entered::of(&kept, &keys))
         .with("deliveries", rows)
@@ -186,8 +187,8 @@ async fn alter(
     };
     match changed {
         Ok(()) => {
-            let done = page(&portal, &user, id).await?.with("done", "Changes saved.");
-            Ok(done.into_response())
+            let done = message("Changes saved.");
+            Ok(page(&portal, &user, id).await?.with("done", done).into_response())
         }
         Err(error @ PortalError::Invalid(_)) => {
             let keys = portal.keys.keys(&user).await?;
@@ -225,7 +226,7 @@ async fn rotate(
     };
     let fresh = portal.webhooks.rotate_webhook(&submitted.user, id, HOUR * hours).await?;
     let until = (hours > 0).then_some(fresh.old_until);
-    let title = "Signing secret rotated";
+    let title = message("Signing secret rotated");
     Ok(shown_once(&submitted.user, title, fresh.secret.expose(), id, until))
 }
 
@@ -251,16 +252,19 @@ pub(crate) fn read(id: &str) -> Result<WebhookId, PortalError> {
 /// A secret that is shown once.
 fn shown_once(
     user: &SignedInUser,
-    title: &str,
+    title: Message,
     secret: &str,
     id: WebhookId,
     until: Option<DateTime<Utc>>,
 ) -> HttpResponse {
-    let note =
-        until.map(|until| format!("The old secret stays valid until {}.", PageTime::from(until)));
+    let note = until.map(|until| {
+        let until = PageTime::from(until).text();
+        message("The old secret stays valid until {time}.").with("time", until)
+    });
     PortalPage::of_team("secret.html", title, "webhooks", user)
         .with("secret", secret)
-        .with("what", "signing secret")
+        .with("lead", message("Copy this signing secret now. You won't be able to see it again."))
+        .with("label", message("Signing secret"))
         .with("note", note)
         .with("back", format!("{HERE}/{id}"))
         .into_response()

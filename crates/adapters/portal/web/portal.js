@@ -1,5 +1,8 @@
 // Conveniences only: every page works without this.
-const format = new Intl.DateTimeFormat(undefined, {
+// Times are written in the language of the page, as is usual in the viewer's region.
+const language = document.documentElement.lang;
+const locale = navigator.languages.find((tag) => tag.split("-")[0].toLowerCase() === language);
+const format = new Intl.DateTimeFormat(locale ?? language, {
   dateStyle: "medium",
   timeStyle: "medium",
 });
@@ -19,7 +22,7 @@ document.addEventListener("click", async (event) => {
   const field = document.getElementById(button.dataset.copy);
   field.select?.();
   await navigator.clipboard.writeText(field.value ?? field.textContent);
-  button.textContent = "Copied";
+  button.textContent = button.dataset.copied;
 });
 
 // On narrow screens the navigation is one row that scrolls.

@@ -21,7 +21,6 @@ use super::{
 const FIRST_PLACEHOLDER: char = '\u{F8F0}';
 const LINK: &str = "link";
 const LINK_TARGETS: &str = "links must go to {{ link }} or to an https:// URL without variables";
-const SUPPORTED_MARKUP: &str = "use paragraphs, headings, lists, emphasis and links";
 const BUTTON_STYLE: &str = "display:inline-block;padding:12px 20px;border-radius:8px;color:#ffffff;\
     text-decoration:none;font-weight:600;background:";
 
@@ -130,7 +129,9 @@ fn markup_errors(body: &str, context: &MailContext) -> Vec<String> {
     let (mut errors, mut has_link) = (vec![], false);
     for event in Parser::new_ext(body, Options::empty()) {
         if let Some(what) = unsupported(&event) {
-            errors.push(format!("{what} isn't supported in emails; {SUPPORTED_MARKUP}"));
+            errors.push(format!(
+                "{what} isn't supported in emails; use paragraphs, headings, lists, emphasis and links"
+            ));
         }
         if let Event::Start(Tag::Link { dest_url, .. }) = &event {
             let is_own = **dest_url == *link;
