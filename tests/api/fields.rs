@@ -32,7 +32,7 @@ async fn fields(deployment: &Deployment) {
             "country": "us", "state": "California", "region": "us-ca", "city": "los ángeles",
         },
         "expiresInHours": 2, "preferredRegion": "europe-west", "generateAttestation": true,
-        "attestationChallenge": "Zm9vYg",
+        "attestationChallenge": "Zm9vYg", "maxAttempts": 5,
         "receiverData": { "name": "Ada", "email": "ada@example.com", "phone": "+14155550100",
             "locale": "en-US", "metadata": { "k": "v" }, "shoeSize": 39 },
         "senderName": "Lender", "purpose": "To check your income", "externalReferenceId": "ref-1", "unknown": [1],
@@ -58,6 +58,7 @@ async fn fields(deployment: &Deployment) {
     assert_eq!(span, TimeDelta::hours(2));
     let read = deployment.session(made["sessionId"].as_str().unwrap()).await;
     assert_eq!(read["attestationChallenge"], "Zm9vYg");
+    assert_eq!(read["maxAttempts"], 5);
     let link = made["embedUrl"].as_str().unwrap();
     assert!(link.contains("/embed/") && link.contains("?token="), "{link}");
 }
@@ -73,6 +74,7 @@ async fn defaults(deployment: &Deployment) {
 
     let read = deployment.session(bare["sessionId"].as_str().unwrap()).await;
     let every = [
+        "attempts",
         "attestationChallenge",
         "attestationType",
         "attestedFields",
@@ -87,6 +89,7 @@ async fn defaults(deployment: &Deployment) {
         "extractedData",
         "hasAttestation",
         "location",
+        "maxAttempts",
         "missing",
         "nextAction",
         "platform",
@@ -117,6 +120,7 @@ async fn defaults(deployment: &Deployment) {
     assert_eq!(read["platform"]["id"], read["platformId"]);
     assert_eq!((&read["hasAttestation"], &read["attestedFields"]), (&json!(false), &json!([])));
     assert_eq!(read["missing"], json!([]));
+    assert_eq!((&read["attempts"], &read["maxAttempts"]), (&json!(0), &json!(3)));
 }
 
 /// Lists are ordered from the newest, counted after the filter, and limits are not clamped.

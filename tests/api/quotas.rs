@@ -76,7 +76,7 @@ async fn waiting_sessions_of_a_team_are_limited() {
         let mut waits = opened(&deployment.partner, 'a').await;
         waits.until("state", |state| state["place"].is_number()).await;
     }
-    let created = deployment.create(&json!({})).await;
+    let created = deployment.create(&json!({ "maxAttempts": 1 })).await;
     let mut refused = Viewer::open(&text(&created, "embedUrl"), &secret('a')).await;
     refused.until("state", |state| state["status"] == "ERROR").await;
     let session = deployment.session(&text(&created, "sessionId")).await;

@@ -47,7 +47,9 @@ async fn ends_with(deployment: &Deployment, code: &str) {
     let file = deployment.folder.path().join("far.json");
     std::fs::write(&file, text).unwrap();
     let platform = deployment.admin(&["publish-platform", file.to_str().unwrap()]);
-    let order = json!({ "platformId": platform["platformId"], "location": { "country": "DE" } });
+    let order = json!({
+        "platformId": platform["platformId"], "location": { "country": "DE" }, "maxAttempts": 1,
+    });
     let session = deployment.create(&order).await;
     let applicant = Applicant::visit(&deployment.demo).await;
     applicant.show(session["embedUrl"].as_str().unwrap()).await;

@@ -35,7 +35,7 @@ async fn a_session_without_its_fleet_ends_with_browser_unavailable() {
     let shared = SharedChromium::start(WEBRTC_FLAGS).await;
     let deployment = deployment(&shared).await;
     shared.kill();
-    let session = deployment.create(&json!({})).await;
+    let session = deployment.create(&json!({ "maxAttempts": 1 })).await;
     let applicant = Applicant::visit(&deployment.demo).await;
     applicant.show(session["embedUrl"].as_str().unwrap()).await;
     let ended = deployment.until(session["sessionId"].as_str().unwrap(), "ERROR", TIMEOUT).await;

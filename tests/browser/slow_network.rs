@@ -178,7 +178,7 @@ async fn ends(
     if status != "ERROR" {
         embed.click("[data-testid=consent-approve]").await;
     }
+    assert_eq!(embed.until_outcome().await, status, "{user}");
     let session = deployment.until(id, status, TIMEOUT).await;
     assert_eq!(session["errorCode"], code.map_or(Value::Null, Value::from), "{user}");
-    assert_eq!(embed.until_outcome().await, status, "{user}");
 }

@@ -102,7 +102,7 @@ async fn other_outcomes_leave_no_recording() {
 /// inspects its recording.
 async fn play_failing_session(deployment: &Deployment, objects: &Path) -> (String, Vec<u8>) {
     let platform = publish_failing(deployment);
-    let session = deployment.create(&json!({ "platformId": platform })).await;
+    let session = deployment.create(&json!({ "platformId": platform, "maxAttempts": 1 })).await;
     let id = session["sessionId"].as_str().unwrap().to_owned();
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = applicant.show(session["embedUrl"].as_str().unwrap()).await;

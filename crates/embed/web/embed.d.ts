@@ -7,7 +7,7 @@ export type Status =
 export type Step = 'starting' | 'sign_in' | 'second_factor' | 'reading' | 'consent' | 'attesting' | 'done';
 
 /** What the applicant is asked for, as in `nextAction.kind` of the API; more may be added. */
-export type Kind = 'login' | 'otp' | 'push' | 'security_question' | 'account_picker' | 'captcha' | 'consent';
+export type Kind = 'login' | 'otp' | 'push' | 'security_question' | 'account_picker' | 'captcha' | 'consent' | 'retry';
 
 /** The state of a session as reported to a page: never the applicant's input or collected values. */
 export interface News {
@@ -25,8 +25,13 @@ export interface Events {
   status: News;
   /** The applicant is at another step. */
   step: News & { readonly step: Step };
-  /** The applicant is asked to do something. */
-  awaiting: News & { readonly kind: Kind };
+  /**
+   * The applicant is asked to do something. With `retry`, an attempt failed with the `code`, and the
+   * applicant can start another one; otherwise there is no `code`.
+   */
+  awaiting: News & { readonly kind: Kind; readonly code?: string };
+  /** The applicant starts another attempt, after one that failed with this code. */
+  retry: News & { readonly code: string };
   /**
    * The applicant left: `APPLICANT_CANCELLED`, `CONSENT_DECLINED`, `RETURNED` (by the link to your
    * `returnUrl`) or `CLOSED` (the dialog of `open`; the session goes on).

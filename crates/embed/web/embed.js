@@ -3,7 +3,7 @@
 
 const SHORTEST = 480;
 const TALLEST = 1000;
-const TYPES = ['open', 'status', 'step', 'awaiting', 'exit', 'error', 'ended'];
+const TYPES = ['open', 'status', 'step', 'awaiting', 'retry', 'exit', 'error', 'ended'];
 
 /** Shows the session in an element of your page. */
 export function mount(target, embedUrl, { title = 'Verify your account', height } = {}) {

@@ -14,7 +14,12 @@ import { View } from './view.js';
 import { speak, tag, words } from './words.js';
 import { Writer } from './writer.js';
 
+/** Milliseconds between two messages that the applicant is at the page. */
+const PRESENT_INTERVAL = 10_000;
+
 let [width, height, resizing] = [0, 0, 0];
+/** Whether another attempt is offered, and when the service was last told that the applicant is here. */
+let [offered, present] = [false, 0];
 
 const { style, dataset } = document.documentElement;
 if (dataset.colour) {
@@ -31,6 +36,7 @@ const activity = new Activity(element('bar'));
 const link = new Link(url, hello, {
   state: (state) => {
     activity.received();
+    offered = state.failure !== null;
     tellState(state);
     view.show(state);
     askAbout(state.guest, send);
@@ -132,9 +138,20 @@ wire('close', { t: 'close' });
 wire('back', { t: 'back' });
 wire('reload', { t: 'reload' });
 wire('down-reload', { t: 'reload' });
+wire('retry', { t: 'retry' });
+wire('end-retry', { t: 'decline' });
 element('cancel').addEventListener('click', () => view.confirmCancel(() => send({ t: 'cancel' })));
 for (const [id, share] of /** @type {const} */ ([['approve', true], ['decline', false]])) {
   element(id).addEventListener('click', () => send({ t: 'share', prompt: view.prompt, share }));
+}
+
+// Another attempt is offered for as long as the applicant uses the page.
+for (const type of ['pointermove', 'pointerdown', 'keydown', 'wheel', 'focusin']) {
+  addEventListener(type, () => {
+    if (!offered || performance.now() - present < PRESENT_INTERVAL) return;
+    present = performance.now();
+    send({ t: 'present' });
+  }, { capture: true, passive: true });
 }
 
 const isNew = dataset.link === 'new';

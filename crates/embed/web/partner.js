@@ -42,7 +42,7 @@ function origin(address) {
 }
 
 let [status, progress] = ['CREATED', 0];
-const told = { status: '', step: '', prompt: 0, isOpen: false };
+const told = { status: '', step: '', prompt: 0, isOpen: false, failure: '' };
 
 /** @type {Record<string, string>} by the kind of the prompt */
 const STEPS = { login: 'sign_in', account_picker: 'sign_in', captcha: 'sign_in', otp: 'second_factor', push: 'second_factor', security_question: 'second_factor', consent: 'consent' };
@@ -66,7 +66,7 @@ export function tellOpen() {
 }
 
 /** Tells what has changed. @param {State} state */
-export function tellState({ status: now, progress: done, prompt, outcome }) {
+export function tellState({ status: now, progress: done, prompt, failure, outcome }) {
   [status, progress] = [now, done];
   tellOpen();
   if (told.status !== `${now} ${done}`) {
@@ -82,6 +82,9 @@ export function tellState({ status: now, progress: done, prompt, outcome }) {
     told.prompt = prompt.number;
     tell('awaiting', { kind: prompt.kind });
   }
+  if (failure && !told.failure) tell('awaiting', { kind: 'retry', code: failure.code });
+  else if (!failure && !outcome && told.failure) tell('retry', { code: told.failure });
+  told.failure = failure?.code ?? '';
   if (!outcome) return;
   const { code } = outcome;
   if (now === 'CANCELLED') tell('exit', { code });

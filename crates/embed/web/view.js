@@ -5,17 +5,17 @@ import { proof, showOutcome } from './outcome.js';
 import { named, session } from './partner.js';
 import { touch } from './pointer.js';
 import { duration, readable } from './values.js';
-import { words } from './words.js';
+import { reason, words } from './words.js';
 
 /**
  * @typedef {import('./link.js').State} State
- * @typedef {'intro' | 'note' | 'text' | 'down' | 'consent' | 'guest' | 'outcome'} Card
+ * @typedef {'intro' | 'note' | 'text' | 'down' | 'consent' | 'guest' | 'failed' | 'outcome'} Card
  */
 
 /** @type {Card[]} */
-const CARDS = ['intro', 'note', 'text', 'down', 'consent', 'guest', 'outcome'];
+const CARDS = ['intro', 'note', 'text', 'down', 'consent', 'guest', 'failed', 'outcome'];
 /** What is announced of a card: its title is read with the focus. @type {Partial<Record<Card, string>>} */
-const SPOKEN = { note: 'note-text', down: 'down-text', outcome: 'outcome-text' };
+const SPOKEN = { note: 'note-text', down: 'down-text', failed: 'failed-text', outcome: 'outcome-text' };
 /** The times before the deadline of a step at which the applicant is warned, in milliseconds. */
 const WARNINGS = [60_000, 20_000];
 /** A step that has less time than this beyond a warning starts without it. */
@@ -96,6 +96,12 @@ export class View {
     this.#warn(state);
     const consent = state.prompt?.kind === 'consent' ? state.prompt : null;
     if (consent) this.#consent(consent);
+    if (state.failure) {
+      const { code, text, left } = state.failure;
+      this.#quiet();
+      write('failed-text', named(reason(code, text)));
+      write('failed-left', words.attemptsLeft.replace('{number}', String(left)));
+    }
     if (state.outcome) {
       this.#quiet();
       this.#isOver = true;
@@ -117,7 +123,7 @@ export class View {
     for (const name of CARDS) element(name).hidden = name !== card;
     // Neither the remote page nor input is needed while data is attested.
     const open = Boolean(state) && !this.#isOver && !state?.outcome && state?.status !== 'VERIFYING';
-    this.screen.hidden = !open || WAITING.has(state?.status ?? '') || card === 'guest';
+    this.screen.hidden = !open || WAITING.has(state?.status ?? '') || card === 'guest' || card === 'failed';
     const active = !this.screen.hidden && (card === null || card === 'text' || card === 'down');
     for (const name of ['back', 'reload']) element(name).hidden = !active;
     const isText = card === 'text';
@@ -128,9 +134,9 @@ export class View {
     this.screen.ariaHidden = isText ? 'true' : null;
     // A code that opens the page on a phone is useless on a phone.
     element('phone').hidden = touch || this.screen.hidden || card === 'consent' || card === 'intro';
-    element('cancel').hidden = !open || card === 'guest';
+    element('cancel').hidden = !open || card === 'guest' || card === 'failed';
     this.#site();
-    this.#instruct(card === 'intro' ? words.title : open ? this.#instruction() : '');
+    this.#instruct(card === 'intro' || card === 'failed' ? words.title : open ? this.#instruction() : '');
     this.#scrolls();
     this.#announce(card);
     if (card === before) return;
@@ -145,6 +151,7 @@ export class View {
     if (this.#isOver || this.#isLost) return 'note';
     if (this.#introduces) return 'intro';
     if (!state) return 'note';
+    if (state.failure) return 'failed';
     if (consent) return 'consent';
     if (WAITING.has(state.status) || state.status === 'VERIFYING') return 'note';
     if (this.#isDown) return 'down';

@@ -74,9 +74,15 @@ impl Embed<'_> {
         self.until(&format!("the prompt {text:?}"), &condition).await;
     }
 
+    /// Waits for the end of the session, and returns its status. Another attempt is declined.
     pub async fn until_outcome(&self) -> String {
         let shown = "!document.querySelector('[data-testid=outcome]').hidden";
-        self.until("the outcome", shown).await;
+        let offered = "!document.querySelector('[data-testid=failure]').hidden";
+        self.until("the outcome", &format!("{shown} || {offered}")).await;
+        if self.evaluate(offered).await == true {
+            self.click("[data-testid=retry-decline]").await;
+            self.until("the outcome", shown).await;
+        }
         let status = self.evaluate("document.querySelector('canvas').dataset.status").await;
         status.as_str().unwrap_or_default().to_owned()
     }

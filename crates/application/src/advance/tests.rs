@@ -8,7 +8,7 @@ use std::sync::{
 use chrono::{DateTime, Utc};
 use domain::{
     id::{BrowserId, SessionId},
-    session::{Event, Session, State, Status},
+    session::{Event, History, Session, State, Status},
 };
 use futures_util::{FutureExt as _, future::join_all};
 use memory_store::MemoryStore;
@@ -74,7 +74,7 @@ async fn one_of_many_browsers_is_started() {
         assert_eq!(started.len(), 1);
         assert_eq!(
             world.read(id).await.state,
-            State::Initializing { lease: started[0], losses: 0 }
+            State::Initializing { lease: started[0], history: History::default() }
         );
     }
 }

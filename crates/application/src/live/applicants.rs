@@ -8,7 +8,7 @@ use domain::{
     branding::Brand,
     id::SessionId,
     language::Language,
-    session::{Session, State},
+    session::Session,
 };
 use ports::{
     StoreError,
@@ -115,7 +115,7 @@ impl Applicants {
         if session.state.is_closed() || now >= session.expires_at {
             return Ok(LinkState::Over);
         }
-        if !matches!(session.state, State::Created { .. }) {
+        if session.state.attempts() > 0 {
             return Ok(LinkState::Begun);
         }
         let key = self.keys.key(session.owner).await?;

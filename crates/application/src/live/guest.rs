@@ -226,6 +226,9 @@ impl ApplicantConnection for GuestConnection {
             | ClientCommand::Outline
             | ClientCommand::Share { .. }
             | ClientCommand::Cancel
+            | ClientCommand::Retry
+            | ClientCommand::DeclineRetry
+            | ClientCommand::Present
             | ClientCommand::Admit { .. } => {}
         }
     }

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     binding::SecretHash,
     id::SessionId,
@@ -19,6 +20,9 @@ use tokio::sync::watch;
 
 #[cfg(test)]
 mod tests;
+
+/// How long an applicant who stays at the page can start another attempt.
+const RETRY_OFFER: TimeDelta = TimeDelta::minutes(10);
 
 /// The live sessions of this process.
 #[derive(Default)]
@@ -185,6 +189,12 @@ impl LiveState {
 impl LiveSession {
     fn new() -> Self {
         Self { state: watch::Sender::default(), text_input: watch::Sender::default() }
+    }
+
+    /// Returns until when an applicant may start another attempt if one fails now; `None` unless they
+    /// are at the page.
+    pub(crate) fn retry_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.state.borrow().present.then_some(now + RETRY_OFFER)
     }
 
     /// Takes the session over, unless a newer version came before.

@@ -48,7 +48,8 @@ pub(crate) async fn run_workflow(runner: WorkflowRunner) {
     let ended = tokio::spawn(run_to_end(runner)).await;
     if ended.is_err_and(|error| error.is_panic()) {
         tracing::error!(session.id = %id, "a workflow run panicked; its session fails");
-        let failed = Event::Failed { why: ErrorCode::InternalError, node: None };
+        let retry_until = live.retry_until(engine.clock.now());
+        let failed = Event::Failed { why: ErrorCode::InternalError, node: None, retry_until };
         log_unless_rejected(id, engine.advance(id, Some(browser), failed).await.map(drop));
     }
     live.state.send_modify(|state| {
@@ -124,7 +125,8 @@ impl WorkflowRunner {
     }
 
     fn failed(&self, why: ErrorCode) -> Event {
-        Event::Failed { why, node: self.nodes.last() }
+        let retry_until = self.live.retry_until(self.engine.clock.now());
+        Event::Failed { why, node: self.nodes.last(), retry_until }
     }
 
     /// Goes on from the first step, which is done already where there is a result of it.

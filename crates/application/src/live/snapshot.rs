@@ -1,7 +1,7 @@
 //! What a viewer is shown of a session, except for the page itself.
 
 use domain::{error_code::ErrorCode, session::Session, workflow::Definition};
-use ports::driving::{SessionSnapshot, SharedItem, ShownOutcome};
+use ports::driving::{SessionSnapshot, SharedItem, ShownFailure, ShownOutcome};
 
 use super::hub::LiveState;
 
@@ -16,8 +16,15 @@ pub(super) fn snapshot_of(state: &LiveState) -> Option<SessionSnapshot> {
         place: state.place,
         guest: state.guest.as_ref().map(|guest| guest.number),
         prompt: state.prompt.clone(),
+        failure: failure(session),
         outcome: outcome(session, definition, state.language.as_deref()),
     })
+}
+
+fn failure(session: &Session) -> Option<ShownFailure> {
+    let (code, _) = session.state.offered_retry()?;
+    let attempts_left = session.terms.max_attempts.get().saturating_sub(session.state.attempts());
+    Some(ShownFailure { text: code.applicant_text(), code, attempts_left })
 }
 
 fn outcome(

@@ -2,6 +2,7 @@
 
 mod commands;
 mod outline;
+mod retry;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -13,7 +14,7 @@ use chrono::{DateTime, Utc};
 use domain::{
     binding::{DeviceNumber, JoinedBy},
     id::SessionId,
-    session::Session,
+    session::{Event, Session},
     workflow::Definition,
 };
 use ports::{
@@ -25,13 +26,17 @@ use ports::{
 use tokio::{runtime::Handle, time::Instant};
 
 use self::outline::{OutlineAnswer, OutlineRequests};
+use self::retry::{RetryOffer, RetryStep};
 use super::{
     devices::{SessionDevices, with_code},
     hub::{LiveSession, LiveState},
     snapshot::snapshot_of,
     start::SessionStarter,
 };
-use crate::{advance::SessionEngine, detached::detached};
+use crate::{
+    advance::{BROWSER_LEASE_TTL, SessionEngine},
+    detached::detached,
+};
 
 /// How often the store is asked for transitions that other processes made.
 const STORE_POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -56,6 +61,7 @@ pub(super) struct ActiveViewer {
     sent: Mutex<SentVersions>,
     handovers: Mutex<HandoverCodes>,
     outlines: OutlineRequests,
+    retry: Mutex<Option<RetryOffer>>,
 }
 
 /// The join codes that this connection was given.
@@ -106,17 +112,33 @@ impl ActiveViewer {
                 browser.input(Input::Resize(screen.viewport));
             }
         });
-        let (sent, handovers) = (Mutex::default(), Mutex::default());
+        let (sent, handovers, retry) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (id, outlines) = (session.id, OutlineRequests::default());
-        Self { services, id, link, device, live, number, sent, handovers, outlines }
+        Self { services, id, link, device, live, number, sent, handovers, outlines, retry }
     }
 
     /// Reads the session from the store: another process may have moved it, or its browser may be
-    /// lost, and then a new one is requested.
+    /// lost, and then a new one is requested. While another attempt is offered, the session is kept
+    /// open for the applicant who is at the page.
     async fn poll_store(&self) {
         let (engine, starter) = (self.services.engine.clone(), self.services.starter.clone());
         let (live, id) = (self.live.clone(), self.id);
+        let step = self.retry_step();
         let poll = async move {
+            match step {
+                Some(RetryStep::Renew(lease)) => {
+                    let until = engine.clock.now() + BROWSER_LEASE_TTL;
+                    if let Err(error) = engine.leases.renew(id, lease.browser, until).await {
+                        let error: &dyn std::error::Error = &error;
+                        tracing::warn!(session.id = %id, error, "failed to keep a session open for another attempt, retrying");
+                    }
+                }
+                Some(RetryStep::Expire) => {
+                    // If this fails, the session ends when its lease lapses.
+                    let _ = engine.advance(id, None, Event::RetryExpired).await;
+                }
+                None => (),
+            }
             if let Ok(Some(session)) = engine.sessions.find_unscoped(id).await {
                 live.publish(&session);
                 starter.start(&session).await;
@@ -228,7 +250,10 @@ impl ApplicantConnection for ActiveViewer {
             ClientCommand::Outline => self.request_outline(),
             ClientCommand::Share { prompt, agreed } => self.answer(prompt, agreed).await,
             ClientCommand::Admit { number, allowed } => self.admit(number, allowed).await,
-            ClientCommand::Cancel => self.cancel().await,
+            ClientCommand::Cancel => self.end(Event::ApplicantCancelled).await,
+            ClientCommand::Retry => self.retry().await,
+            ClientCommand::DeclineRetry => self.end(Event::RetryDeclined).await,
+            ClientCommand::Present => self.applicant_acted(),
             // These are for guests; this device has joined already.
             ClientCommand::Redeem(_) | ClientCommand::SendLink | ClientCommand::Ask => (),
         }

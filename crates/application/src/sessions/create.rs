@@ -108,6 +108,7 @@ impl SessionUseCases {
                 external_reference: request.external_reference,
                 purpose: request.purpose,
                 return_url: request.return_url,
+                max_attempts: request.max_attempts,
             },
             state: State::START,
             progress: Progress::default(),

@@ -68,7 +68,8 @@ impl BrowserStarter {
         engine.leases.renew(id, lease.browser, expires_at).await?;
         let found = self.catalogue.definition(session.terms.platform).await?;
         let Some((workflow, definition)) = found else {
-            let failed = Event::Failed { why: ErrorCode::WorkflowNotFound, node: None };
+            let why = ErrorCode::WorkflowNotFound;
+            let failed = Event::Failed { why, node: None, retry_until: None };
             engine.advance(id, Some(lease.browser), failed).await?;
             return Ok(ClaimOutcome::Done);
         };
@@ -167,7 +168,8 @@ impl BrowserStarter {
             return Ok(ClaimOutcome::RetryAt(self.engine.clock.now() + START_RETRY_DELAY));
         }
         tracing::error!(session.id = %id, %error, "failed to start a browser; the session fails");
-        let failed = Event::Failed { why: error_code_of(&error), node: None };
+        let retry_until = live.retry_until(self.engine.clock.now());
+        let failed = Event::Failed { why: error_code_of(&error), node: None, retry_until };
         self.engine.advance(id, Some(lease.browser), failed).await?;
         Ok(ClaimOutcome::Done)
     }
@@ -187,11 +189,11 @@ impl BrowserStarter {
             Turn::Wait { place, since } if now - since < self.queue_timeout => place,
             Turn::Wait { place, .. } => {
                 tracing::error!(session.id = %id, place, "no browser was free for session {id} in time");
-                return self.give_up(claim, lease).await;
+                return self.give_up(claim, lease, live).await;
             }
             Turn::Full => {
                 tracing::warn!(session.id = %id, "the queue for browsers is full: session {id} fails");
-                return self.give_up(claim, lease).await;
+                return self.give_up(claim, lease, live).await;
             }
         };
         let delay = delay_at(place);
@@ -212,9 +214,12 @@ impl BrowserStarter {
         &self,
         claim: &OutboxClaim,
         lease: Lease,
+        live: &LiveSession,
     ) -> Result<ClaimOutcome, AdvanceError> {
         self.turns.ended(lease.browser);
-        let failed = Event::Failed { why: ErrorCode::BrowserUnavailable, node: None };
+        let why = ErrorCode::BrowserUnavailable;
+        let retry_until = live.retry_until(self.engine.clock.now());
+        let failed = Event::Failed { why, node: None, retry_until };
         self.engine.advance(claim.session, Some(lease.browser), failed).await?;
         Ok(ClaimOutcome::Done)
     }

@@ -170,7 +170,7 @@ impl LinkComposer {
     /// the link has a code with which the device that opens it joins.
     async fn link(&self, session: &Session) -> Result<String, StoreError> {
         let link = self.urls.embed_url(session);
-        if matches!(session.state, State::Created { losses: 0 }) {
+        if session.state == State::START {
             return Ok(link);
         }
         let code = self.devices.offer_code(session.id, JoinedBy::SentCode).await?;

@@ -45,7 +45,10 @@ impl SessionSweeper {
             let moved = match due {
                 DueReason::Expired => self.engine.advance(session.id, None, Event::Expired).await,
                 DueReason::BrowserLapsed(browser) => {
-                    self.engine.advance(session.id, Some(browser), Event::BrowserLost).await
+                    let is_retry_offered = session.state.offered_retry().is_some();
+                    let event =
+                        if is_retry_offered { Event::RetryExpired } else { Event::BrowserLost };
+                    self.engine.advance(session.id, Some(browser), event).await
                 }
             };
             match moved {

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     api_key::{ApiKey, Environment},
     id::{ApiKeyId, BrowserId, DeliveryId, InstanceId, PlatformId, SessionId, TeamId, WebhookId},
-    request::{AttestationRequest, Challenge, Location, SessionTerms},
+    request::{AttestationRequest, Challenge, Location, MaxAttempts, SessionTerms},
     secret::Secret,
     session::{Change, Event, Lease, Progress, Session, State, Version},
     webhook::{Webhook, WebhookHeader},
@@ -120,6 +120,7 @@ pub fn opening(owner: ApiKeyId, platform: PlatformId) -> Change {
             attestation_challenge: Challenge::new("bm9uY2U"),
             purpose: None,
             return_url: None,
+            max_attempts: MaxAttempts::default(),
             receiver: None,
             receiver_id: None,
             invitation: None,

@@ -3,6 +3,7 @@
 mod challenge;
 mod comparison;
 mod contact;
+mod max_attempts;
 mod new_session;
 mod page;
 mod read;
@@ -15,6 +16,7 @@ pub use self::{
     challenge::Challenge,
     comparison::{GivenData, read_comparison},
     contact::Contact,
+    max_attempts::MaxAttempts,
     new_session::{NewSession, RequestedLocation},
     page::{ListQuery, PageRequest},
     return_url::ReturnUrl,
@@ -80,6 +82,9 @@ pub struct SessionTerms {
     /// The page of the partner to which the applicant returns after the end.
     #[serde(default)]
     pub return_url: Option<ReturnUrl>,
+    /// How many attempts the applicant has.
+    #[serde(default)]
+    pub max_attempts: MaxAttempts,
 }
 
 /// How long a session may stay open: 1 to 168 hours, 168 by default.

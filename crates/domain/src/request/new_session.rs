@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{
-    AttestationRequest, Challenge, Contact, ExpiresIn, InvalidRequest, ReturnUrl, challenge,
-    read::Reader, return_url,
+    AttestationRequest, Challenge, Contact, ExpiresIn, InvalidRequest, MaxAttempts, ReturnUrl,
+    challenge, read::Reader, return_url,
 };
 use crate::{id::PlatformId, worker_region::WorkerRegion};
 
@@ -32,6 +32,7 @@ pub struct NewSession {
     pub custom_url: Option<String>,
     pub purpose: Option<String>,
     pub return_url: Option<ReturnUrl>,
+    pub max_attempts: MaxAttempts,
 }
 
 /// A location as the partner wrote it: names or codes, in upper or lower case. `state` and `region`
@@ -98,6 +99,7 @@ impl NewSession {
                 "must not contain links or addresses",
             ),
             return_url: return_url(&mut reader),
+            max_attempts: max_attempts(&mut reader),
         };
         let findings = reader.into_findings();
         if findings.is_empty() { Ok(request) } else { Err(InvalidRequest(findings)) }
@@ -192,6 +194,14 @@ fn expires_in(reader: &mut Reader<'_>) -> ExpiresIn {
     ExpiresIn::hours(hours).unwrap_or_else(|| {
         reader.finding("expiresInHours", "must be between 1 and 168");
         ExpiresIn::MAX_HOURS
+    })
+}
+
+fn max_attempts(reader: &mut Reader<'_>) -> MaxAttempts {
+    let Some(number) = reader.integer("maxAttempts") else { return MaxAttempts::default() };
+    MaxAttempts::new(number).unwrap_or_else(|| {
+        reader.finding("maxAttempts", "must be between 1 and 5");
+        MaxAttempts::default()
     })
 }
 

@@ -1,5 +1,7 @@
 //! The events of a session.
 
+use chrono::{DateTime, Utc};
+
 use super::{
     AttestationStep, Collected, DefinitionVersion, IssuedAttestation, Lease, PendingPrompt,
 };
@@ -41,8 +43,16 @@ events! {
     AttestationAdvanced { to: AttestationStep },
     AttestationIssued { attestation: IssuedAttestation },
     AttestationRefused,
-    /// The session failed, at this node of the workflow if it had entered one.
-    Failed { why: ErrorCode, node: Option<String> },
+    /// The attempt failed, at this node of the workflow if it had entered one. An applicant who is at
+    /// the page may start another attempt until the time given, if one may succeed and is left;
+    /// otherwise the session ends.
+    Failed { why: ErrorCode, node: Option<String>, retry_until: Option<DateTime<Utc>> },
+    /// The applicant starts another attempt.
+    RetryRequested,
+    /// The applicant starts no other attempt.
+    RetryDeclined,
+    /// The applicant has left the page, or has not decided in time.
+    RetryExpired,
     ConsentDeclined,
     ApplicantCancelled,
     Expired,

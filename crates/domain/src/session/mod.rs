@@ -16,9 +16,9 @@ pub use self::{
     event::Event,
     outcome::{CancelReason, Collected, ExtractedData, IssuedAttestation, Outcome, ProofHash},
     progress::Progress,
-    state::{AttestationStep, LOSSES_ALLOWED, Lease, PendingPrompt, Phase, Resume, State},
+    state::{AttestationStep, History, LOSSES_ALLOWED, Lease, PendingPrompt, Phase, Resume, State},
     status::{Status, UnknownStatus},
-    transition::{InvalidTransition, Step, step},
+    transition::{InvalidTransition, Step, TransitionTerms, step},
 };
 use crate::{
     id::{ApiKeyId, BrowserId, SessionId},
@@ -72,7 +72,7 @@ pub struct Change {
     pub effects: Effects,
     /// The name of the event, for the session's timeline.
     pub event: &'static str,
-    /// The workflow node at which the session failed.
+    /// The workflow node at which the attempt failed.
     pub node: Option<String>,
     /// The time of the transition; its jobs are due from then on.
     pub at: DateTime<Utc>,
@@ -111,11 +111,12 @@ impl Session {
     /// session is open, and if it is already erased.
     #[must_use]
     pub fn erase(&self, now: DateTime<Utc>) -> Option<Change> {
-        let State::Closed { outcome, ran } = &self.state else { return None };
+        let State::Closed { outcome, ran, attempts } = &self.state else { return None };
         if self.erased_at.is_some() {
             return None;
         }
-        let state = State::Closed { outcome: outcome.clone().without_data(), ran: *ran };
+        let outcome = outcome.clone().without_data();
+        let state = State::Closed { outcome, ran: *ran, attempts: *attempts };
         let session = Self {
             state,
             terms: SessionTerms {
@@ -143,14 +144,16 @@ impl Session {
         let expired = now >= self.expires_at && !self.state.is_closed();
         let event = if expired { Event::Expired } else { event };
         let name = event.name();
-        let node = if let Event::Failed { node, .. } = &event { node.clone() } else { None };
+        let node = match (&event, &self.state) {
+            (_, State::Failed { node, .. }) | (Event::Failed { node, .. }, _) => node.clone(),
+            _ => None,
+        };
         let workflow = if let Event::WorkflowLoaded { workflow } = &event {
             Some(workflow.clone())
         } else {
             self.workflow.clone()
         };
-        let Some(Step { state, effects }) = step(self.terms.attestation, &self.state, event)?
-        else {
+        let Some(Step { state, effects }) = step((&self.terms).into(), &self.state, event)? else {
             return Ok(None);
         };
         let session = Self {

@@ -28,7 +28,7 @@ impl Progress {
 
 const fn percent_of(state: &State) -> u8 {
     match state {
-        State::Created { .. } => 0,
+        State::Created { .. } | State::Failed { .. } => 0,
         State::Initializing { .. } => 5,
         State::Live { phase, .. } => match phase {
             Phase::Ready => 10,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Collected, Outcome, Status};
 use crate::{
+    error_code::ErrorCode,
     id::{BrowserId, InstanceId},
     workflow::PromptKind,
 };
@@ -19,31 +20,63 @@ pub struct Lease {
     pub node: InstanceId,
 }
 
+/// What has gone wrong in a session that is open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct History {
+    /// The browsers that the current attempt has lost.
+    pub losses: u8,
+    /// The attempts that have failed.
+    #[serde(default)]
+    pub failed_attempts: u8,
+}
+
 /// The state of a session.
 ///
 /// The identifier of a browser is chosen before it is started, and the browser runs from
 /// [`State::Live`] on, so that "ready without a browser" cannot be represented. [`State::Closed`]
-/// is terminal. `losses` counts the browsers that the session has lost.
+/// is terminal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum State {
     Created {
-        losses: u8,
+        #[serde(flatten)]
+        history: History,
     },
     Initializing {
         lease: Lease,
-        losses: u8,
+        #[serde(flatten)]
+        history: History,
     },
     Live {
         lease: Lease,
-        losses: u8,
+        #[serde(flatten)]
+        history: History,
         phase: Phase,
     },
-    /// `ran` is the browser that ran when the session ended, if any.
+    /// An attempt has failed, and its browser is released. The applicant can start another attempt
+    /// for as long as the lease is renewed, which happens while they are at the page.
+    Failed {
+        lease: Lease,
+        #[serde(flatten)]
+        history: History,
+        why: ErrorCode,
+        /// The workflow node at which the attempt failed.
+        node: Option<String>,
+        /// When the lease is renewed no longer.
+        until: DateTime<Utc>,
+    },
+    /// `ran` is the browser that ran when the session ended, or when its last attempt failed, if any.
     Closed {
         outcome: Outcome,
         ran: Option<BrowserId>,
+        /// The attempts that were started. Sessions that ended before they were counted had one.
+        #[serde(default = "one")]
+        attempts: u8,
     },
+}
+
+const fn one() -> u8 {
+    1
 }
 
 /// The phase of a session whose browser runs.
@@ -96,7 +129,7 @@ pub enum Resume {
 }
 
 impl State {
-    pub const START: Self = Self::Created { losses: 0 };
+    pub const START: Self = Self::Created { history: History { losses: 0, failed_attempts: 0 } };
 
     #[must_use]
     pub const fn status(&self) -> Status {
@@ -104,6 +137,7 @@ impl State {
             Self::Created { .. } => Status::Created,
             Self::Initializing { .. } => Status::Initializing,
             Self::Live { phase, .. } => phase.status(),
+            Self::Failed { .. } => Status::AwaitingUser,
             Self::Closed { outcome, .. } => outcome.status(),
         }
     }
@@ -113,11 +147,14 @@ impl State {
         matches!(self, Self::Closed { .. })
     }
 
-    /// Returns the browser that is starting or running.
+    /// Returns the lease that has to be renewed for the session to stay open in this state: of the
+    /// browser that is starting or running, or of the last one while another attempt is offered.
     #[must_use]
     pub const fn lease(&self) -> Option<Lease> {
         match self {
-            Self::Initializing { lease, .. } | Self::Live { lease, .. } => Some(*lease),
+            Self::Initializing { lease, .. }
+            | Self::Live { lease, .. }
+            | Self::Failed { lease, .. } => Some(*lease),
             Self::Created { .. } | Self::Closed { .. } => None,
         }
     }
@@ -126,9 +163,36 @@ impl State {
     #[must_use]
     pub const fn has_run(&self) -> bool {
         match self {
-            Self::Live { .. } => true,
-            Self::Created { losses } | Self::Initializing { losses, .. } => *losses > 0,
+            Self::Live { .. } | Self::Failed { .. } => true,
+            Self::Created { history } | Self::Initializing { history, .. } => {
+                history.losses > 0 || history.failed_attempts > 0
+            }
             Self::Closed { .. } => false,
+        }
+    }
+
+    /// Returns the number of attempts that were started; `0` before the applicant has come.
+    #[must_use]
+    pub const fn attempts(&self) -> u8 {
+        match self {
+            Self::Created { history: History { losses: 0, failed_attempts } }
+            | Self::Failed { history: History { failed_attempts, .. }, .. } => *failed_attempts,
+            Self::Created { history }
+            | Self::Initializing { history, .. }
+            | Self::Live { history, .. } => history.failed_attempts.saturating_add(1),
+            Self::Closed { attempts, .. } => *attempts,
+        }
+    }
+
+    /// Returns why the last attempt failed, and until when another one is offered.
+    #[must_use]
+    pub const fn offered_retry(&self) -> Option<(ErrorCode, DateTime<Utc>)> {
+        match self {
+            Self::Failed { why, until, .. } => Some((*why, *until)),
+            Self::Created { .. }
+            | Self::Initializing { .. }
+            | Self::Live { .. }
+            | Self::Closed { .. } => None,
         }
     }
 
@@ -136,8 +200,18 @@ impl State {
     pub const fn outcome(&self) -> Option<&Outcome> {
         match self {
             Self::Closed { outcome, .. } => Some(outcome),
-            Self::Created { .. } | Self::Initializing { .. } | Self::Live { .. } => None,
+            Self::Created { .. }
+            | Self::Initializing { .. }
+            | Self::Live { .. }
+            | Self::Failed { .. } => None,
         }
+    }
+
+    /// Returns the error code with which the session ended, or its last attempt failed.
+    #[must_use]
+    pub fn error_code(&self) -> Option<ErrorCode> {
+        let offered = self.offered_retry().map(|(why, _)| why);
+        offered.or_else(|| self.outcome().and_then(Outcome::error_code))
     }
 
     /// Returns the action that the session waits for the applicant to take.
@@ -148,6 +222,7 @@ impl State {
             Self::Created { .. }
             | Self::Initializing { .. }
             | Self::Live { .. }
+            | Self::Failed { .. }
             | Self::Closed { .. } => None,
         }
     }

@@ -12,7 +12,7 @@ use crate::{
     api_key::Environment,
     error_code::ErrorCode,
     id::{BrowserId, InstanceId, PlatformId},
-    request::{AttestationRequest, Location},
+    request::{AttestationRequest, Location, MaxAttempts},
     worker_region::WorkerRegion,
     workflow::{AttestMode, PromptKind},
 };
@@ -28,15 +28,27 @@ fn prompt() -> PendingPrompt {
 }
 
 fn live(phase: Phase) -> State {
-    State::Live { lease: LEASE, losses: 0, phase }
+    State::Live { lease: LEASE, history: History::default(), phase }
+}
+
+const RETRY_UNTIL: DateTime<Utc> = DateTime::UNIX_EPOCH;
+
+fn failed(is_present: bool) -> Event {
+    let retry_until = is_present.then_some(RETRY_UNTIL);
+    Event::Failed { why: ErrorCode::UnexpectedPage, node: None, retry_until }
+}
+
+fn terms(attestation: AttestationRequest) -> TransitionTerms {
+    TransitionTerms { attestation, max_attempts: MaxAttempts::default() }
 }
 
 fn states() -> Vec<(&'static str, State)> {
     let verifying = |step| live(Phase::Verifying { collected: Collected::default(), step });
     let awaiting = |then| live(Phase::AwaitingUser { ask: prompt(), then });
+    let history = |losses, failed_attempts| History { losses, failed_attempts };
     vec![
         ("CREATED", State::START),
-        ("INITIALIZING", State::Initializing { lease: LEASE, losses: 0 }),
+        ("INITIALIZING", State::Initializing { lease: LEASE, history: history(0, 0) }),
         ("READY", live(Phase::Ready)),
         ("CONNECTED", live(Phase::Connected)),
         ("LOADING_TREE", live(Phase::LoadingTree)),
@@ -48,9 +60,23 @@ fn states() -> Vec<(&'static str, State)> {
         ("VERIFYING (proved)", verifying(AttestationStep::Proved)),
         (
             "READY (two browsers lost)",
-            State::Live { lease: LEASE, losses: LOSSES_ALLOWED, phase: Phase::Ready },
+            State::Live { lease: LEASE, history: history(LOSSES_ALLOWED, 0), phase: Phase::Ready },
         ),
-        ("TERMINATED", State::Closed { outcome: Outcome::Terminated, ran: None }),
+        (
+            "READY (two attempts failed)",
+            State::Live { lease: LEASE, history: history(0, 2), phase: Phase::Ready },
+        ),
+        (
+            "AWAITING_USER (retry)",
+            State::Failed {
+                lease: LEASE,
+                history: history(1, 1),
+                why: ErrorCode::MfaTimeout,
+                node: Some("code".into()),
+                until: RETRY_UNTIL,
+            },
+        ),
+        ("TERMINATED", State::Closed { outcome: Outcome::Terminated, ran: None, attempts: 1 }),
     ]
 }
 
@@ -74,7 +100,12 @@ fn events() -> Vec<Event> {
         Event::AttestationAdvanced { to: AttestationStep::Recorded },
         Event::AttestationIssued { attestation },
         Event::AttestationRefused,
-        Event::Failed { why: ErrorCode::UnexpectedPage, node: None },
+        failed(false),
+        failed(true),
+        Event::Failed { why: ErrorCode::AccountLocked, node: None, retry_until: Some(RETRY_UNTIL) },
+        Event::RetryRequested,
+        Event::RetryDeclined,
+        Event::RetryExpired,
         Event::ConsentDeclined,
         Event::ApplicantCancelled,
         Event::Expired,
@@ -90,14 +121,27 @@ fn every_event_is_in_the_transition_table() {
     }
 }
 
+/// Returns what distinguishes events of one name.
+fn variant(event: &Event) -> &'static str {
+    if let Event::DataCollected { collected } = event
+        && !collected.missing.is_empty()
+    {
+        return " (partly)";
+    }
+    let Event::Failed { why, retry_until, .. } = event else { return "" };
+    match retry_until {
+        Some(_) if *why == ErrorCode::AccountLocked => " (no use)",
+        Some(_) => " (present)",
+        None => "",
+    }
+}
+
 #[test]
 fn the_transition_table() {
     let mut table = String::new();
     for (name, state) in states() {
         for event in events() {
-            let incomplete = matches!(&event, Event::DataCollected { collected } if !collected.missing.is_empty());
-            let suffix = if incomplete { " (partly)" } else { "" };
-            let event_name = format!("{}{suffix}", event.name());
+            let event_name = format!("{}{}", event.name(), variant(&event));
             let plain = table_entry(AttestationRequest::NotWanted, &state, &event);
             let attested = table_entry(AttestationRequest::Wanted, &state, &event);
             if let Some(line) = &plain {
@@ -113,7 +157,7 @@ fn the_transition_table() {
 }
 
 fn table_entry(attestation: AttestationRequest, state: &State, event: &Event) -> Option<String> {
-    let next = step(attestation, state, event.clone()).ok().flatten()?;
+    let next = step(terms(attestation), state, event.clone()).ok().flatten()?;
     let jobs = next.effects.jobs.iter().map(Job::name);
     let records = next.effects.records.iter().map(|record| record.name());
     let effects: Vec<_> = jobs.chain(records).collect();
@@ -128,7 +172,8 @@ fn event_sequence() -> impl Strategy<Value = Vec<Event>> {
 
 proptest! {
     /// A closed session notifies the partner once, an open one not at all; each started browser is
-    /// released once; progress never decreases; a session loses at most three browsers.
+    /// released once; progress never decreases; an attempt loses at most three browsers, and there
+    /// are at most three attempts.
     #[test]
     fn effects_are_emitted_once(wanted: bool, events in event_sequence()) {
         let attestation = if wanted { AttestationRequest::Wanted } else { AttestationRequest::NotWanted };
@@ -136,8 +181,9 @@ proptest! {
         let mut progress = Progress::default();
         let (mut jobs, mut records) = (vec![], vec![]);
         for event in events {
-            if let Ok(Some(next)) = step(attestation, &state, event) {
+            if let Ok(Some(next)) = step(terms(attestation), &state, event) {
                 prop_assert!(!state.is_closed(), "a closed session changed");
+                prop_assert!(next.state.attempts() >= state.attempts());
                 state = next.state;
                 let after = progress.after(&state);
                 prop_assert!(after >= progress);
@@ -149,9 +195,11 @@ proptest! {
         let count = |name| jobs.iter().filter(|job| job.name() == name).count();
         let notified = records.iter().filter(|record| **record == Record::NotifyPartner).count();
         prop_assert_eq!(notified, usize::from(state.is_closed()));
-        let running = usize::from(state.lease().is_some());
+        let running = usize::from(state.lease().is_some() && state.offered_retry().is_none());
         prop_assert_eq!(count("release_browser") + running, count("start_browser"));
-        prop_assert!(count("start_browser") <= usize::from(LOSSES_ALLOWED) + 1);
+        let max_attempts = usize::from(MaxAttempts::default().get());
+        prop_assert!(usize::from(state.attempts()) <= max_attempts);
+        prop_assert!(count("start_browser") <= (usize::from(LOSSES_ALLOWED) + 1) * max_attempts);
     }
 
     /// A stored state deserializes to an equal one.
@@ -160,7 +208,7 @@ proptest! {
         let attestation = if wanted { AttestationRequest::Wanted } else { AttestationRequest::NotWanted };
         let mut state = State::START;
         for event in events {
-            if let Ok(Some(next)) = step(attestation, &state, event) {
+            if let Ok(Some(next)) = step(terms(attestation), &state, event) {
                 state = next.state;
             }
             let saved = serde_json::to_string(&state).unwrap();
@@ -171,8 +219,73 @@ proptest! {
 
 #[test]
 fn terminating_a_closed_session_changes_nothing() {
-    let closed = State::Closed { outcome: Outcome::Terminated, ran: None };
-    assert_eq!(step(AttestationRequest::NotWanted, &closed, Event::TerminatedByPartner), Ok(None));
+    let closed = State::Closed { outcome: Outcome::Terminated, ran: None, attempts: 1 };
+    let terms = terms(AttestationRequest::NotWanted);
+    assert_eq!(step(terms, &closed, Event::TerminatedByPartner), Ok(None));
+}
+
+/// The partner is notified of one outcome, however many attempts it takes.
+#[test]
+fn a_failed_attempt_can_be_repeated_as_often_as_the_terms_say() {
+    for max in 1..=5 {
+        let mut session = session();
+        session.terms.max_attempts = MaxAttempts::new(max.into()).unwrap();
+        let now = session.created_at;
+        let apply = |session: &Session, event: Event| session.apply(event, now).unwrap().unwrap();
+        for attempt in 1..=max {
+            session = apply(&session, Event::BrowserRequested { lease: LEASE }).session;
+            assert_eq!(session.state.attempts(), attempt);
+            let change = apply(&session, failed(true));
+            session = change.session;
+            let is_last = attempt == max;
+            assert_eq!(session.state.is_closed(), is_last);
+            assert_eq!(session.state.attempts(), attempt);
+            let is_notified = change.effects.records.contains(&Record::NotifyPartner);
+            assert_eq!(is_notified, is_last);
+            if !is_last {
+                assert_eq!(session.status(), Status::AwaitingUser);
+                let offered = Some((ErrorCode::UnexpectedPage, RETRY_UNTIL));
+                assert_eq!(session.state.offered_retry(), offered);
+                session = apply(&session, Event::RetryRequested).session;
+                assert_eq!(session.status(), Status::Created);
+            }
+        }
+        assert_eq!(session.status(), Status::Error);
+    }
+}
+
+/// However the applicant leaves a failed attempt, the session ends with what failed and where.
+#[test]
+fn a_session_without_another_attempt_ends_with_the_failure() {
+    let mut session = session();
+    let (why, node) = (ErrorCode::MfaTimeout, Some("code".to_owned()));
+    let history = History { losses: 0, failed_attempts: 1 };
+    session.state =
+        State::Failed { lease: LEASE, history, why, node: node.clone(), until: RETRY_UNTIL };
+    let now = session.created_at;
+    for event in [
+        Event::RetryDeclined,
+        Event::RetryExpired,
+        Event::ApplicantCancelled,
+        Event::Expired,
+        failed(true),
+    ] {
+        let change = session.apply(event, now).unwrap().unwrap();
+        assert_eq!(change.session.state.outcome(), Some(&Outcome::Error { why }));
+        assert_eq!(change.node, node);
+    }
+}
+
+/// Sessions that were stored before attempts were counted.
+#[test]
+fn states_without_attempts_are_read() {
+    let live = json!({ "state": "initializing", "losses": 1, "lease": LEASE });
+    let history = History { losses: 1, failed_attempts: 0 };
+    let state = State::Initializing { lease: LEASE, history };
+    assert_eq!(serde_json::from_value::<State>(live).unwrap(), state);
+    let closed = json!({ "state": "closed", "outcome": { "outcome": "terminated" }, "ran": null });
+    let state = State::Closed { outcome: Outcome::Terminated, ran: None, attempts: 1 };
+    assert_eq!(serde_json::from_value::<State>(closed).unwrap(), state);
 }
 
 #[test]
@@ -193,7 +306,7 @@ fn erasing_keeps_the_outcome_and_removes_all_data_of_the_applicant() {
     let outcome = Outcome::Completed { data, attestation: None };
     let receiver = Some(crate::request::Contact::default());
     let closed = Session {
-        state: State::Closed { outcome, ran: None },
+        state: State::Closed { outcome, ran: None, attempts: 1 },
         terms: SessionTerms { receiver, ..open.terms.clone() },
         ..open
     };
@@ -259,6 +372,7 @@ fn session() -> Session {
             attestation_challenge: None,
             purpose: None,
             return_url: None,
+            max_attempts: MaxAttempts::default(),
             receiver: None,
             receiver_id: None,
             invitation: None,

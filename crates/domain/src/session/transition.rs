@@ -1,10 +1,28 @@
 //! The transition function: the life cycle of a session in one match.
 
+use chrono::{DateTime, Utc};
+
 use super::{
-    AttestationStep, CancelReason, Collected, Effects, Event, IssuedAttestation, Job,
+    AttestationStep, CancelReason, Collected, Effects, Event, History, IssuedAttestation, Job,
     LOSSES_ALLOWED, Lease, Outcome, Phase, Record, Resume, State, Status,
 };
-use crate::{error_code::ErrorCode, request::AttestationRequest};
+use crate::{
+    error_code::{ErrorCode, Retry},
+    request::{AttestationRequest, MaxAttempts, SessionTerms},
+};
+
+/// The terms of a session on which its transitions depend.
+#[derive(Debug, Clone, Copy)]
+pub struct TransitionTerms {
+    pub attestation: AttestationRequest,
+    pub max_attempts: MaxAttempts,
+}
+
+impl From<&SessionTerms> for TransitionTerms {
+    fn from(terms: &SessionTerms) -> Self {
+        Self { attestation: terms.attestation, max_attempts: terms.max_attempts }
+    }
+}
 
 /// The new state and the effects of a transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +47,7 @@ pub enum InvalidTransition {
 ///
 /// `Ok(None)` is returned only for the idempotent no-op of terminating a closed session.
 pub fn step(
-    attestation: AttestationRequest,
+    terms: TransitionTerms,
     state: &State,
     event: Event,
 ) -> Result<Option<Step>, InvalidTransition> {
@@ -39,31 +57,48 @@ pub fn step(
 
         // Any open session can end in these ways.
         (open, Event::TerminatedByPartner) => close(open, Outcome::Terminated),
+
+        // Another attempt is offered: it begins, or the session ends as the last one did.
+        (&State::Failed { history, .. }, Event::RetryRequested) => Step {
+            state: State::Created { history: History { losses: 0, ..history } },
+            effects: Effects::default(),
+        },
+        (
+            &State::Failed { why, .. },
+            Event::RetryDeclined
+            | Event::RetryExpired
+            | Event::ApplicantCancelled
+            | Event::Expired
+            | Event::Failed { .. },
+        ) => close(state, Outcome::Error { why }),
+
         (open, Event::ApplicantCancelled) => {
             close(open, Outcome::Cancelled { why: CancelReason::Applicant })
         }
         (open, Event::Expired) => close(open, Outcome::Error { why: ErrorCode::SessionExpired }),
-        (open, Event::Failed { why, .. }) => close(open, Outcome::Error { why }),
+        (open, Event::Failed { why, node, retry_until }) => {
+            failed(terms, open, why, node, retry_until)
+        }
 
         // A browser is requested and started, or lost.
-        (&State::Created { losses }, Event::BrowserRequested { lease }) => Step {
-            state: State::Initializing { lease, losses },
+        (&State::Created { history }, Event::BrowserRequested { lease }) => Step {
+            state: State::Initializing { lease, history },
             effects: Effects::job(Job::StartBrowser { lease }),
         },
-        (&State::Initializing { lease, losses }, Event::BrowserStarted) => Step {
-            state: State::Live { lease, losses, phase: Phase::Ready },
+        (&State::Initializing { lease, history }, Event::BrowserStarted) => Step {
+            state: State::Live { lease, history, phase: Phase::Ready },
             effects: Effects::default(),
         },
         (
-            &(State::Initializing { lease, losses } | State::Live { lease, losses, .. }),
+            &(State::Initializing { lease, history } | State::Live { lease, history, .. }),
             Event::BrowserLost,
-        ) => lost(state, lease, losses),
+        ) => lost(state, lease, history),
 
-        (&State::Live { lease, losses, ref phase }, event) => {
+        (&State::Live { lease, history, ref phase }, event) => {
             let (status, name) = (state.status(), event.name());
-            match live_transition(attestation, state, phase, event) {
+            match live_transition(terms.attestation, state, phase, event) {
                 Some(LiveTransition::Phase(phase)) => Step {
-                    state: State::Live { lease, losses, phase },
+                    state: State::Live { lease, history, phase },
                     effects: Effects::default(),
                 },
                 Some(LiveTransition::End(step)) => step,
@@ -149,13 +184,40 @@ fn completed(collected: Collected, attestation: Option<IssuedAttestation>) -> Ou
     }
 }
 
-fn lost(state: &State, lease: Lease, losses: u8) -> Step {
-    if losses >= LOSSES_ALLOWED {
+fn lost(state: &State, lease: Lease, history: History) -> Step {
+    if history.losses >= LOSSES_ALLOWED {
         return close(state, Outcome::Error { why: ErrorCode::BrowserLost });
     }
+    let losses = history.losses.saturating_add(1);
     Step {
-        state: State::Created { losses: losses.saturating_add(1) },
+        state: State::Created { history: History { losses, ..history } },
         effects: Effects::job(Job::ReleaseBrowser { lease }),
+    }
+}
+
+/// Offers another attempt if it may succeed, the applicant is there to decide, and attempts are left.
+/// Otherwise the session ends.
+fn failed(
+    terms: TransitionTerms,
+    open: &State,
+    why: ErrorCode,
+    node: Option<String>,
+    retry_until: Option<DateTime<Utc>>,
+) -> Step {
+    let failed_attempts = open.attempts();
+    let is_useful = why.retry() == Retry::Worthwhile && failed_attempts < terms.max_attempts.get();
+    match (open, retry_until.filter(|_| is_useful)) {
+        (
+            &(State::Initializing { lease, history } | State::Live { lease, history, .. }),
+            Some(until),
+        ) => {
+            let history = History { failed_attempts, ..history };
+            Step {
+                state: State::Failed { lease, history, why, node, until },
+                effects: Effects::job(Job::ReleaseBrowser { lease }),
+            }
+        }
+        _ => close(open, Outcome::Error { why }),
     }
 }
 
@@ -163,7 +225,9 @@ fn lost(state: &State, lease: Lease, losses: u8) -> Step {
 /// that the browser is released, and that only the recording of an error is kept.
 fn close(open: &State, outcome: Outcome) -> Step {
     let mut effects = Effects::default();
-    effects.jobs.extend(open.lease().map(|lease| Job::ReleaseBrowser { lease }));
+    // The browser of a failed attempt is released already.
+    let running = open.lease().filter(|_| open.offered_retry().is_none());
+    effects.jobs.extend(running.map(|lease| Job::ReleaseBrowser { lease }));
     effects.records.push(Record::NotifyPartner);
     if open.has_run() {
         if matches!(outcome, Outcome::Error { .. }) {
@@ -173,8 +237,8 @@ fn close(open: &State, outcome: Outcome) -> Step {
         }
     }
     let ran = match *open {
-        State::Live { lease, .. } => Some(lease.browser),
+        State::Live { lease, .. } | State::Failed { lease, .. } => Some(lease.browser),
         State::Created { .. } | State::Initializing { .. } | State::Closed { .. } => None,
     };
-    Step { state: State::Closed { outcome, ran }, effects }
+    Step { state: State::Closed { outcome, ran, attempts: open.attempts() }, effects }
 }

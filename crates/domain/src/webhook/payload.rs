@@ -19,6 +19,7 @@ pub fn payload(session: &Session) -> Option<Value> {
     body.insert("sessionId".into(), json!(session.id));
     body.insert("status".into(), json!(session.status()));
     body.insert("platformId".into(), json!(session.terms.platform));
+    body.insert("attempts".into(), json!(session.state.attempts()));
     if let Some(reference) = &session.terms.external_reference {
         body.insert("externalReferenceId".into(), json!(reference));
     }
@@ -47,6 +48,7 @@ pub fn test_payload(session: SessionId, now: DateTime<Utc>) -> Value {
         "sessionId": session,
         "status": Status::Completed,
         "platformId": 1,
+        "attempts": 1,
         "externalReferenceId": "test",
         "extractedData": { "accountId": "test" },
         "completedAt": wire_time(now),
@@ -87,7 +89,7 @@ mod tests {
         api_key::Environment,
         error_code::ErrorCode,
         id::{ApiKeyId, PlatformId, SessionId},
-        request::{AttestationRequest, Contact, Location, SessionTerms},
+        request::{AttestationRequest, Contact, Location, MaxAttempts, SessionTerms},
         session::{
             CancelReason, Collected, DefinitionVersion, IssuedAttestation, Progress, ProofHash,
             State, Version,
@@ -111,6 +113,7 @@ mod tests {
                 attestation_challenge: None,
                 purpose: None,
                 return_url: None,
+                max_attempts: MaxAttempts::default(),
                 receiver: Some(Contact {
                     name: Some("Ada Contact".into()),
                     email: Some("ada@contact.example".into()),
@@ -122,7 +125,7 @@ mod tests {
                 invitation: None,
                 external_reference: Some("application-1".into()),
             },
-            state: State::Closed { outcome, ran: None },
+            state: State::Closed { outcome, ran: None, attempts: 1 },
             progress: Progress::default(),
             workflow: Some(DefinitionVersion { version: "1.0.0".into(), sha256: String::new() }),
             version: Version::FIRST,
@@ -146,6 +149,7 @@ mod tests {
             "sessionId": "00000000-0000-0000-0000-000000000001",
             "status": "COMPLETED",
             "platformId": 7,
+            "attempts": 1,
             "externalReferenceId": "application-1",
             "extractedData": { "accountId": "acme-1" },
             "proofHash": "0a".repeat(32),
@@ -213,6 +217,7 @@ mod tests {
         assert_eq!(sent(&session(declined)), example("cancelled"));
         let mut terminated = session(Outcome::Terminated);
         terminated.workflow = None;
+        terminated.state = State::Closed { outcome: Outcome::Terminated, ran: None, attempts: 0 };
         assert_eq!(sent(&terminated), example("terminated"));
         let test = example("test");
         let id = test["sessionId"].as_str().unwrap().parse().unwrap();
@@ -227,7 +232,10 @@ mod tests {
         session.workflow = None;
         let body = payload(&session).unwrap();
         let keys: Vec<_> = body.as_object().unwrap().keys().collect();
-        assert_eq!(keys, ["completedAt", "metadata", "platformId", "sessionId", "status"]);
+        assert_eq!(
+            keys,
+            ["attempts", "completedAt", "metadata", "platformId", "sessionId", "status"]
+        );
         assert_eq!(body["metadata"], json!({ "environment": "development" }));
         session.state = State::START;
         assert_eq!(payload(&session), None, "an open session has no body");

@@ -5,10 +5,11 @@ use serde_json::{Map, Value};
 /// What stands in the place of a value.
 const REDACTED: &str = "(redacted)";
 /// The members of the body that hold no data about the applicant.
-const SHOWN: [&str; 8] = [
+const SHOWN: [&str; 9] = [
     "sessionId",
     "status",
     "platformId",
+    "attempts",
     "externalReferenceId",
     "proofHash",
     "attestedFields",

@@ -205,7 +205,19 @@ pub struct SessionSnapshot {
     /// The number of a guest who asks to join.
     pub guest: Option<u8>,
     pub prompt: Option<Prompt>,
+    /// Why the last attempt failed, while another one is offered.
+    pub failure: Option<ShownFailure>,
     pub outcome: Option<ShownOutcome>,
+}
+
+/// A failed attempt that is not the last one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownFailure {
+    /// The text in English.
+    pub text: &'static str,
+    pub code: ErrorCode,
+    /// How many more attempts the applicant has.
+    pub attempts_left: u8,
 }
 
 /// The action that the applicant is asked for now.
@@ -285,6 +297,12 @@ pub enum ClientCommand {
         agreed: bool,
     },
     Cancel,
+    /// Start another attempt, if one is offered.
+    Retry,
+    /// Start no other attempt: the session ends.
+    DeclineRetry,
+    /// The applicant acts at the page while another attempt is offered.
+    Present,
     /// From the active viewer: whether the guest with this number may join.
     Admit {
         number: u8,

@@ -19,8 +19,8 @@ pub use self::{
     applicant::{
         ApplicantConnection, ApplicantError, ApplicantService, ClientCommand, Guest, GuestAnswer,
         Handover, Introduction, JoinRequest, LinkState, MailPreference, MailPreferenceService,
-        PageAppearance, Prompt, ServerEvent, SessionSnapshot, ShareItem, SharedItem, ShownOutcome,
-        ValueKind,
+        PageAppearance, Prompt, ServerEvent, SessionSnapshot, ShareItem, SharedItem, ShownFailure,
+        ShownOutcome, ValueKind,
     },
     observer::{ObserveError, ObserverConnection, ObserverEvent, ObserverService},
     partner::{

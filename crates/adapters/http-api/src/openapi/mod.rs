@@ -22,7 +22,8 @@ use utoipa::{
 
 pub(super) use self::{
     names::{
-        ActionKind, AttestationType, ErrorCodeName, FailureCodeName, RecordingStatus, SessionStatus,
+        ActionKind, AttestationType, ErrorCodeName, FailureCodeName, RETRY_ACTION, RecordingStatus,
+        SessionStatus,
     },
     reference::reference,
     request::CreateSession,

@@ -78,12 +78,16 @@ impl ToSchema for FailureCodeName {
     }
 }
 
+/// The action of an applicant whose attempt failed, and who may start another one.
+pub(crate) const RETRY_ACTION: &str = "retry";
+
 /// What an applicant has to do.
 pub(crate) struct ActionKind;
 
 impl PartialSchema for ActionKind {
     fn schema() -> RefOr<Schema> {
-        texts(PromptKind::ALL.iter().map(|kind| kind.as_str()), "What the applicant has to do.")
+        let kinds = PromptKind::ALL.iter().map(|kind| kind.as_str());
+        texts(kinds.chain([RETRY_ACTION]), "What the applicant has to do.")
     }
 }
 

@@ -71,6 +71,10 @@ pub(crate) struct CreateSession {
         example = "https://lender.example/applications/7"
     )]
     return_url: Option<String>,
+    /// How many attempts the applicant has. After a failure that another attempt may avoid, the page
+    /// offers one, and the session stays open.
+    #[schema(minimum = 1, maximum = 5, default = 3)]
+    max_attempts: Option<i64>,
 }
 
 /// The place from which the browser connects.

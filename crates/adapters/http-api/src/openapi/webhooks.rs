@@ -118,6 +118,8 @@ const fn session_finished() {}
 struct WebhookPayload {
     #[schema(value_type = Uuid)]
     session_id: String,
+    /// The attempts that the applicant started.
+    attempts: u8,
     /// The terminal status of the session.
     #[schema(pattern = "^(COMPLETED|PARTIAL_COMPLETE|ERROR|CANCELLED|TERMINATED)$")]
     status: String,

@@ -4,9 +4,9 @@ use actix_web::{HttpRequest, web};
 use domain::{
     error_code::ErrorCode,
     id::SessionId,
-    session::{Outcome, PendingPrompt, Status},
+    session::{Outcome, PendingPrompt, State, Status},
     webhook::wire_time,
-    workflow::{AttestMode, PromptKind},
+    workflow::AttestMode,
 };
 use ports::driving::{Authenticator, PolledSession, RequestPurpose, SessionView};
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::{
     envelope::{Envelope, Success, ok},
     error::{ApiError, ErrorBody},
     icons::PublicUrl,
-    openapi::{ActionKind, AttestationType, ErrorCodeName, SessionStatus},
+    openapi::{ActionKind, AttestationType, ErrorCodeName, RETRY_ACTION, SessionStatus},
 };
 
 /// Get a session
@@ -99,6 +99,10 @@ pub(crate) struct Full {
     missing: Vec<String>,
     #[schema(required = true)]
     external_reference_id: Option<String>,
+    /// The attempts that the applicant has started.
+    attempts: u8,
+    /// The attempts that the applicant has, as given at creation.
+    max_attempts: u8,
     #[schema(required = true)]
     next_action: Option<NextAction>,
     #[schema(required = true, format = DateTime)]
@@ -109,7 +113,7 @@ pub(crate) struct Full {
 #[derive(Serialize, ToSchema)]
 struct NextAction {
     #[schema(value_type = ActionKind)]
-    kind: PromptKind,
+    kind: &'static str,
     #[schema(required = true)]
     hint: Option<String>,
     #[schema(format = DateTime)]
@@ -118,7 +122,16 @@ struct NextAction {
 
 impl From<&PendingPrompt> for NextAction {
     fn from(ask: &PendingPrompt) -> Self {
-        Self { kind: ask.kind, hint: None, deadline: wire_time(ask.deadline) }
+        Self { kind: ask.kind.as_str(), hint: None, deadline: wire_time(ask.deadline) }
+    }
+}
+
+impl NextAction {
+    fn of(state: &State) -> Option<Self> {
+        if let Some((_, until)) = state.offered_retry() {
+            return Some(Self { kind: RETRY_ACTION, hint: None, deadline: wire_time(until) });
+        }
+        state.ask().map(Self::from)
     }
 }
 
@@ -163,7 +176,9 @@ impl Full {
             attested_fields: attestation.map(|it| it.fields.clone()).unwrap_or_default(),
             extracted_data: session.data().cloned(),
             missing: outcome.map(|it| it.missing().to_vec()).unwrap_or_default(),
-            next_action: session.state.ask().map(NextAction::from),
+            attempts: session.state.attempts(),
+            max_attempts: session.terms.max_attempts.get(),
+            next_action: NextAction::of(&session.state),
             data_erased_at: session.erased_at.map(wire_time),
             preferred_region: session.terms.worker_region.as_str(),
             location: session.terms.location.into(),

@@ -177,6 +177,9 @@ impl Viewer for ApplicantViewer {
             | ClientMessage::Size { .. }
             | ClientMessage::Share { .. }
             | ClientMessage::Cancel
+            | ClientMessage::Retry
+            | ClientMessage::Decline
+            | ClientMessage::Present
             | ClientMessage::Admit { .. }
             | ClientMessage::Code { .. }
             | ClientMessage::Ask

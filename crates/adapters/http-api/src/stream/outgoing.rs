@@ -42,6 +42,9 @@ pub(super) fn state(view: &SessionSnapshot, now: DateTime<Utc>) -> Value {
             "missing": outcome.missing,
         })
     });
+    let failure = view.failure.as_ref().map(|failure| {
+        json!({ "text": failure.text, "code": failure.code, "left": failure.attempts_left })
+    });
     json!({
         "t": "state",
         "status": view.status,
@@ -50,6 +53,7 @@ pub(super) fn state(view: &SessionSnapshot, now: DateTime<Utc>) -> Value {
         "place": view.place,
         "guest": view.guest,
         "prompt": prompt,
+        "failure": failure,
         "outcome": outcome,
     })
 }

@@ -125,6 +125,12 @@ pub(super) enum ClientMessage {
         share: bool,
     },
     Cancel,
+    /// The applicant starts another attempt.
+    Retry,
+    /// The applicant starts no other attempt.
+    Decline,
+    /// The applicant acts at the page while another attempt is offered.
+    Present,
     /// Whether the guest with this number may join.
     Admit {
         number: u8,
@@ -177,6 +183,9 @@ impl ClientMessage {
             }
             Self::Cancel => return Some(ClientCommand::Cancel),
             Self::Outline => return Some(ClientCommand::Outline),
+            Self::Retry => return Some(ClientCommand::Retry),
+            Self::Decline => return Some(ClientCommand::DeclineRetry),
+            Self::Present => return Some(ClientCommand::Present),
             Self::Admit { number, allow } => {
                 return Some(ClientCommand::Admit { number, allowed: allow });
             }

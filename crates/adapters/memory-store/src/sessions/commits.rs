@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use domain::{
     id::{SessionId, TeamId},
-    session::{Change, Outcome, Record, Session, State as SessionState},
+    session::{Change, Record, Session, State as SessionState},
     webhook,
 };
 use ports::{
@@ -138,7 +138,7 @@ impl State {
 }
 
 fn entry(change: &Change) -> TimelineEntry {
-    let code = change.session.state.outcome().and_then(Outcome::error_code);
+    let code = change.session.state.error_code();
     TimelineEntry {
         at: change.at,
         event: change.event.to_owned(),

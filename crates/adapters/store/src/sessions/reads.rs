@@ -11,7 +11,7 @@ use diesel_async::RunQueryDsl;
 use domain::{
     id::{ApiKeyId, PlatformId, SessionId},
     request::ListQuery,
-    session::{Change, Outcome, Status},
+    session::{Change, Status},
 };
 use ports::{
     StoreError,
@@ -112,7 +112,7 @@ pub(crate) struct TimelineRow {
 impl TimelineRow {
     pub(crate) fn of(change: &Change) -> Self {
         let session = &change.session;
-        let code = session.state.outcome().and_then(Outcome::error_code);
+        let code = session.state.error_code();
         Self {
             session: Id::from(session.id),
             version: session.version.0,

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use domain::{
     branding::BrandName,
     id::SessionId,
-    session::{Event, State, Status},
+    session::{Event, History, State, Status},
     worker_region::WorkerRegion,
 };
 use ports::{
@@ -24,7 +24,9 @@ async fn the_first_device_owns_the_session_and_starts_it() {
     let setup = Setup::new().await;
     let id = setup.world.session().await;
     let viewer = setup.join(id, 'a').await;
-    let State::Initializing { lease, losses: 0 } = setup.read(id).await.state else {
+    let State::Initializing { lease, history: History { losses: 0, .. } } =
+        setup.read(id).await.state
+    else {
         panic!("no browser was requested")
     };
     assert_eq!(lease.node, INSTANCE);

@@ -6,6 +6,7 @@ mod guest;
 mod join;
 mod observer;
 mod recorder;
+mod retry;
 mod runner;
 mod small_workflow;
 mod viewer;

@@ -140,7 +140,7 @@ impl Recording {
     /// Ends the session, with an error or otherwise, and then the run.
     async fn end(self, with_error: bool) -> (Arc<FakeVault>, SessionId) {
         let event = if with_error {
-            Event::Failed { why: ErrorCode::UnexpectedPage, node: None }
+            Event::Failed { why: ErrorCode::UnexpectedPage, node: None, retry_until: None }
         } else {
             Event::TerminatedByPartner
         };

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use domain::{
     error_code::ErrorCode,
-    session::{Event, State, Status},
+    session::{Event, History, State, Status},
     workflow::PromptKind,
 };
 use ports::{
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::{
     pass,
-    small_workflow::{Run, body, code, definition},
+    small_workflow::{Run, body, definition},
 };
 
 #[tokio::test(start_paused = true)]
@@ -60,7 +60,7 @@ async fn a_run_whose_applicant_declines_shares_nothing() {
     run.answer(false);
     pass(2).await;
     let session = run.world.read(run.id).await;
-    assert_eq!(code(&session.state), Some(ErrorCode::ConsentDeclined));
+    assert_eq!(session.state.error_code(), Some(ErrorCode::ConsentDeclined));
     assert_eq!(session.data(), None);
     run.is_over().await;
 }
@@ -134,7 +134,10 @@ async fn a_session_whose_browser_ends_gets_another_one() {
     pass(2).await;
     run.browser.end();
     pass(1).await;
-    assert_eq!(run.world.read(run.id).await.state, State::Created { losses: 1 });
+    assert_eq!(
+        run.world.read(run.id).await.state,
+        State::Created { history: History { losses: 1, failed_attempts: 0 } }
+    );
     run.is_over().await;
     let state = run.live.state.borrow();
     assert!(state.browser.is_none() && state.prompt.is_none());
@@ -147,7 +150,10 @@ async fn a_run_ends_when_its_session_has_lost_the_browser() {
     pass(2).await;
     run.world.apply(run.id, [Event::BrowserLost]).await;
     pass(6).await;
-    assert_eq!(run.world.read(run.id).await.state, State::Created { losses: 1 });
+    assert_eq!(
+        run.world.read(run.id).await.state,
+        State::Created { history: History { losses: 1, failed_attempts: 0 } }
+    );
     run.is_over().await;
 }
 

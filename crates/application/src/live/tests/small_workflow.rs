@@ -6,7 +6,7 @@ use domain::{
     error_code::ErrorCode,
     id::SessionId,
     request::AttestationRequest,
-    session::{DefinitionVersion, Event, Outcome, State, Status},
+    session::{DefinitionVersion, Event, Status},
     workflow::{Definition, PromptKind},
 };
 use ports::{browser::Fetched, driving::Prompt};
@@ -96,7 +96,7 @@ impl Run {
     }
 
     pub(super) async fn code(&self) -> Option<ErrorCode> {
-        code(&self.world.read(self.id).await.state)
+        self.world.read(self.id).await.state.error_code()
     }
 
     pub(super) async fn is_over(&self) {
@@ -109,10 +109,6 @@ impl Run {
         let mut entered = self.entered.lock().unwrap();
         std::iter::from_fn(|| entered.try_recv().ok()).collect()
     }
-}
-
-pub(super) fn code(state: &State) -> Option<ErrorCode> {
-    state.outcome().and_then(Outcome::error_code)
 }
 
 pub(super) fn body(status: u16, body: &str) -> Fetched {

@@ -1,7 +1,7 @@
 //! The active viewer: what it is sent, and what it may do.
 
 use domain::{
-    session::{Event, State, Status},
+    session::{Event, History, State, Status},
     workflow::PromptKind,
 };
 use ports::{
@@ -195,7 +195,9 @@ async fn a_lost_browser_is_replaced_while_the_applicant_is_connected() {
     setup.world.apply(id, [Event::BrowserLost]).await;
     assert_eq!(view(&viewer).await.status, Status::Created);
     assert_eq!(view(&viewer).await.status, Status::Initializing);
-    let State::Initializing { lease, losses: 1 } = setup.read(id).await.state else {
+    let State::Initializing { lease, history: History { losses: 1, .. } } =
+        setup.read(id).await.state
+    else {
         panic!("no browser was requested")
     };
     assert_ne!(lease, lost);

@@ -81,14 +81,34 @@ impl ActiveViewer {
         });
     }
 
-    pub(super) async fn cancel(&self) {
+    /// Ends the session at the applicant's wish.
+    pub(super) async fn end(&self, event: Event) {
         let (engine, id) = (self.services.engine.clone(), self.id);
-        let cancel = async move { engine.advance(id, None, Event::ApplicantCancelled).await };
-        match detached(&self.services.runtime, cancel).await {
+        let end = async move { engine.advance(id, None, event).await };
+        match detached(&self.services.runtime, end).await {
             Ok(_) | Err(AdvanceError::Rejected(_)) => (),
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
-                tracing::error!(session.id = %self.id, error, "failed to cancel a session");
+                tracing::error!(session.id = %self.id, error, "failed to end a session for its applicant");
+            }
+        }
+    }
+
+    /// Starts another attempt, if one is offered.
+    pub(super) async fn retry(&self) {
+        let (engine, starter) = (self.services.engine.clone(), self.services.starter.clone());
+        let (live, id) = (self.live.clone(), self.id);
+        let retry = async move {
+            let session = engine.advance(id, None, Event::RetryRequested).await?;
+            live.state.send_modify(|state| state.failed_starts = 0);
+            starter.start(&session).await;
+            Ok(())
+        };
+        match detached(&self.services.runtime, retry).await {
+            Ok(()) | Err(AdvanceError::Rejected(_)) => (),
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::error!(session.id = %self.id, error, "failed to start another attempt; the applicant can try again");
             }
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use domain::{
     notification::Channel,
     rate::RateLimit,
-    request::{AttestationRequest, Contact, ExpiresIn, NewSession, RequestedLocation},
+    request::{AttestationRequest, Contact, ExpiresIn, MaxAttempts, NewSession, RequestedLocation},
 };
 
 use super::SessionUseCases;
@@ -58,6 +58,7 @@ fn request(world: &World) -> NewSession {
         custom_url: None,
         purpose: None,
         return_url: None,
+        max_attempts: MaxAttempts::default(),
     }
 }
 

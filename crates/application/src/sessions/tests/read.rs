@@ -119,7 +119,12 @@ async fn a_recording_goes_from_pending_to_a_link() {
     let id = world.session().await;
     assert!(matches!(partners.recording(&world.key, id).await, Err(SessionError::NotFound)));
     world.run(id).await;
-    world.apply(id, [Event::Failed { why: ErrorCode::UnexpectedPage, node: None }]).await;
+    world
+        .apply(
+            id,
+            [Event::Failed { why: ErrorCode::UnexpectedPage, node: None, retry_until: None }],
+        )
+        .await;
     let status = async || partners.recording(&world.key, id).await.unwrap();
     assert_eq!(status().await, RecordingView::Pending);
     world.clock.forward(TimeDelta::seconds(10));
@@ -133,7 +138,12 @@ async fn a_recording_goes_from_pending_to_a_link() {
 
     let id = world.session().await;
     world.run(id).await;
-    world.apply(id, [Event::Failed { why: ErrorCode::UnexpectedPage, node: None }]).await;
+    world
+        .apply(
+            id,
+            [Event::Failed { why: ErrorCode::UnexpectedPage, node: None, retry_until: None }],
+        )
+        .await;
     world.clock.forward(TimeDelta::seconds(10));
     let claim = self::claim(&world).await;
     assert!(world.store.complete_recording(&claim, RecordingOutcome::Kept).await.unwrap());

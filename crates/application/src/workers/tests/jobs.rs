@@ -323,7 +323,10 @@ fn claim(session: &Session, lease: Lease, attempt: i32) -> OutboxClaim {
 fn code(session: &Session) -> Option<ErrorCode> {
     match &session.state {
         State::Closed { outcome, .. } => outcome.error_code(),
-        State::Created { .. } | State::Initializing { .. } | State::Live { .. } => None,
+        State::Created { .. }
+        | State::Initializing { .. }
+        | State::Live { .. }
+        | State::Failed { .. } => None,
     }
 }
 

@@ -142,7 +142,7 @@ impl Setup {
             self.record(id);
         }
         let why = ErrorCode::UnexpectedPage;
-        self.world.apply(id, [Event::Failed { why, node: None }]).await;
+        self.world.apply(id, [Event::Failed { why, node: None, retry_until: None }]).await;
         id
     }
 

@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use domain::{
     error_code::ErrorCode,
     id::SessionId,
-    session::{Event, Lease, Outcome, State, Status},
+    session::{Event, History, Lease, Outcome, State, Status},
 };
 use ports::{
     delivery_log::{DeliveryFilter, DeliveryLog as _, DeliveryScope},
@@ -50,7 +50,25 @@ async fn a_session_loses_a_browser_whose_lease_has_expired() {
     sweep(&world, 1).await;
     assert_eq!(world.read(id).await.status(), Status::Initializing);
     sweep(&world, 2).await;
-    assert_eq!(world.read(id).await.state, State::Created { losses: 1 });
+    assert_eq!(
+        world.read(id).await.state,
+        State::Created { history: History { losses: 1, failed_attempts: 0 } }
+    );
+}
+
+/// No other attempt is offered to an applicant who has left the page.
+#[tokio::test(start_paused = true)]
+async fn a_failed_attempt_whose_applicant_is_gone_ends_the_session() {
+    let world = World::new().await;
+    let id = world.session().await;
+    world.apply(id, [Event::BrowserRequested { lease: lease() }, Event::BrowserStarted]).await;
+    let (why, retry_until) = (ErrorCode::MfaTimeout, Some(noon() + TimeDelta::minutes(10)));
+    world.apply(id, [Event::Failed { why, node: None, retry_until }]).await;
+    sweep(&world, 1).await;
+    assert!(world.read(id).await.state.offered_retry().is_some());
+    world.clock.forward(BROWSER_START_TTL);
+    sweep(&world, 1).await;
+    assert_eq!(world.read(id).await.state.outcome(), Some(&Outcome::Error { why }));
 }
 
 #[tokio::test(start_paused = true)]

@@ -98,6 +98,7 @@ macro_rules! stores_contract {
             sessions::pages_through_the_sessions_of_a_team
             sessions::finds_expired_sessions
             sessions::finds_sessions_whose_lease_was_not_renewed
+            sessions::finds_offers_of_another_attempt_whose_lease_was_not_renewed
             sessions::renews_only_the_lease_of_the_current_browser
             partners::polls_a_session_with_the_key_that_owns_it
             partners::answers_concurrent_polls_each_with_its_own_session

@@ -106,7 +106,8 @@ pub async fn returns_the_timeline_of_a_session(backend: &Backend) {
     let (change, _) = requested(&session);
     commit(backend, &change).await;
     let node = Some("sign-in".to_owned());
-    let failed = Event::Failed { why: ErrorCode::UnexpectedPage, node: node.clone() };
+    let failed =
+        Event::Failed { why: ErrorCode::UnexpectedPage, node: node.clone(), retry_until: None };
     let change = sample::transition(&change.session, failed);
     commit(backend, &change).await;
     // A stale commit adds no entry.
@@ -217,7 +218,7 @@ async fn completed(backend: &Backend, owner: ApiKeyId, session: Session) -> Sess
     let mut change = ended(&session);
     let data = ExtractedData::from_iter([("accountId".to_owned(), "4711".into())]);
     let outcome = Outcome::Completed { data, attestation: None };
-    change.session.state = State::Closed { outcome, ran: None };
+    change.session.state = State::Closed { outcome, ran: None, attempts: 1 };
     commit(backend, &change).await;
     backend.partner_sessions.find(owner, session.id).await.unwrap().unwrap()
 }

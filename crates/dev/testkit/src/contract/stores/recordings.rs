@@ -18,8 +18,10 @@ pub async fn enqueues_the_recording_of_an_error_once_a_browser_ran(backend: &Bac
     assert_eq!(state(backend, &failed).await, Some(RecordingState::Pending));
 
     let never_ran = inserted(backend, &home).await;
-    let change =
-        transition(&never_ran, Event::Failed { why: ErrorCode::BrowserUnavailable, node: None });
+    let change = transition(
+        &never_ran,
+        Event::Failed { why: ErrorCode::BrowserUnavailable, node: None, retry_until: None },
+    );
     commit(backend, &change).await;
     assert_eq!(state(backend, &never_ran).await, None, "no browser has run");
 
@@ -116,7 +118,10 @@ async fn running(backend: &Backend, home: &TeamFixture) -> Session {
 
 async fn failed(backend: &Backend, home: &TeamFixture) -> Session {
     let session = running(backend, home).await;
-    let failed = transition(&session, Event::Failed { why: ErrorCode::UnexpectedPage, node: None });
+    let failed = transition(
+        &session,
+        Event::Failed { why: ErrorCode::UnexpectedPage, node: None, retry_until: None },
+    );
     commit(backend, &failed).await;
     failed.session
 }

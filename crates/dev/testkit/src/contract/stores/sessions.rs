@@ -160,7 +160,8 @@ pub async fn lists_the_sessions_of_all_keys_of_a_team(backend: &Backend) {
     inserted(backend, &stranger).await;
     commit(backend, &ended(&sessions[1])).await;
     let node = Some("sign-in".to_owned());
-    let failed = Event::Failed { why: ErrorCode::UnexpectedPage, node: node.clone() };
+    let failed =
+        Event::Failed { why: ErrorCode::UnexpectedPage, node: node.clone(), retry_until: None };
     commit(backend, &sample::transition(&sessions[2], failed)).await;
     let found = listed(backend, home.team, &SessionFilter::default()).await;
     let expected: Vec<_> = sessions.iter().map(|session| (session.owner, session.id)).collect();
@@ -225,7 +226,7 @@ pub async fn filters_the_sessions_of_a_team(backend: &Backend) {
         backend.sessions.insert(&opening, None).await.unwrap();
         sessions.push(opening.session);
     }
-    let failed = Event::Failed { why: ErrorCode::AccountLocked, node: None };
+    let failed = Event::Failed { why: ErrorCode::AccountLocked, node: None, retry_until: None };
     commit(backend, &sample::transition(&sessions[0], failed)).await;
     commit(backend, &ended(&sessions[3])).await;
     let ids = async |filter: SessionFilter| {
@@ -357,6 +358,30 @@ pub async fn finds_sessions_whose_lease_was_not_renewed(backend: &Backend) {
     assert!(backend.leases.renew(session.id, lease.browser, later).await.unwrap());
     assert_eq!(backend.leases.find_due(noon() + ALIVE, 10).await.unwrap(), []);
     assert_eq!(backend.leases.find_due(later, 10).await.unwrap(), [lapsed]);
+}
+
+pub async fn finds_offers_of_another_attempt_whose_lease_was_not_renewed(backend: &Backend) {
+    let session = inserted(backend, &team_fixture(backend).await).await;
+    let (change, lease) = requested(&session);
+    commit(backend, &change).await;
+    let until = noon() + TimeDelta::minutes(10);
+    let (why, node) = (ErrorCode::BrowserUnavailable, None);
+    let failed = Event::Failed { why, node, retry_until: Some(until) };
+    let change = sample::transition(&change.session, failed);
+    commit(backend, &change).await;
+    assert!(change.session.state.offered_retry().is_some());
+    let later = noon() + ALIVE + ALIVE;
+    assert!(backend.leases.renew(session.id, lease.browser, later).await.unwrap());
+    assert_eq!(backend.leases.find_due(noon() + ALIVE, 10).await.unwrap(), []);
+    let lapsed = (change.session.clone(), DueReason::BrowserLapsed(lease.browser));
+    assert_eq!(backend.leases.find_due(later, 10).await.unwrap(), [lapsed]);
+
+    // The next attempt has no browser yet.
+    let change = sample::transition(&change.session, Event::RetryRequested);
+    commit(backend, &change).await;
+    assert!(!backend.leases.renew(session.id, lease.browser, later).await.unwrap());
+    assert_eq!(backend.leases.find_due(later, 10).await.unwrap(), []);
+    assert_eq!(found(backend, &change.session).await, change.session);
 }
 
 pub async fn renews_only_the_lease_of_the_current_browser(backend: &Backend) {
