@@ -47,3 +47,7 @@ fuzz CRATE TARGET *ARGS:
 # The README's picture, taken on the demo page of a running `just up`
 picture URL:
     cargo run -p acceptance --example picture -- {{URL}} docs/images/embed.png
+
+# Pictures of every state of the applicant's page in target/contact-sheet, each checked; takes about half an hour
+contact-sheet:
+    cargo xtask test --tests-only -- -P long --run-ignored only -E 'test(/contact_sheet/)'

@@ -1,6 +1,7 @@
 //! The remote browser and the page that shows it: input, keyboard and screen readers, languages, slow
 //! networks and interruptions, fleets and egress proxies.
 
+mod contact_sheet;
 mod egress_proxy;
 mod embed_page;
 mod fleet;
