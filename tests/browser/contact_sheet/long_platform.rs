@@ -49,7 +49,7 @@ type Field = (&'static str, &'static str, Option<(&'static str, &'static str)>, 
 const SIGN_IN: [&str; 3] = [
     "Sign in with the user name and the password that you chose when you opened the account. If you have several accounts, sign in to the one that your salary is paid into, and have your phone at hand for the code.",
     "Melden Sie sich mit dem Benutzernamen und dem Passwort an, die Sie bei der Kontoeröffnung gewählt haben. Wenn Sie mehrere Konten haben, nehmen Sie das Gehaltskonto, und halten Sie Ihr Handy für den Code bereit.",
-    "سجّل الدخول باسم المستخدم وكلمة المرور اللذين اخترتهما عند فتح الحساب. إذا كان لديك أكثر من حساب فاختر الحساب الذي يُحوَّل إليه راتبك، وأبقِ هاتفك قريبًا منك لاستلام الرمز.",
+    "سجّل الدخول باسم المستخدم وكلمة المرور اللذين اخترتهما عند فتح الحساب. إذا كان لديك أكثر من حساب فاختر الحساب الذي يُحوَّل إليه راتبك، وأبقِ هاتفك قريبًا منك لاستلام الرمز. وإذا نسيت كلمة المرور فاطلب كلمة جديدة من فرعك قبل أن تتابع هنا، فقد يستغرق ذلك بعض الوقت.",
 ];
 
 /// Publishes the platform; returns its id.

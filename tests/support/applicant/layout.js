@@ -7,6 +7,8 @@
   const MIN_TARGET_PIXELS = 24;
   // Below this height a sheet scrolls as a whole, with its buttons.
   const MIN_SHEET_PIXELS = 480;
+  // The name of a partner may be long.
+  const MAX_BUTTON_LINES = 3;
   const CONTROLS = 'a[href], button, input, select, textarea, [tabindex="0"]';
   const NOT_FOR_PEOPLE = /\{\w+\}|\b[A-Z]{2,}_[A-Z_]+\b|\bundefined\b|\bnull\b|\bNaN\b|\[object/;
 
@@ -56,7 +58,9 @@
   function drawn(element, area, what) {
     let rest = area;
     // What is around an open dialog does not cut it.
-    for (let at = element; at; at = at.localName === 'dialog' ? root : at.parentElement) {
+    // A field cuts its text, not itself.
+    const first = element.matches('input, select, textarea') ? element.parentElement : element;
+    for (let at = first; at; at = at.localName === 'dialog' ? root : at.parentElement) {
       const { overflowX, overflowY } = style(at);
       if (overflowX === 'visible' && overflowY === 'visible' && at !== root) continue;
       const within = inside(at);
@@ -88,7 +92,7 @@
     const lines = [...range.getClientRects()].filter((line) => line.width > 0 && line.height > 0);
     const rows = new Set(lines.map((line) => Math.round(line.top))).size;
     if (rows > 2 && text.length / rows < 5) report(`squeezed into ${rows} lines`, element, text);
-    if (rows > 2 && element.closest('button, .button')) report(`a button of ${rows} lines`, element, text);
+    if (rows > MAX_BUTTON_LINES && element.closest('button, .button')) report(`a button of ${rows} lines`, element, text);
     for (const line of lines) {
       const area = drawn(element, box(line), 'text');
       if (area) parts.push({ element, area, text });
