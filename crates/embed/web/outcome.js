@@ -42,7 +42,7 @@ export function showOutcome({ status, outcome }, agreed) {
   const { shared, attested, missing, code } = outcome;
   const expired = code === 'SESSION_EXPIRED';
   write('outcome-title', expired ? words.expired : words[TITLES[status] ?? 'ended']);
-  write('outcome-text', named(text(outcome)));
+  write('outcome-text', expired ? '' : named(text(outcome)));
   const failed = status === 'ERROR' || status === 'CANCELLED';
   write('outcome-remedy', failed ? named(words.remedies[REMEDIES[code ?? ''] ?? 'again']) : '');
   element('outcome-shared').replaceChildren(...shared.map((label, at) => {

@@ -165,7 +165,7 @@ export class OutlineView {
     if (value) control.append(': ', isolated(value));
     const notes = [role === 'field' ? words.kinds.field : role === 'combobox' ? words.kinds.combobox : '',
       entry.required ? words.required : '', entry.invalid ? words.notAccepted : ''].filter(Boolean);
-    if (notes.length) control.append(' ', made('small', notes.join(', ')));
+    if (notes.length) control.append(' ', made('small', notes.join(document.dir === 'rtl' ? '، ' : ', ')));
     if (role === 'link' || role === 'checkbox' || role === 'radio') control.setAttribute('role', role);
     if (checked !== undefined) control.setAttribute(role === 'list_item' ? 'aria-pressed' : 'aria-checked', String(role === 'radio' ? checked === true : checked));
     if (expanded !== undefined && role !== 'radio') control.setAttribute('aria-expanded', String(expanded));

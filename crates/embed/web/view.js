@@ -28,6 +28,8 @@ export class View {
   writer = /** @type {HTMLInputElement} */ (element('writer'));
   picker = /** @type {HTMLInputElement} */ (element('picker'));
   #ask = /** @type {HTMLDialogElement} */ (element('ask'));
+  /** What scrolls if its content is long. */
+  #areas = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('.card, .list, .long, #prompt')]);
   #asked = 0;
   #refused = 0;
   #at = '';
@@ -57,9 +59,11 @@ export class View {
     addEventListener('keydown', () => { this.#isUsed = true; }, { capture: true });
     // The team's name stands for its brand, where the site leaves room for it.
     if (!this.#isBranded) element('brand').textContent = session.partner;
+    element('brand').title = session.partner;
     element('more').onclick = () => this.#expand(element('more').getAttribute('aria-expanded') !== 'true');
     new ResizeObserver(() => this.#measure()).observe(element('prompt'));
-    new ResizeObserver(() => this.#scrolls()).observe(element('consent-list'));
+    const scrolling = new ResizeObserver(() => this.#scrolls());
+    for (const area of this.#areas) scrolling.observe(area);
   }
 
   /**
@@ -136,7 +140,9 @@ export class View {
     element('phone').hidden = touch || this.screen.hidden || card === 'consent' || card === 'intro';
     element('cancel').hidden = !open || card === 'guest' || card === 'failed';
     this.#site();
-    this.#instruct(card === 'intro' || card === 'failed' ? words.title : open ? this.#instruction() : '');
+    // For a link that is not valid there is no partner to name.
+    const isTitled = card === 'intro' || card === 'failed' || !session.partner;
+    this.#instruct(isTitled ? words.title : open ? this.#instruction() : '');
     this.#scrolls();
     this.#announce(card);
     if (card === before) return;
@@ -199,13 +205,17 @@ export class View {
   #expand(open) {
     element('more').setAttribute('aria-expanded', String(open));
     element('step').classList.toggle('open', open);
+    this.#scrolls();
   }
 
-  /** A list that scrolls can be scrolled by keyboard. */
+  /** What scrolls can be scrolled by keyboard. A card takes the focus in any case. */
   #scrolls() {
-    const list = element('consent-list');
-    if (list.scrollHeight > list.clientHeight + 1) list.tabIndex = 0;
-    else list.removeAttribute('tabindex');
+    for (const area of this.#areas) {
+      const isCut = area.scrollHeight > area.clientHeight + 1 && getComputedStyle(area).overflowY === 'auto';
+      if (isCut) area.tabIndex = 0;
+      else if (area.classList.contains('card')) area.tabIndex = -1;
+      else area.removeAttribute('tabindex');
+    }
   }
 
   /**
@@ -354,7 +364,7 @@ export class View {
   replaced(again) {
     this.finish(words.replaced, words.replacedText);
     const start = element('start');
-    element('note').append(start);
+    element('note').append(start.parentElement ?? start);
     start.textContent = words.here;
     start.hidden = false;
     start.onclick = again;
