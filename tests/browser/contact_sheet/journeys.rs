@@ -32,6 +32,7 @@ const OUTCOME: &str = "!document.getElementById('outcome').hidden";
 const TEXT: &str = "!document.getElementById('text').hidden && document.querySelectorAll('#text-list li').length > 2";
 /// The end, or the end of an attempt.
 const FAILURE: &str = "[...document.querySelectorAll('#outcome, [data-testid=failure]')].some((card) => !card.hidden)";
+const OFFER: &str = "!document.querySelector('[data-testid=failure]').hidden";
 const NOTE: &str = "!document.getElementById('note').hidden";
 const GUEST: &str = "!document.getElementById('guest').hidden";
 const SAID: &str = "document.getElementById('said').textContent !== ''";
@@ -254,7 +255,7 @@ impl Stage<'_> {
         journey.repeat(async || journey.sign_in("nobody").await).await;
         journey.take("sign-in-refused", STREAM).await;
         journey.fail(async || journey.sign_in("nobody").await).await;
-        journey.take("failed-credentials", FAILURE).await;
+        journey.take_failure("failed-credentials").await;
         journey.end().await;
     }
 
@@ -271,7 +272,7 @@ impl Stage<'_> {
         journey.repeat(code).await;
         journey.take("second-factor-refused", STREAM).await;
         journey.fail(code).await;
-        journey.take("failed-second-factor", FAILURE).await;
+        journey.take_failure("failed-second-factor").await;
         journey.end().await;
     }
 
@@ -284,7 +285,7 @@ impl Stage<'_> {
             let journey = self.begin(&json!({})).await;
             journey.start().await;
             journey.sign_in(user).await;
-            journey.take(state, FAILURE).await;
+            journey.take_failure(state).await;
             journey.end().await;
         }
     }
@@ -327,7 +328,7 @@ impl Stage<'_> {
             (journey.evaluate(FAILURE).await == true).then_some(())
         })
         .await;
-        journey.take("failed-timeout", FAILURE).await;
+        journey.take_failure("failed-timeout").await;
         journey.end().await;
         self.applicant.devtools("Page.removeScriptToEvaluateOnNewDocument", added).await;
     }
@@ -362,7 +363,7 @@ impl Stage<'_> {
         let told = format!("{CONSENT} && !document.getElementById('consent-witnessed').hidden");
         journey.take("consent-revealed", &told).await;
         journey.page.click("[data-testid=consent-approve]").await;
-        journey.take("failed-attestation", FAILURE).await;
+        journey.take("failed-attestation", OUTCOME).await;
     }
 
     async fn attested(&self) {
@@ -451,6 +452,19 @@ impl Journey<'_> {
 
     async fn take(&self, state: &str, shown: &str) {
         self.stage.sheet.take(&self.page, state, shown).await;
+    }
+
+    /// Takes the offer of another attempt, if there is one, declines it, and takes the end.
+    async fn take_failure(&self, state: &str) {
+        self.page.until("a failure", FAILURE).await;
+        if self.evaluate(OFFER).await == true {
+            self.take(&format!("{state}-retry"), OFFER).await;
+            // Taking the pictures may have outlasted the offer.
+            if self.evaluate(OFFER).await == true {
+                self.page.click("[data-testid=retry-decline]").await;
+            }
+        }
+        self.take(state, OUTCOME).await;
     }
 
     /// Starts the session, and waits for the platform's page.
