@@ -155,7 +155,9 @@ fn pictures(folder: &PathBuf) -> BTreeMap<String, Vec<String>> {
         let Some(state) = stem.rsplitn(4, '-').nth(3) else { continue };
         pictures.entry(state.to_owned()).or_default().push(stem.to_owned());
     }
-    pictures.values_mut().for_each(|names| names.sort());
+    for names in pictures.values_mut() {
+        names.sort();
+    }
     pictures
 }
 

@@ -7,6 +7,8 @@ mod reference;
 mod request;
 mod webhooks;
 
+use std::sync::LazyLock;
+
 use actix_web::{FromRequest as _, HttpRequest, HttpResponse, Route, web};
 use serde_json::{Value, json};
 use utoipa::{
@@ -149,20 +151,18 @@ pub(super) fn document() -> openapi::OpenApi {
     Description::openapi()
 }
 
-/// Serves `GET /v1/openapi.json`; the document is serialized once. It needs no key, but is counted
-/// like every request of the API.
+/// The document as JSON. One that consists of our own types can be serialized.
+static JSON: LazyLock<web::Bytes> =
+    LazyLock::new(|| document().to_json().unwrap_or_default().into());
+
+/// Serves `GET /v1/openapi.json`. It needs no key, but is counted like every request of the API.
 pub(super) fn served() -> Route {
-    // A document that consists of our own types can be serialized.
-    let json: web::Bytes = document().to_json().unwrap_or_default().into();
-    reading().to(move |request: HttpRequest| {
-        let json = json.clone();
-        async move {
-            match Caller::extract(&request).await {
-                Ok(_) | Err(ApiError::Unauthorized) => {
-                    Ok(HttpResponse::Ok().content_type("application/json").body(json))
-                }
-                Err(refused) => Err(refused),
+    reading().to(|request: HttpRequest| async move {
+        match Caller::extract(&request).await {
+            Ok(_) | Err(ApiError::Unauthorized) => {
+                Ok(HttpResponse::Ok().content_type("application/json").body(JSON.clone()))
             }
+            Err(refused) => Err(refused),
         }
     })
 }
