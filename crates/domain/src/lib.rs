@@ -16,6 +16,7 @@ pub mod error_code;
 pub mod error_remedy;
 pub mod fairness;
 pub mod frame_ancestors;
+pub mod https_url;
 pub mod id;
 pub mod language;
 pub mod notice;

@@ -10,8 +10,8 @@ use actix_web::{
     web,
 };
 use domain::{
-    branding::BrandName, frame_ancestors::FrameAncestor, id::SessionId, language::Language,
-    request::ReturnUrl,
+    branding::BrandName, frame_ancestors::FrameAncestor, https_url::HttpsUrl, id::SessionId,
+    language::Language,
 };
 use ports::driving::{ApplicantService, Introduction, LinkState, PageAppearance};
 use serde::Deserialize;
@@ -93,7 +93,7 @@ fn introduced(introduction: &Introduction) -> Value {
         "platform": introduction.platform,
         "purpose": introduction.purpose,
         "reads": introduction.reads,
-        "returnUrl": introduction.return_url.as_ref().map(ReturnUrl::as_str),
+        "returnUrl": introduction.return_url.as_ref().map(HttpsUrl::as_str),
         "reference": introduction.reference,
     })
 }
@@ -195,7 +195,7 @@ mod tests {
             platform: "Acme".into(),
             purpose: None,
             reads: vec!["Name".into()],
-            return_url: ReturnUrl::new("https://lender.example/"),
+            return_url: HttpsUrl::new("https://lender.example/"),
             reference: "ABCD-EFGH".into(),
         };
         let expected = json!({

@@ -7,7 +7,6 @@ mod max_attempts;
 mod new_session;
 mod page;
 mod read;
-mod return_url;
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -19,10 +18,10 @@ pub use self::{
     max_attempts::MaxAttempts,
     new_session::{NewSession, RequestedLocation},
     page::{ListQuery, PageRequest},
-    return_url::ReturnUrl,
 };
 use crate::{
     api_key::Environment,
+    https_url::HttpsUrl,
     id::{ContactId, PlatformId},
     notification::Invitation,
     worker_region::WorkerRegion,
@@ -81,7 +80,7 @@ pub struct SessionTerms {
     pub purpose: Option<String>,
     /// The page of the partner to which the applicant returns after the end.
     #[serde(default)]
-    pub return_url: Option<ReturnUrl>,
+    pub return_url: Option<HttpsUrl>,
     /// How many attempts the applicant has.
     #[serde(default)]
     pub max_attempts: MaxAttempts,

@@ -3,10 +3,14 @@
 use serde_json::{Map, Value};
 
 use super::{
-    AttestationRequest, Challenge, Contact, ExpiresIn, InvalidRequest, MaxAttempts, ReturnUrl,
-    challenge, read::Reader, return_url,
+    AttestationRequest, Challenge, Contact, ExpiresIn, InvalidRequest, MaxAttempts, challenge,
+    read::Reader,
 };
-use crate::{id::PlatformId, worker_region::WorkerRegion};
+use crate::{
+    https_url::{self, HttpsUrl},
+    id::PlatformId,
+    worker_region::WorkerRegion,
+};
 
 /// Characters of a sender's name.
 const MAX_SENDER_CHARS: usize = 100;
@@ -31,7 +35,7 @@ pub struct NewSession {
     pub external_reference: Option<String>,
     pub custom_url: Option<String>,
     pub purpose: Option<String>,
-    pub return_url: Option<ReturnUrl>,
+    pub return_url: Option<HttpsUrl>,
     pub max_attempts: MaxAttempts,
 }
 
@@ -138,9 +142,9 @@ const fn is_line_break(character: char) -> bool {
     matches!(character, '\u{2028}' | '\u{2029}')
 }
 
-fn return_url(reader: &mut Reader<'_>) -> Option<ReturnUrl> {
-    let text = reader.text("returnUrl", return_url::MAX_CHARS)?;
-    let url = ReturnUrl::new(text);
+fn return_url(reader: &mut Reader<'_>) -> Option<HttpsUrl> {
+    let text = reader.text("returnUrl", https_url::MAX_CHARS)?;
+    let url = HttpsUrl::new(text);
     if url.is_none() {
         reader.finding("returnUrl", "must be an https URL without user name and password");
     }

@@ -8,9 +8,9 @@ use domain::{
     branding::{Brand, BrandName},
     error_code::ErrorCode,
     frame_ancestors::FrameAncestor,
+    https_url::HttpsUrl,
     id::SessionId,
     language::Language,
-    request::ReturnUrl,
     session::Status,
     workflow::{FieldFormat, PromptKind},
 };
@@ -118,7 +118,7 @@ pub struct Introduction {
     pub purpose: Option<String>,
     /// The labels of the fields that are read.
     pub reads: Vec<String>,
-    pub return_url: Option<ReturnUrl>,
+    pub return_url: Option<HttpsUrl>,
     /// A code by which the support finds the session. It does not reveal the session's identifier.
     pub reference: String,
 }

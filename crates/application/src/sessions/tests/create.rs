@@ -5,9 +5,10 @@ use std::str::FromStr as _;
 use domain::{
     account::Email,
     frame_ancestors::FrameAncestor,
+    https_url::HttpsUrl,
     language::Language,
     notification::Channel,
-    request::{Contact, NewSession, RequestedLocation, ReturnUrl},
+    request::{Contact, NewSession, RequestedLocation},
     session::Status,
     template::{Draft, ReviewStep},
     worker_region::WorkerRegion,
@@ -62,7 +63,7 @@ async fn a_return_url_is_on_one_of_the_teams_origins() {
     let partners = use_cases(&world);
     let returning = || NewSession {
         purpose: Some("To check your income".into()),
-        return_url: ReturnUrl::new("https://www.lender.example/apply?step=3"),
+        return_url: HttpsUrl::new("https://www.lender.example/apply?step=3"),
         ..request(&world)
     };
     for origins in [&[][..], &["https://lender.example"][..]] {

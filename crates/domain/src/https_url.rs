@@ -1,19 +1,19 @@
-//! The page of the partner to which an applicant returns after the end of a session.
+//! Addresses of partners' pages, which applicants are shown as links.
 
 use serde::{Deserialize, Serialize};
 
 use crate::frame_ancestors::FrameAncestor;
 
-/// The maximum length of a return URL.
-pub(super) const MAX_CHARS: usize = 2048;
+/// The maximum length of such a URL.
+pub const MAX_CHARS: usize = 2048;
 
 /// An `https` URL of at most 2,048 characters: printable ASCII, a host name with an optional port, no
 /// user name and no password.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct ReturnUrl(String);
+pub struct HttpsUrl(String);
 
-impl ReturnUrl {
+impl HttpsUrl {
     /// Parses the text. `None` if it is not such a URL. A backslash is refused, because browsers read
     /// it as a slash and would find another host.
     #[must_use]
@@ -50,16 +50,16 @@ fn strip_https(text: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("https").then_some(rest)
 }
 
-impl TryFrom<String> for ReturnUrl {
+impl TryFrom<String> for HttpsUrl {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::new(&text).ok_or("a return URL is an https URL")
+        Self::new(&text).ok_or("not an https URL")
     }
 }
 
-impl From<ReturnUrl> for String {
-    fn from(url: ReturnUrl) -> Self {
+impl From<HttpsUrl> for String {
+    fn from(url: HttpsUrl) -> Self {
         url.0
     }
 }
@@ -69,13 +69,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_return_url_is_https_with_a_host_and_nothing_that_hides_it() {
+    fn an_https_url_has_a_host_and_nothing_that_hides_it() {
         for text in [
             "https://lender.example",
             "HTTPS://Lender.Example:8443/apply?step=3#end",
             "https://xn--bcher-kva.example/%C3%BC",
         ] {
-            assert_eq!(ReturnUrl::new(text).unwrap().as_str(), text);
+            assert_eq!(HttpsUrl::new(text).unwrap().as_str(), text);
         }
         let long = format!("https://lender.example/{}", "a".repeat(MAX_CHARS));
         for text in [
@@ -98,12 +98,12 @@ mod tests {
             "https://[::1]/",
             &long,
         ] {
-            assert_eq!(ReturnUrl::new(text), None, "{text}");
+            assert_eq!(HttpsUrl::new(text), None, "{text}");
         }
     }
 
     #[test]
-    fn a_return_url_is_on_the_origins_that_the_team_lists() {
+    fn an_https_url_is_on_the_origins_that_a_team_lists() {
         let origins: Vec<FrameAncestor> = [
             "https://lender.example",
             "https://*.shop.example",
@@ -125,7 +125,7 @@ mod tests {
             ("https://lender.example:444/", false),
             ("https://b.example/", false),
         ] {
-            let url = ReturnUrl::new(text).unwrap();
+            let url = HttpsUrl::new(text).unwrap();
             assert_eq!(url.is_on(&origins), expected, "{text}");
             assert!(!url.is_on(&[]), "{text}");
         }
