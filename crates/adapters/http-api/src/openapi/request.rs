@@ -71,9 +71,9 @@ pub(crate) struct CreateSession {
         example = "https://lender.example/applications/7"
     )]
     return_url: Option<String>,
-    /// How many attempts the applicant has. After a failure that another attempt may avoid, the page
-    /// offers one, and the session stays open.
-    #[schema(minimum = 1, maximum = 5, default = 3)]
+    /// How many attempts the applicant has, 3 by default. After a failure that another attempt may
+    /// avoid, the page offers one, and the session stays open.
+    #[schema(minimum = 1, maximum = 5)]
     max_attempts: Option<i64>,
 }
 
