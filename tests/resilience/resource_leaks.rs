@@ -7,6 +7,7 @@ use acceptance::{
     applicant::Applicant,
     database::Kind,
     eventually,
+    platform::publish,
     processes::{process_ids_with, processes_with},
     service::Deployment,
     video::files,
@@ -16,7 +17,8 @@ use serde_json::{Value, json};
 
 const ENDINGS: usize = 6;
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// A disconnected applicant is waited for for a minute and a half.
+/// The limit of the runs whose applicant disconnects: without it, they are waited for for ten minutes.
+const RUN_SECONDS: u16 = 90;
 const LONG_TIMEOUT: Duration = Duration::from_secs(150);
 /// The service itself is killed once in this many rounds.
 const KILLED_EVERY: usize = 3;
@@ -26,6 +28,9 @@ async fn ended_sessions_leave_no_process_file_or_socket() {
     let sessions = std::env::var("LEAK_SESSIONS").ok().and_then(|count| count.parse().ok());
     let rounds = sessions.unwrap_or(24_usize).div_ceil(ENDINGS);
     let mut deployment = Deployment::start(Kind::Sqlite).await;
+    let short = publish(&deployment, "acme-short", |definition| {
+        definition["budgets"]["totalSeconds"] = RUN_SECONDS.into();
+    });
     let mut open_files = 0;
     let mut gone = vec![];
     for round in 0..rounds {
@@ -35,7 +40,7 @@ async fn ended_sessions_leave_no_process_file_or_socket() {
             open_files = descriptors(deployment.process());
         }
         let killed = round % KILLED_EVERY == KILLED_EVERY - 1 && round + 1 < rounds;
-        let ids = play(&mut deployment, killed).await;
+        let ids = play(&mut deployment, &short, killed).await;
         if killed {
             deployment.partner.delete(&format!("browser-session/{}", ids[0])).await;
         } else {
@@ -47,8 +52,8 @@ async fn ended_sessions_leave_no_process_file_or_socket() {
         }
     }
     for id in &gone {
-        // Sessions whose applicant disconnected end after the waiting time; one that lost its
-        // browser as well has none, and waits to be opened again.
+        // Sessions whose applicant disconnected end when their run's time is over; one that lost
+        // its browser as well has none, and waits to be opened again.
         eventually("the disconnected applicant's session to end", LONG_TIMEOUT, async || {
             let session = deployment.session(id).await;
             ["ERROR", "CREATED"].contains(&session["status"].as_str()?).then_some(())
@@ -85,10 +90,12 @@ async fn ended_sessions_leave_no_process_file_or_socket() {
 }
 
 /// Opens a session for each way to end, and ends them; the applicant of the first one disconnects.
-async fn play(deployment: &mut Deployment, kill_service: bool) -> Vec<String> {
+async fn play(deployment: &mut Deployment, short: &Value, kill_service: bool) -> Vec<String> {
     let applicant = Applicant::visit(&deployment.demo).await;
-    let mut sessions = vec![];
-    for _ in 0..ENDINGS {
+    let location = json!({ "country": "DE" });
+    let first = json!({ "platformId": short, "location": location });
+    let mut sessions = vec![deployment.create(&first).await];
+    for _ in 1..ENDINGS {
         sessions.push(deployment.create(&json!({})).await);
     }
     show_all(&applicant, &sessions).await;
