@@ -8,13 +8,16 @@ use metrics::Histogram;
 /// All methods that are not served share one name, since each name is a time series.
 const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "DELETE", "other"];
 const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
-const ROUTES: [&str; 19] = [
+const ROUTES: [&str; 22] = [
     "browser-session/{id}",
     "browser-session",
     "browser-sessions",
     "browser-session/{id}/recording",
     "browser-session/{id}/events",
     "browser-session/{id}/data",
+    "browser-session/{id}/attestation",
+    "browser-session/{id}/resend-notification",
+    "attestations/verify",
     "browser-platforms",
     "notification-platforms",
     "email-templates",
@@ -87,6 +90,8 @@ pub(super) fn route(path: &str) -> &'static str {
         Some((_, "recording")) => "browser-session/{id}/recording",
         Some((_, "events")) => "browser-session/{id}/events",
         Some((_, "data")) => "browser-session/{id}/data",
+        Some((_, "attestation")) => "browser-session/{id}/attestation",
+        Some((_, "resend-notification")) => "browser-session/{id}/resend-notification",
         Some(_) => "none",
     }
 }
@@ -95,12 +100,29 @@ pub(super) fn route(path: &str) -> &'static str {
 mod tests {
     use super::*;
 
+    /// Every operation of the interface has a route of its own.
+    #[test]
+    fn each_operation_has_its_route() {
+        let document = serde_json::to_value(crate::openapi::document()).unwrap();
+        for path in document["paths"].as_object().unwrap().keys() {
+            let asked = format!("/v1{path}").replace("{id}", "0");
+            assert_eq!(format!("/partner/{}", route(&asked)), *path);
+            assert!(ROUTES.contains(&route(&asked)), "{path}");
+        }
+    }
+
     #[test]
     fn each_path_has_its_route() {
         for (path, expected) in [
             ("/v1/partner/browser-session/0", "browser-session/{id}"),
             ("/v1/partner/browser-session/0/events", "browser-session/{id}/events"),
             ("/v1/partner/browser-session/0/events/1", "none"),
+            (
+                "/v1/partner/browser-session/0/resend-notification",
+                "browser-session/{id}/resend-notification",
+            ),
+            ("/v1/partner/browser-session/0/attestation", "browser-session/{id}/attestation"),
+            ("/v1/partner/attestations/verify", "attestations/verify"),
             ("/v1/partner/browser-session", "browser-session"),
             ("/v1/partner/error-codes", "error-codes"),
             ("/v1/partner//healthz", "none"),
