@@ -15,6 +15,9 @@ const LOGO: &str = "/portal/branding/logo";
 const OLGA: &str = "olga@lender.example";
 /// A PNG of one pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+/// The address and the text of the visible link to the privacy policy.
+const POLICY: &str = "(({ hidden, firstElementChild: { href, textContent } }) => \
+    hidden ? null : [href, textContent])(document.getElementById('intro-privacy'))";
 const BUTTON: &str = "getComputedStyle(document.getElementById('start')).backgroundColor";
 
 fn png() -> Vec<u8> {
@@ -36,7 +39,11 @@ async fn the_applicants_page_and_mail_show_the_teams_brand() {
     let plain = invited(&deployment, "plain@example.com").await;
     let mail = mail_with(&deployment, "plain@example.com", "background:#1f4fd8").await;
     assert!(!mail.contains("cid:logo"), "{mail}");
-    let look = [("name", "Lender & <Sons>"), ("colour", "#A01050")];
+    let look = [
+        ("name", "Lender & <Sons>"),
+        ("colour", "#A01050"),
+        ("privacy_url", "https://lender.example/privacy?for=applicants&lang=en"),
+    ];
     let saved = owner.fill(BRANDING, BRANDING, &look).await;
     assert_eq!((saved.status, saved.header("location")), (303, "/portal/branding?done=branding"));
     let page = owner.get(saved.header("location")).await;
@@ -65,6 +72,11 @@ async fn the_applicants_page_and_mail_show_the_teams_brand() {
         let name = page.evaluate("document.getElementById('brand').textContent").await;
         assert_eq!(name, "Lender & <Sons>");
         assert_eq!(page.evaluate(BUTTON).await, "rgb(160, 16, 80)");
+        let policy = json!([
+            "https://lender.example/privacy?for=applicants&lang=en",
+            "Datenschutzerklärung von \u{2068}Lender & <Sons>\u{2069}"
+        ]);
+        assert_eq!(page.evaluate(POLICY).await, policy);
         page.until("the logo", "document.querySelector('#brand img').naturalWidth === 1").await;
         assert_accessible(&page, "the applicant's page").await;
         applicant.close().await;
@@ -96,7 +108,8 @@ async fn without_link_or_of_another_team(deployment: &Deployment, owner: &Portal
     assert_eq!(anonymous.get(&logo).await.status, 404);
     assert!(anonymous.get(link).await.text.contains("Sons"), "the name stays");
     assert_eq!(owner.fill(BRANDING, BRANDING, &[]).await.status, 303);
-    assert!(!anonymous.get(link).await.text.contains("Sons"));
+    let page = anonymous.get(link).await.text;
+    assert!(!page.contains("Sons") && !page.contains("lender.example/privacy"), "{page}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -115,6 +128,9 @@ async fn only_owners_change_a_brand_and_its_values_are_bounded() {
         ("colour", "red"),
         ("colour", "#ffffff"),
         ("colour", "#000000;background:url(https://evil.example)"),
+        ("privacy_url", "http://lender.example/privacy"),
+        ("privacy_url", "javascript:alert(1)"),
+        ("privacy_url", &format!("https://lender.example/{}", "p".repeat(2048))),
     ] {
         assert_eq!(owner.fill(BRANDING, BRANDING, &[odd]).await.status, 422, "{odd:?}");
     }

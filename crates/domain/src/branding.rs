@@ -2,6 +2,8 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
+use crate::https_url::HttpsUrl;
+
 pub const MAX_BRAND_NAME_CHARS: usize = 60;
 /// The maximum size of a logo file, since phones fetch it with the embed page over mobile networks.
 pub const MAX_LOGO_BYTES: usize = 8000;
@@ -11,12 +13,14 @@ pub const MAX_LOGO_PIXELS: u32 = 1024;
 /// The contrast ratio from which white text is legible (WCAG 2.2, success criterion 1.4.3).
 const MIN_CONTRAST: f64 = 4.5;
 
-/// A team's name, colour and logo, each optional.
+/// A team's name, colour, logo and privacy policy, each optional.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Brand {
     pub name: Option<BrandName>,
     pub colour: Option<Colour>,
     pub logo: Option<Logo>,
+    /// The page on which the team says what it does with an applicant's data.
+    pub privacy_url: Option<HttpsUrl>,
 }
 
 /// The name that a team shows to applicants.
@@ -120,6 +124,8 @@ pub enum InvalidBrand {
     Colour,
     #[error("white text isn't readable on this color. Choose a darker one")]
     Faint,
+    #[error("enter the https address of your privacy policy")]
+    PrivacyUrl,
     #[error("the logo must be a PNG image")]
     Logo,
     #[error(

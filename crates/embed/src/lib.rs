@@ -95,7 +95,7 @@ pub struct EmbedAppearance<'a> {
     /// `None` for a link that is not valid.
     pub link: Option<&'a str>,
     /// What the page tells before the start, as a JSON object with `partner`, `platform`, `purpose`,
-    /// `reads`, `returnUrl` and `reference`.
+    /// `reads`, `returnUrl`, `privacyUrl` and `reference`.
     pub introduction: Option<&'a str>,
 }
 

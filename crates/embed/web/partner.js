@@ -4,7 +4,7 @@ import { words } from './words.js';
 
 /**
  * @typedef {import('./link.js').State} State
- * @typedef {{ partner: string, platform: string, purpose: string | null, reads: string[], returnUrl: string | null, reference: string }} Introduction
+ * @typedef {{ partner: string, platform: string, purpose: string | null, reads: string[], returnUrl: string | null, privacyUrl: string | null, reference: string }} Introduction
  */
 
 /** Whether the page is in a frame. */
@@ -12,7 +12,7 @@ export const framed = window.top !== window;
 
 /** What the service tells about the session; empty for a link that is not valid. @type {Introduction} */
 export const session = {
-  partner: '', platform: '', purpose: null, reads: [], returnUrl: null, reference: '',
+  partner: '', platform: '', purpose: null, reads: [], returnUrl: null, privacyUrl: null, reference: '',
   ...JSON.parse(document.documentElement.dataset.introduction ?? '{}'),
 };
 

@@ -77,6 +77,10 @@ export class View {
     write('intro-password', named(words.password));
     element('intro-fields').replaceChildren(...session.reads.map((label) => made('li', label)));
     element('intro-reads').hidden = session.reads.length === 0;
+    const isLinked = session.privacyUrl?.toLowerCase().startsWith('https://');
+    element('intro-privacy').hidden = !isLinked;
+    if (isLinked) element('intro-privacy-link').setAttribute('href', session.privacyUrl ?? '');
+    write('intro-privacy-link', named(words.privacy));
     const start = element('start');
     start.hidden = false;
     start.onclick = () => {

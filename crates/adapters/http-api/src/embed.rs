@@ -94,6 +94,7 @@ fn introduced(introduction: &Introduction) -> Value {
         "purpose": introduction.purpose,
         "reads": introduction.reads,
         "returnUrl": introduction.return_url.as_ref().map(HttpsUrl::as_str),
+        "privacyUrl": introduction.privacy_url.as_ref().map(HttpsUrl::as_str),
         "reference": introduction.reference,
     })
 }
@@ -196,11 +197,13 @@ mod tests {
             purpose: None,
             reads: vec!["Name".into()],
             return_url: HttpsUrl::new("https://lender.example/"),
+            privacy_url: HttpsUrl::new("https://lender.example/privacy"),
             reference: "ABCD-EFGH".into(),
         };
         let expected = json!({
             "partner": "Lender", "platform": "Acme", "purpose": null, "reads": ["Name"],
-            "returnUrl": "https://lender.example/", "reference": "ABCD-EFGH",
+            "returnUrl": "https://lender.example/",
+            "privacyUrl": "https://lender.example/privacy", "reference": "ABCD-EFGH",
         });
         assert_eq!(introduced(&introduction), expected);
     }

@@ -5,7 +5,10 @@ use actix_web::{
     http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
     web,
 };
-use domain::branding::{Brand, BrandName, Colour, InvalidBrand, Logo};
+use domain::{
+    branding::{Brand, BrandName, Colour, InvalidBrand, Logo},
+    https_url::{self, HttpsUrl},
+};
 use ports::driving::{PortalError, SignedInUser};
 use serde::Serialize;
 
@@ -21,7 +24,7 @@ use crate::{
 
 const HERE: &str = "/portal/branding";
 /// Larger than the longest of the fields.
-const LONGEST: usize = 200;
+const LONGEST: usize = https_url::MAX_CHARS + 1;
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
@@ -32,29 +35,38 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
         .route("/portal/branding/logo/remove", submitting(drop_logo));
 }
 
+/// The values of a form without errors.
+type Submitted = (Option<BrandName>, Option<Colour>, Option<HttpsUrl>);
+
 /// The values of the form.
 #[derive(Serialize)]
 struct BrandingForm {
     name: String,
     colour: String,
+    privacy_url: String,
 }
 
 impl BrandingForm {
     fn of(brand: &Brand) -> Self {
         let name = brand.name.as_ref().map(BrandName::as_str).unwrap_or_default();
         let colour = brand.colour.map(|colour| colour.to_string()).unwrap_or_default();
-        Self { name: name.to_owned(), colour }
+        let privacy_url = brand.privacy_url.as_ref().map(HttpsUrl::as_str).unwrap_or_default();
+        Self { name: name.to_owned(), colour, privacy_url: privacy_url.to_owned() }
     }
 
     fn submitted(fields: &Fields) -> Self {
         let text = |name: &str| fields.text(name).trim().chars().take(LONGEST).collect();
-        Self { name: text("name"), colour: text("colour") }
+        Self { name: text("name"), colour: text("colour"), privacy_url: text("privacy_url") }
     }
 
-    fn read(&self) -> Result<(Option<BrandName>, Option<Colour>), InvalidBrand> {
+    fn read(&self) -> Result<Submitted, InvalidBrand> {
         let given = |text: &'_ str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let name = given(&self.name).map(|name| name.parse()).transpose()?;
-        Ok((name, given(&self.colour).map(|colour| colour.parse()).transpose()?))
+        let colour = given(&self.colour).map(|colour| colour.parse()).transpose()?;
+        let privacy_url = given(&self.privacy_url)
+            .map(|url| HttpsUrl::new(&url).ok_or(InvalidBrand::PrivacyUrl))
+            .transpose()?;
+        Ok((name, colour, privacy_url))
     }
 }
 
@@ -81,8 +93,8 @@ async fn show(
 async fn save(portal: web::Data<Portal>, submitted: CsrfForm) -> Result<HttpResponse, PageError> {
     let form = BrandingForm::submitted(&submitted.fields);
     match form.read() {
-        Ok((name, colour)) => {
-            portal.branding.set_brand(&submitted.user, name, colour).await?;
+        Ok((name, colour, privacy_url)) => {
+            portal.branding.set_brand(&submitted.user, name, colour, privacy_url).await?;
             Ok(redirect_with_notice(HERE, "branding"))
         }
         Err(error) => {

@@ -144,6 +144,7 @@ impl Applicants {
             platform: definition.map(|d| d.display_name).unwrap_or_default(),
             purpose: session.terms.purpose,
             return_url: session.terms.return_url,
+            privacy_url: brand.privacy_url.clone(),
             reference: support_reference(session.id),
         })
     }

@@ -14,7 +14,7 @@ use crate::testing::World;
 async fn a_recipient_unsubscribes_and_subscribes_again() {
     let world = World::new().await;
     let name: BrandName = "Lender".parse().unwrap();
-    world.store.set_brand(world.team, Some(&name), None).await.unwrap();
+    world.store.set_brand(world.team, Some(&name), None, None).await.unwrap();
     let preferences = MailPreferences {
         tokens: world.tokens.clone(),
         clock: world.clock.clone(),

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use domain::{
     account::Permission,
     branding::{Brand, BrandName, Colour, Logo},
+    https_url::HttpsUrl,
 };
 use ports::{
     brand_store::BrandStore,
@@ -32,13 +33,15 @@ impl BrandingService for Branding {
         user: &SignedInUser,
         name: Option<BrandName>,
         colour: Option<Colour>,
+        privacy_url: Option<HttpsUrl>,
     ) -> Result<(), PortalError> {
         user.require(Permission::Govern)?;
         let name_text = name.as_ref().map(BrandName::as_str).unwrap_or_default();
         let colour_text = colour.map(|colour| colour.to_string()).unwrap_or_default();
-        let subject = format!("{name_text:?} {colour_text}");
+        let privacy_text = privacy_url.as_ref().map(HttpsUrl::as_str).unwrap_or_default();
+        let subject = format!("{name_text:?} {colour_text} {privacy_text}");
         self.audit.record(user, "branding.set", &subject).await?;
-        Ok(self.brands.set_brand(user.team, name.as_ref(), colour).await?)
+        Ok(self.brands.set_brand(user.team, name.as_ref(), colour, privacy_url.as_ref()).await?)
     }
 
     async fn set_logo(&self, user: &SignedInUser, logo: Option<Logo>) -> Result<(), PortalError> {

@@ -68,6 +68,7 @@ const words = {
   agree: 'لن يُشارك أي شيء قبل موافقتك.',
   password: 'كلمة مرورك تُرسل إلى {platform} فقط.',
   takes: 'يستغرق ذلك نحو دقيقتين.',
+  privacy: 'سياسة الخصوصية الخاصة بـ {partner}',
   consentTitle: 'المشاركة مع {partner}؟',
   willAttest: 'سيتم تأكيده من المصدر',
   yes: 'نعم',

@@ -68,6 +68,7 @@ const words = {
   agree: 'Ohne Ihre Zustimmung wird nichts geteilt.',
   password: 'Ihr Passwort geht nur an {platform}.',
   takes: 'Es dauert etwa zwei Minuten.',
+  privacy: 'Datenschutzerklärung von {partner}',
   consentTitle: 'Mit {partner} teilen?',
   willAttest: 'Wird an der Quelle bestätigt',
   yes: 'Ja',

@@ -67,6 +67,7 @@ const words = {
   agree: 'Nothing is shared before you agree.',
   password: 'Your password goes to {platform} only.',
   takes: 'It takes about two minutes.',
+  privacy: 'Privacy policy of {partner}',
   consentTitle: 'Share with {partner}?',
   willAttest: 'Will be verified at the source',
   yes: 'Yes',

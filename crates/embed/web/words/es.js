@@ -68,6 +68,7 @@ const words = {
   agree: 'No se comparte nada sin su consentimiento.',
   password: 'Su contraseña solo se envía a {platform}.',
   takes: 'Lleva unos dos minutos.',
+  privacy: 'Política de privacidad de {partner}',
   consentTitle: '¿Compartir con {partner}?',
   willAttest: 'Se verificará en la fuente',
   yes: 'Sí',

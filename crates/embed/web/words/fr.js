@@ -68,6 +68,7 @@ const words = {
   agree: 'Rien n\'est partagé sans votre accord.',
   password: 'Votre mot de passe n\'est transmis qu\'à {platform}.',
   takes: 'Cela prend environ deux minutes.',
+  privacy: 'Politique de confidentialité de {partner}',
   consentTitle: 'Partager avec {partner} ?',
   willAttest: 'Sera vérifié à la source',
   yes: 'Oui',

@@ -68,6 +68,7 @@ const words = {
   agree: 'Nulla viene condiviso senza il suo consenso.',
   password: 'La sua password viene inviata solo a {platform}.',
   takes: 'Richiede circa due minuti.',
+  privacy: 'Informativa sulla privacy di {partner}',
   consentTitle: 'Condividere con {partner}?',
   willAttest: 'Sarà verificato alla fonte',
   yes: 'Sì',

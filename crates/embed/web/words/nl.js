@@ -68,6 +68,7 @@ const words = {
   agree: 'Er wordt niets gedeeld zonder uw toestemming.',
   password: 'Uw wachtwoord gaat alleen naar {platform}.',
   takes: 'Het duurt ongeveer twee minuten.',
+  privacy: 'Privacybeleid van {partner}',
   consentTitle: 'Delen met {partner}?',
   willAttest: 'Wordt bij de bron geverifieerd',
   yes: 'Ja',

@@ -68,6 +68,7 @@ const words = {
   agree: 'Nic nie zostanie udostępnione bez Twojej zgody.',
   password: 'Twoje hasło trafia wyłącznie do serwisu {platform}.',
   takes: 'Zajmie to około dwóch minut.',
+  privacy: 'Polityka prywatności firmy {partner}',
   consentTitle: 'Udostępnić firmie {partner}?',
   willAttest: 'Zostanie potwierdzone u źródła',
   yes: 'Tak',

@@ -68,6 +68,7 @@ const words = {
   agree: 'Nada é partilhado sem o seu consentimento.',
   password: 'A sua palavra-passe é enviada apenas a {platform}.',
   takes: 'Demora cerca de dois minutos.',
+  privacy: 'Política de privacidade de {partner}',
   consentTitle: 'Partilhar com {partner}?',
   willAttest: 'Será verificado na origem',
   yes: 'Sim',

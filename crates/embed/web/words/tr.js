@@ -68,6 +68,7 @@ const words = {
   agree: 'Onayınız olmadan hiçbir şey paylaşılmaz.',
   password: 'Şifreniz yalnızca {platform} platformuna gönderilir.',
   takes: 'Yaklaşık iki dakika sürer.',
+  privacy: '{partner} gizlilik politikası',
   consentTitle: '{partner} ile paylaşılsın mı?',
   willAttest: 'Kaynağında doğrulanacak',
   yes: 'Evet',

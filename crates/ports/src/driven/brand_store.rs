@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use domain::{
     branding::{Brand, BrandName, Colour, Logo},
+    https_url::HttpsUrl,
     id::{SessionId, TeamId},
 };
 
@@ -20,14 +21,15 @@ pub trait BrandStore: Send + Sync {
     /// Returns the name with which a session's team was created. `None` if there is no such session.
     async fn team_name_of(&self, session: SessionId) -> Result<Option<String>, StoreError>;
 
-    /// Sets name and colour; the logo stays as it is.
+    /// Sets all but the logo, which stays as it is.
     async fn set_brand(
         &self,
         team: TeamId,
         name: Option<&BrandName>,
         colour: Option<Colour>,
+        privacy_url: Option<&HttpsUrl>,
     ) -> Result<(), StoreError>;
 
-    /// Sets the logo; name and colour stay as they are.
+    /// Sets the logo; all else stays as it is.
     async fn set_logo(&self, team: TeamId, logo: Option<&Logo>) -> Result<(), StoreError>;
 }

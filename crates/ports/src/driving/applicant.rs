@@ -119,6 +119,8 @@ pub struct Introduction {
     /// The labels of the fields that are read.
     pub reads: Vec<String>,
     pub return_url: Option<HttpsUrl>,
+    /// The team's privacy policy.
+    pub privacy_url: Option<HttpsUrl>,
     /// A code by which the support finds the session. It does not reveal the session's identifier.
     pub reference: String,
 }

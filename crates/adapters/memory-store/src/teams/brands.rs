@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use domain::{
     branding::{Brand, BrandName, Colour, Logo},
+    https_url::HttpsUrl,
     id::{SessionId, TeamId},
 };
 use ports::{StoreError, brand_store::BrandStore};
@@ -44,11 +45,13 @@ impl BrandStore for MemoryStore {
         team: TeamId,
         name: Option<&BrandName>,
         colour: Option<Colour>,
+        privacy_url: Option<&HttpsUrl>,
     ) -> Result<(), StoreError> {
         let teams = &mut self.state().teams;
         let brand = teams.brand_mut(team, "set a brand")?;
         brand.name = name.cloned();
         brand.colour = colour;
+        brand.privacy_url = privacy_url.cloned();
         Ok(())
     }
 

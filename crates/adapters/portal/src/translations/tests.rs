@@ -278,6 +278,7 @@ fn composed_errors() -> Vec<String> {
         InvalidBrand::Name,
         InvalidBrand::Colour,
         InvalidBrand::Faint,
+        InvalidBrand::PrivacyUrl,
         InvalidBrand::Logo,
         InvalidBrand::LargeLogo,
     ];

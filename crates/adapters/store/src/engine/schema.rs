@@ -57,6 +57,7 @@ tables! {
         name -> Nullable<Text>,
         colour -> Nullable<Text>,
         logo -> Nullable<Binary>,
+        privacy_url -> Nullable<Text>,
     }
     email_templates (id) {
         id -> Integer,

@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use diesel_async::RunQueryDsl;
 use domain::{
     branding::{Brand, BrandName, Colour, Logo},
+    https_url::HttpsUrl,
     id::{SessionId, TeamId},
 };
 use ports::{StoreError, brand_store::BrandStore};
@@ -20,15 +21,18 @@ struct BrandRow {
     name: Option<String>,
     colour: Option<String>,
     logo: Option<Vec<u8>>,
+    privacy_url: Option<String>,
 }
 
 fn read(row: QueryResult<Option<BrandRow>>) -> Result<Brand, StoreError> {
     const ACTION: &str = "read a brand back";
     let Some(row) = row.map_err(failed(ACTION))? else { return Ok(Brand::default()) };
+    let privacy_url = row.privacy_url.map(HttpsUrl::try_from).transpose();
     Ok(Brand {
         name: row.name.map(|name| name.parse()).transpose().map_err(failed(ACTION))?,
         colour: row.colour.map(|colour| colour.parse()).transpose().map_err(failed(ACTION))?,
         logo: row.logo.map(|logo| Logo::read(&logo)).transpose().map_err(failed(ACTION))?,
+        privacy_url: privacy_url.map_err(failed(ACTION))?,
     })
 }
 
@@ -63,11 +67,13 @@ impl BrandStore for Store {
         team: TeamId,
         name: Option<&BrandName>,
         colour: Option<Colour>,
+        privacy_url: Option<&HttpsUrl>,
     ) -> Result<(), StoreError> {
         let team = brands::team.eq(Id::from(team));
         let look = (
             brands::name.eq(name.map(BrandName::as_str)),
             brands::colour.eq(colour.map(|colour| colour.to_string())),
+            brands::privacy_url.eq(privacy_url.map(HttpsUrl::as_str)),
         );
         let set = with_conn!(self, |conn| {
             ::diesel::insert_into(brands::table)

@@ -128,7 +128,7 @@ async fn the_page_looks_as_its_team_does_for_those_who_have_the_link() {
     let setup = Setup::new().await;
     let id = setup.world.invited().await;
     let name: BrandName = "Lender".parse().unwrap();
-    setup.world.store.set_brand(setup.world.team, Some(&name), None).await.unwrap();
+    setup.world.store.set_brand(setup.world.team, Some(&name), None, None).await.unwrap();
     let languages = ["xx".to_owned(), "de-AT".to_owned()];
     let token = format!("embed-{id}");
     let shown = setup.applicants.appearance(id, &token, &languages).await.unwrap();

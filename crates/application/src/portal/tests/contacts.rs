@@ -98,7 +98,7 @@ async fn a_brand_belongs_to_one_team_and_is_recorded() {
     let user = fixture.user(Role::Owner).await;
     let branding = fixture.branding();
     let (name, colour) = ("Lender".parse().unwrap(), "#336699".parse().unwrap());
-    branding.set_brand(&user, Some(name), Some(colour)).await.unwrap();
+    branding.set_brand(&user, Some(name), Some(colour), None).await.unwrap();
     branding.set_logo(&user, Some(logo())).await.unwrap();
     let brand = branding.brand(&user).await.unwrap();
     assert_eq!(brand.name.as_ref().map(BrandName::as_str), Some("Lender"));

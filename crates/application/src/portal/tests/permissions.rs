@@ -94,8 +94,9 @@ async fn owners_govern_the_team() {
         fixture.embedding().set_embed_origins(&user, vec![]).await
     });
     assert_eq!(framed.await, OWNERS);
-    let branded =
-        permitted(&fixture, async |user| fixture.branding().set_brand(&user, None, None).await);
+    let branded = permitted(&fixture, async |user| {
+        fixture.branding().set_brand(&user, None, None, None).await
+    });
     assert_eq!(branded.await, OWNERS);
     let bare = permitted(&fixture, async |user| fixture.branding().set_logo(&user, None).await);
     assert_eq!(bare.await, OWNERS);

@@ -174,7 +174,7 @@ async fn a_preview_names_the_sender_that_applicants_would_see() {
     assert_eq!(subject(&owner).await, "Lender: Subject");
     assert_eq!(subject(&operator).await, "The team: Subject");
     let name: BrandName = "Lend & Co".parse().unwrap();
-    fixture.branding().set_brand(&owner, Some(name), None).await.unwrap();
+    fixture.branding().set_brand(&owner, Some(name), None, None).await.unwrap();
     assert_eq!(subject(&owner).await, "Lend & Co: Subject");
     assert_eq!(subject(&operator).await, "Lend & Co: Subject");
     let other = fixture.user_in(OTHER_TEAM, Role::Owner).await;

@@ -1,7 +1,10 @@
 //! The service that manages a team's branding.
 
 use async_trait::async_trait;
-use domain::branding::{Brand, BrandName, Colour, Logo};
+use domain::{
+    branding::{Brand, BrandName, Colour, Logo},
+    https_url::HttpsUrl,
+};
 
 use super::{PortalError, SignedInUser};
 
@@ -10,12 +13,13 @@ use super::{PortalError, SignedInUser};
 pub trait BrandingService: Send + Sync {
     async fn brand(&self, user: &SignedInUser) -> Result<Brand, PortalError>;
 
-    /// Sets name and colour.
+    /// Sets all but the logo.
     async fn set_brand(
         &self,
         user: &SignedInUser,
         name: Option<BrandName>,
         colour: Option<Colour>,
+        privacy_url: Option<HttpsUrl>,
     ) -> Result<(), PortalError>;
 
     /// Sets or removes the logo.

@@ -2,6 +2,7 @@
 
 use domain::{
     branding::{Brand, Logo},
+    https_url::HttpsUrl,
     id::{SessionId, TeamId},
 };
 use uuid::Uuid;
@@ -20,17 +21,19 @@ pub async fn keeps_the_brand_of_a_team(backend: &Backend) {
         name: Some("Lender".parse().unwrap()),
         colour: Some("#1f4fd8".parse().unwrap()),
         logo: Some(Logo::read(png).unwrap()),
+        privacy_url: HttpsUrl::new("https://lender.example/privacy"),
     };
     store.set_logo(home.team, brand.logo.as_ref()).await.unwrap();
-    store.set_brand(home.team, brand.name.as_ref(), brand.colour).await.unwrap();
+    let privacy_url = brand.privacy_url.as_ref();
+    store.set_brand(home.team, brand.name.as_ref(), brand.colour, privacy_url).await.unwrap();
     assert_eq!(store.brand(home.team).await.unwrap(), brand);
     assert_eq!(store.brand_of(session.id).await.unwrap(), brand);
     assert_eq!(store.brand_of(theirs.id).await.unwrap(), Brand::default(), "of another team");
     let unknown = SessionId::from_uuid(Uuid::new_v4());
     assert_eq!(store.brand_of(unknown).await.unwrap(), Brand::default());
 
-    store.set_brand(home.team, None, brand.colour).await.unwrap();
-    let nameless = Brand { name: None, ..brand.clone() };
+    store.set_brand(home.team, None, brand.colour, None).await.unwrap();
+    let nameless = Brand { name: None, privacy_url: None, ..brand.clone() };
     assert_eq!(store.brand(home.team).await.unwrap(), nameless, "the logo stays");
     store.set_logo(home.team, None).await.unwrap();
     let bare = Brand { logo: None, ..nameless };
