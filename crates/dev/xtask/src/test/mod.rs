@@ -114,7 +114,10 @@ pub(crate) fn check() -> Result<(), Failure> {
 /// Builds and runs the unit tests alone. The packages left out are not built either.
 fn unit(profile: &[&str], summary: &mut Summary) -> Result<(), Failure> {
     let filter = not(&adapters());
-    let mut arguments = vec!["--workspace", "-E", &filter];
+    // Most of their time is the start of a process, and some wait.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = cores.saturating_mul(2).to_string();
+    let mut arguments = vec!["--workspace", "-E", &filter, "--test-threads", &threads];
     arguments.extend(APART.iter().chain(&PROOFS).flat_map(|name| ["--exclude", name]));
     arguments.extend(profile);
     summary.tests("unit", || run::nextest(&arguments, None))
