@@ -242,13 +242,18 @@ impl<Id: Copy + Ord> TurnQueue<Id> {
 
     fn place(&mut self, id: Id, now: DateTime<Utc>) -> usize {
         let computed_at = self.places_computed_at;
-        let stale = now - computed_at >= PLACES_TTL || now < computed_at;
-        if stale || !self.places.contains_key(&id) {
+        if now - computed_at >= PLACES_TTL || now < computed_at {
             let order = self.turns(self.shares()).zip(1..);
             self.places = order.map(|(turn, place)| (turn.id, place)).collect();
             self.places_computed_at = now;
         }
-        self.places.get(&id).copied().unwrap_or(self.waiting.len())
+        if let Some(place) = self.places.get(&id) {
+            return *place;
+        }
+        let before = self.turns(self.shares()).take_while(|turn| turn.id != id).count();
+        let place = before.saturating_add(1);
+        self.places.insert(id, place);
+        place
     }
 
     /// Iterates over all waiting entries in the order of their turns.
