@@ -23,13 +23,13 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let draw = (0..200_u16, 0..160_u16, 1..40_u16, 1..40_u16, any::<u8>());
+    let draw = (0..120_u16, 0..96_u16, 1..40_u16, 1..40_u16, any::<u8>());
     prop_oneof![
         8 => draw.prop_map(|(x, y, width, height, colour)| Step::Draw { x, y, width, height, colour }),
         1 => (1..20_u16).prop_map(Step::Scroll),
         2 => prop::collection::vec((0..9000_usize, any::<u8>()), 1..4).prop_map(Step::Damage),
         1 => (0..9000_usize).prop_map(Step::Truncate),
-        1 => (100..220_u16, 90..170_u16).prop_map(|(width, height)| Step::Resize(width, height)),
+        1 => (60..140_u16, 50..110_u16).prop_map(|(width, height)| Step::Resize(width, height)),
         1 => (20..95_u8).prop_map(Step::Quality),
     ]
 }
@@ -44,7 +44,7 @@ proptest! {
         ][..]),
         steps in prop::collection::vec(step(), 1..16),
     ) {
-        let mut page = Page::new(200, 160);
+        let mut page = Page::new(120, 96);
         let mut decoder = IncrementalDecoder::default();
         for step in steps {
             let jpeg = page.after(&step, sampling);
@@ -57,7 +57,7 @@ proptest! {
 
 #[test]
 fn a_truncated_image_is_refused_though_its_rows_are_known() {
-    let mut page = Page::new(200, 160);
+    let mut page = Page::new(120, 96);
     let mut decoder = IncrementalDecoder::default();
     let complete = page.after(&Step::Scroll(0), SamplingFactor::F_2_2);
     decoder.decode(&complete).unwrap();
@@ -77,7 +77,7 @@ impl Page {
     fn new(width: u16, height: u16) -> Self {
         let pixel = |at: u32| {
             let noise = at.wrapping_mul(2_654_435_761) >> 28;
-            [(at / 200) as u8, if noise > 9 { 10 } else { 230 }, (at % 200) as u8]
+            [(at / 120) as u8, if noise > 9 { 10 } else { 230 }, (at % 120) as u8]
         };
         let pixels = (0..u32::from(width) * u32::from(height)).map(pixel).collect();
         Self { width, height, quality: 75, pixels }
