@@ -93,6 +93,7 @@ fn events() -> Vec<Event> {
             workflow: DefinitionVersion { version: "1.0.0".into(), sha256: String::new() },
         },
         Event::InputNeeded { ask: prompt() },
+        Event::DeadlineChanged { deadline: RETRY_UNTIL },
         Event::InputGiven,
         Event::CollectionStarted,
         Event::DataCollected { collected: Collected::default() },

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     AttestationStep, CancelReason, Collected, Effects, Event, History, IssuedAttestation, Job,
-    LOSSES_ALLOWED, Lease, Outcome, Phase, Record, Resume, State, Status,
+    LOSSES_ALLOWED, Lease, Outcome, PendingPrompt, Phase, Record, Resume, State, Status,
 };
 use crate::{
     error_code::{ErrorCode, Retry},
@@ -139,6 +139,9 @@ fn live_transition(
         }
         (Phase::CollectingData, Event::InputNeeded { ask }) => {
             to(Phase::AwaitingUser { ask, then: Resume::CollectingData })
+        }
+        (Phase::AwaitingUser { ask, then }, Event::DeadlineChanged { deadline }) => {
+            to(Phase::AwaitingUser { ask: PendingPrompt { deadline, ..ask.clone() }, then: *then })
         }
         (Phase::AwaitingUser { then: Resume::Running, .. }, Event::InputGiven) => {
             to(Phase::Running)

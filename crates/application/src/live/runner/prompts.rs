@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use domain::{
     request::AttestationRequest,
     session::{Event, PendingPrompt},
@@ -21,7 +22,8 @@ const ANSWER_POLL_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) enum RunMode {
     Running,
     Collecting,
-    Awaiting(PromptKind, ResumeMode),
+    /// With the deadline that the session states.
+    Awaiting(PromptKind, ResumeMode, DateTime<Utc>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,7 +42,7 @@ impl WorkflowRunner {
         definition: &Definition,
     ) -> Result<RunMode, AdvanceError> {
         let mut mode = mode;
-        if let (RunMode::Awaiting(kind, before), shown) = (mode, shown) {
+        if let (RunMode::Awaiting(kind, before, _), shown) = (mode, shown) {
             let is_same = matches!(shown, PublicPhase::Awaiting(ask) if ask.kind == kind);
             if !is_same {
                 self.apply(Event::InputGiven).await?;
@@ -63,11 +65,14 @@ impl WorkflowRunner {
                 } else {
                     ResumeMode::Collecting
                 };
-                Ok(RunMode::Awaiting(ask.kind, before))
+                Ok(RunMode::Awaiting(ask.kind, before, ask.deadline))
             }
-            (RunMode::Awaiting(..), PublicPhase::Awaiting(ask)) => {
+            (RunMode::Awaiting(kind, before, deadline), PublicPhase::Awaiting(ask)) => {
+                if ask.deadline != deadline {
+                    self.apply(Event::DeadlineChanged { deadline: ask.deadline }).await?;
+                }
                 self.prompt(ask, command, definition);
-                Ok(mode)
+                Ok(RunMode::Awaiting(kind, before, ask.deadline))
             }
             (mode, _) => Ok(mode),
         }

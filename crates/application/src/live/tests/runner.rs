@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use chrono::TimeDelta;
 use domain::{
     error_code::ErrorCode,
     session::{Event, History, State, Status},
@@ -187,7 +188,11 @@ async fn an_absent_applicant_has_ten_minutes_or_the_time_of_the_step() {
         let run = Run::new(definition(&json!({ "timeoutSeconds": timeout }))).await;
         run.come();
         pass(1).await;
+        let before = run.deadline().await;
         run.leave();
+        pass(2).await;
+        let longer = TimeDelta::seconds(i64::max(600 - timeout, 0));
+        assert_eq!(run.deadline().await, before + longer, "the partner is told");
         pass(waits).await;
         assert_eq!(run.status().await, Status::AwaitingUser, "{timeout}");
         pass(ends - waits).await;

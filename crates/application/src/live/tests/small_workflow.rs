@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use chrono::{DateTime, Utc};
 use domain::{
     error_code::ErrorCode,
     id::SessionId,
@@ -93,6 +94,11 @@ impl Run {
 
     pub(super) async fn status(&self) -> Status {
         self.world.read(self.id).await.status()
+    }
+
+    /// Returns the deadline that the session states.
+    pub(super) async fn deadline(&self) -> DateTime<Utc> {
+        self.world.read(self.id).await.state.ask().unwrap().deadline
     }
 
     pub(super) async fn code(&self) -> Option<ErrorCode> {
