@@ -73,3 +73,26 @@ async fn metrics_are_served_to_this_machine_only_and_hsts_is_sent() {
     let hsts = get("/healthz", &[]).await.headers["strict-transport-security"].clone();
     assert_eq!(hsts, "max-age=63072000");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_outlives_the_pauses_between_polls() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let address = base(&deployment).trim_start_matches("http://").to_owned();
+    let mut connection = tokio::net::TcpStream::connect(&address).await.unwrap();
+    for pause in [0, 1, 8] {
+        tokio::time::sleep(Duration::from_secs(pause)).await;
+        let request = format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\n\r\n");
+        connection.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = [0; 15];
+        let read =
+            tokio::time::timeout(Duration::from_secs(20), connection.read_exact(&mut answer));
+        read.await.unwrap().unwrap_or_else(|error| panic!("after {pause} s: {error}"));
+        assert_eq!(&answer, b"HTTP/1.1 200 OK", "after {pause} s");
+        let mut rest = [0; 4096];
+        while tokio::time::timeout(Duration::from_millis(300), connection.read(&mut rest))
+            .await
+            .is_ok_and(|read| read.unwrap() > 0)
+        {}
+    }
+}

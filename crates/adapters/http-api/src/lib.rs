@@ -189,6 +189,11 @@ async fn metrics(gathered: web::Data<Metrics>) -> actix_web::HttpResponse {
     actix_web::HttpResponse::Ok().content_type(content_type).body(gathered.text())
 }
 
+/// How long a connection without a request stays open (RFC 9112, section 9.3). Longer than HTTP clients
+/// and load balancers keep an idle connection (mostly 4 to 90 s), so that they close it: a server that
+/// closes first may do so while a request is on its way, which the client sees as a failed request.
+const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_secs(120);
+
 /// Serves the application on a bound socket.
 ///
 /// `services` is called once in the thread of each worker.
@@ -200,6 +205,7 @@ pub fn serve(
         .disable_signals()
         .shutdown_timeout(5)
         .client_request_timeout(std::time::Duration::from_secs(10))
+        .keep_alive(KEEP_ALIVE)
         .listen(listener)?;
     Ok(server.run())
 }
