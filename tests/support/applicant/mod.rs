@@ -17,7 +17,7 @@ pub use self::{
 };
 use crate::eventually;
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One applicant with one browser.
 pub struct Applicant {
