@@ -1,5 +1,5 @@
 //! Sessions from their creation to their end: journeys, ownership, observers, recordings,
-//! attestations and placement.
+//! attestations, placement and trials.
 
 mod attempts;
 mod attestation;
@@ -7,4 +7,6 @@ mod journeys;
 mod observer;
 mod placement;
 mod recording;
+mod single_page;
 mod takeover;
+mod workflow_run;

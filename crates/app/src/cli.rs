@@ -1,6 +1,6 @@
 //! Reads the command line, and runs what it names.
 
-use std::io::IsTerminal as _;
+use std::{io::IsTerminal as _, process::ExitCode};
 
 use clap::Parser as _;
 use command_line::{
@@ -19,16 +19,19 @@ use crate::{
     workflow_run,
 };
 
-/// Reads the command line, and carries its command out.
+/// The exit code of `workflow run` if the session did not share data.
+const NOTHING_SHARED: u8 = 3;
+
+/// Reads the command line, carries its command out, and returns the process's exit code.
 ///
 /// # Errors
 /// The reason, in one line.
-pub fn run() -> Result<(), CommandError> {
+pub fn run() -> Result<ExitCode, CommandError> {
     // The service reports errors with their causes in one line.
     execute(Cli::parse()).map_err(|error| application::error_chain(&*error).into())
 }
 
-fn execute(cli: Cli) -> Result<(), CommandError> {
+fn execute(cli: Cli) -> Result<ExitCode, CommandError> {
     let region = match &cli.command {
         Command::Serve { region } => region.clone(),
         Command::Admin(_) | Command::Configuration(_) | Command::Workflow(_) => None,
@@ -41,24 +44,22 @@ fn execute(cli: Cli) -> Result<(), CommandError> {
     let file = cli.config.as_deref();
     if let Command::Configuration(ConfigurationCommand::Check) = cli.command {
         let (config, faults) = Config::read(file, environment);
-        return runtime.block_on(check_configuration(&config, &faults));
+        runtime.block_on(check_configuration(&config, &faults))?;
+        return Ok(ExitCode::SUCCESS);
     }
     let config = Config::load(file, environment)?;
     match cli.command {
-        Command::Configuration(ConfigurationCommand::Check) => Ok(()),
+        Command::Configuration(ConfigurationCommand::Check) => (),
         Command::Serve { .. } => {
             start_log(&config)?;
-            runtime.block_on(serve(&config))
+            runtime.block_on(serve(&config))?;
         }
         Command::Admin(command) => {
             println!("{}", runtime.block_on(administer(&config, command))?);
-            Ok(())
         }
-        Command::Workflow(command) => {
-            println!("{}", workflow(config, command, &runtime)?);
-            Ok(())
-        }
+        Command::Workflow(command) => return workflow(config, command, &runtime),
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn administer(config: &Config, command: AdminCommand) -> Result<String, CommandError> {
@@ -70,15 +71,24 @@ fn workflow(
     config: Config,
     command: WorkflowCommand,
     runtime: &Runtime,
-) -> Result<String, CommandError> {
+) -> Result<ExitCode, CommandError> {
     match command {
-        WorkflowCommand::Check { file } => WorkflowCommand::check(&definitions(), &file),
-        WorkflowCommand::Descriptor { file } => WorkflowCommand::descriptor(&definitions(), &file),
+        WorkflowCommand::Check { file } => {
+            println!("{}", WorkflowCommand::check(&definitions(), &file)?);
+        }
+        WorkflowCommand::Descriptor { file } => {
+            println!("{}", WorkflowCommand::descriptor(&definitions(), &file)?);
+        }
         WorkflowCommand::Run { file } => {
             start_log(&config)?;
-            Ok(runtime.block_on(workflow_run::run(config, &file))?.to_string())
+            let end = runtime.block_on(workflow_run::run(config, &file))?;
+            println!("{}", end.payload);
+            if !end.has_data() {
+                return Ok(ExitCode::from(NOTHING_SHARED));
+            }
         }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the report; errors in it are an error of the command.

@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         None => (),
     }
     match app::cli::run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("avouch: {error}");
             ExitCode::FAILURE

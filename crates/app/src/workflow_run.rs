@@ -4,18 +4,18 @@
 use std::{net::TcpListener, path::Path, sync::Arc};
 
 use application::{
-    administration::{TrialProgress, TrialSession},
+    administration::{TrialEnd, TrialProgress, TrialSession},
     settings::Addresses,
 };
 use command_line::{CommandError, read_definition};
 use domain::{id::PlatformId, webhook::wire_time};
 use ports::{catalogue::Catalogue as _, clock::Clock as _, driving::Caller};
-use serde_json::Value;
 use store::DatabaseUrl;
 use system::{
     clock::{SystemClock, SystemRandom},
     data_dir::TemporaryFolder,
 };
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     admin::definitions,
@@ -24,8 +24,12 @@ use crate::{
     storage::{error_chain, open_store},
 };
 
-/// Runs a definition once, and returns what a webhook would be sent at the end.
-pub(crate) async fn run(config: Config, file: &Path) -> Result<Value, CommandError> {
+/// Runs a definition once to its end. A signal that asks the process to end is an error, so that the
+/// folder is removed as well.
+pub(crate) async fn run(config: Config, file: &Path) -> Result<TrialEnd, CommandError> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
     let folder = TemporaryFolder::new("avouch-trial").map_err(error_chain)?;
     // The port was free a moment ago; no other program is expected to take it.
     let listen = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
@@ -42,7 +46,9 @@ pub(crate) async fn run(config: Config, file: &Path) -> Result<Value, CommandErr
     let trial = TrialSession { sessions, clock: Arc::new(SystemClock), caller, platform };
     let result = tokio::select! {
         result = trial.run(&print_progress) => result.map_err(error_chain),
-        _ = tokio::signal::ctrl_c() => Err("stopped".into()),
+        _ = terminate.recv() => Err("stopped by SIGTERM".into()),
+        _ = hangup.recv() => Err("stopped by SIGHUP".into()),
+        _ = interrupt.recv() => Err("stopped by SIGINT".into()),
     };
     service.stop().await;
     result

@@ -19,7 +19,7 @@ pub enum WorkflowCommand {
     /// Prints what an attestor has to allow for a definition
     Descriptor { file: PathBuf },
     /// Runs a definition once in a real browser: prints a link with which you play the applicant on
-    /// standard error, and the result as JSON
+    /// standard error, and the result as JSON. The exit code is 3 if the session shared no data
     Run { file: PathBuf },
 }
 

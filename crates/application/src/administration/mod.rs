@@ -25,7 +25,7 @@ pub use self::{
     platforms::PlatformAdministration,
     teams::TeamAdministration,
     templates::TemplateAdministration,
-    trial::{TrialError, TrialProgress, TrialSession},
+    trial::{TrialEnd, TrialError, TrialProgress, TrialSession},
     users::UserAdministration,
 };
 

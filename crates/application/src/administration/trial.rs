@@ -45,6 +45,21 @@ pub enum TrialProgress {
     },
 }
 
+/// The end of a trial.
+pub struct TrialEnd {
+    pub status: Status,
+    /// What a webhook would be sent.
+    pub payload: Value,
+}
+
+impl TrialEnd {
+    /// Returns whether data was shared, all of it or a part.
+    #[must_use]
+    pub const fn has_data(&self) -> bool {
+        matches!(self.status, Status::Completed | Status::PartialComplete)
+    }
+}
+
 /// Why a trial was not followed to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
@@ -78,12 +93,14 @@ impl TrialSession {
         Ok(key)
     }
 
-    /// Runs the session, and reports each change of its status. Returns what a webhook would be sent
-    /// at the end.
+    /// Runs the session to its end, and reports each change of its status.
     ///
     /// # Errors
     /// The session cannot be created or read.
-    pub async fn run(&self, report: &(dyn Fn(TrialProgress) + Sync)) -> Result<Value, TrialError> {
+    pub async fn run(
+        &self,
+        report: &(dyn Fn(TrialProgress) + Sync),
+    ) -> Result<TrialEnd, TrialError> {
         let body = json!({ "platformId": self.platform.0, "location": { "country": "US" } });
         let request = NewSession::read(&body)?;
         let created = self.sessions.create(&self.caller, request, None).await?.view;
@@ -95,8 +112,8 @@ impl TrialSession {
                 status = session.status();
                 report(TrialProgress::Changed { at: self.clock.now(), status });
             }
-            if let Some(result) = payload(&session) {
-                return Ok(result);
+            if let Some(payload) = payload(&session) {
+                return Ok(TrialEnd { status, payload });
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }

@@ -41,7 +41,8 @@ async fn each_change_is_reported_until_the_session_ends() {
     let reports = Mutex::new(vec![]);
     let report = |progress| reports.lock().unwrap().push(progress);
     let result = trial(sessions).run(&report).await.unwrap();
-    assert_eq!(result["status"], "TERMINATED");
+    assert_eq!(result.payload["status"], "TERMINATED");
+    assert!(!result.has_data());
     let expected = [
         TrialProgress::Created { embed_url: "https://avouch.test/embed".into() },
         TrialProgress::Changed { at: noon(), status: Status::Terminated },
@@ -56,7 +57,7 @@ async fn a_session_that_cannot_be_read_ends_the_trial() {
     sessions.expect_create().returning(move |_, _, _| Ok(answer.clone()));
     sessions.expect_read().returning(|_, _| Err(SessionError::NotFound));
     let failed = trial(sessions).run(&|_| ()).await;
-    assert!(matches!(failed, Err(TrialError::Read(SessionError::NotFound))), "{failed:?}");
+    assert!(matches!(failed, Err(TrialError::Read(SessionError::NotFound))));
 }
 
 fn trial(sessions: MockSessionService) -> TrialSession {

@@ -1,0 +1,98 @@
+//! `avouch workflow run`: its exit code, and what it leaves behind.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use acceptance::{
+    applicant::Applicant,
+    database::Kind,
+    eventually,
+    platform::write,
+    service::Deployment,
+    viewer::{Viewer, secret},
+};
+use serde_json::{Value, json};
+
+const LINK: &str = "open this and play the applicant: ";
+
+/// A running command, and the link that it printed.
+struct Trial {
+    process: Child,
+    link: String,
+}
+
+impl Trial {
+    fn start(deployment: &Deployment, change: impl FnOnce(&mut Value)) -> Self {
+        let file = write(deployment, "acme-trial", change);
+        let mut command = deployment.command();
+        command.env("AVOUCH_LOG", "warn").args(["workflow", "run"]).arg(file);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        let link = lines
+            .by_ref()
+            .map(Result::unwrap)
+            .find_map(|line| line.strip_prefix(LINK).map(str::to_owned));
+        // What follows is read, so that the process can write it.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { process, link: link.expect("a link") }
+    }
+
+    /// Waits for the end; returns the exit code and what was printed.
+    async fn end(mut self) -> (Option<i32>, String) {
+        let status = eventually("the end of the run", Duration::from_secs(40), async || {
+            self.process.try_wait().unwrap()
+        });
+        let code = status.await.code();
+        let mut printed = String::new();
+        self.process.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+        (code, printed)
+    }
+}
+
+fn left_behind(deployment: &Deployment) -> Vec<String> {
+    let entries = std::fs::read_dir(deployment.browsers()).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_exit_code_tells_whether_data_was_shared() {
+    let deployment = Deployment::prepare(Kind::Sqlite).await;
+    let trial = Trial::start(&deployment, |_| ());
+    let applicant = Applicant::visit(&trial.link).await;
+    let embed = applicant.top_level();
+    embed.click("[data-testid=start]").await;
+    embed.sign_in("ok", "any").await;
+    embed.click("[data-testid=consent-approve]").await;
+    let (code, printed) = trial.end().await;
+    applicant.close().await;
+    let printed: Value = serde_json::from_str(&printed).expect("JSON alone");
+    assert_eq!((code, &printed["status"]), (Some(0), &json!("COMPLETED")));
+
+    let trial = Trial::start(&deployment, |definition| {
+        definition["nodes"]["open"]["url"] = "http://sandbox.localhost:1/".into();
+        // A failure after which no other attempt is offered.
+        definition["nodes"]["open"]["onFail"] = json!({ "fail": "ACCOUNT_LOCKED" });
+    });
+    let _viewer = Viewer::open(&trial.link, &secret('a')).await;
+    let (code, printed) = trial.end().await;
+    let printed: Value = serde_json::from_str(&printed).expect("JSON alone");
+    assert_eq!((code, &printed["status"]), (Some(3), &json!("ERROR")), "{printed}");
+    assert_eq!(left_behind(&deployment), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_signal_ends_the_run_without_leaving_files() {
+    let deployment = Deployment::prepare(Kind::Sqlite).await;
+    for signal in ["-TERM", "-HUP", "-INT"] {
+        let trial = Trial::start(&deployment, |_| ());
+        assert_ne!(left_behind(&deployment), Vec::<String>::new(), "it has a folder meanwhile");
+        let id = trial.process.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+        assert_eq!(trial.end().await.0, Some(1), "{signal}");
+        assert_eq!(left_behind(&deployment), Vec::<String>::new(), "{signal}");
+    }
+}
