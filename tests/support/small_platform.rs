@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -18,6 +18,14 @@ const SIGN_IN: &str = "<form id=sign-in method=post action=/login><label>User na
     </label><label>Password <input type=password></label><button>Sign in</button></form>";
 const CODE: &str = "<form method=post action=/code><label>Code <input name=code \
     autocomplete=one-time-code autofocus></label><button>Continue</button></form>";
+/// A page that signs in by its script, and interrupts twenty responses of the sign-in's URL before.
+const SINGLE_PAGE: &str = "<form id=sign-in><label>User name <input name=user></label><label>Password \
+    <input type=password></label><button>Sign in</button></form><script>\
+    const form = document.querySelector('form'); form.inert = true;\
+    (async () => { for (let i = 0; i < 20; i += 1) { const stop = new AbortController();\
+    await fetch('/api/sign-in', { signal: stop.signal }); stop.abort(); } form.inert = false; })();\
+    form.onsubmit = async (event) => { event.preventDefault();\
+    await fetch('/api/sign-in', { method: 'POST' }); };</script>";
 const ACCOUNT: &str = "<main id=account><p data-field=tier>gold</p><script>fetch('/api/stats').then((r) => r.json())</script></main>";
 
 /// The running web site.
@@ -55,7 +63,26 @@ impl SmallPlatform {
 
     /// Publishes the platform; returns its id.
     pub fn publish(&self, deployment: &Deployment) -> Value {
-        publish(deployment, "acme-small", |definition| {
+        self.publish_with(deployment, "acme-small", |_| ())
+    }
+
+    /// Publishes the platform with a sign-in page that refuses every sign-in, by a response alone;
+    /// returns its id.
+    pub fn publish_single_page(&self, deployment: &Deployment) -> Value {
+        self.publish_with(deployment, "acme-single-page", |definition| {
+            definition["nodes"]["open"]["url"] = format!("http://{HOST}:{}/app", self.port).into();
+            definition["signals"]["badLogin"] =
+                json!({ "response": { "url": "/api/sign-in", "status": 401 } });
+        })
+    }
+
+    fn publish_with(
+        &self,
+        deployment: &Deployment,
+        name: &str,
+        change: impl FnOnce(&mut Value),
+    ) -> Value {
+        publish(deployment, name, |definition| {
             let base = format!("http://{HOST}:{}", self.port);
             let text = definition.to_string().replace("http://sandbox.localhost", &base);
             let text = text.replace("\"sandbox.localhost\"", &format!("\"{HOST}\""));
@@ -63,6 +90,7 @@ impl SmallPlatform {
             definition["attest"] = Value::Null;
             let requests = definition["requests"].as_object_mut().expect("requests");
             requests.remove("certified");
+            change(definition);
         })
     }
 }
@@ -91,7 +119,15 @@ async fn serve(mut stream: TcpStream) -> Option<()> {
     let data = "200 OK\r\ncontent-type: application/json\r\n".to_owned();
     let me =
         r#"{"id":"acme-small-4711","name":"Ada Example","memberSince":"2019-04-01T00:00:00Z"}"#;
+    if request == "get /api/sign-in" {
+        // The body never comes.
+        let head = b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n";
+        stream.write_all(head).await.ok()?;
+        return stream.read_buf(&mut bytes).await.ok().map(drop);
+    }
     let (answer, body) = match request {
+        "get /app" => (page, SINGLE_PAGE),
+        "post /api/sign-in" => ("401 Unauthorized\r\n".to_owned(), ""),
         "get /account" if is_in => (page, ACCOUNT),
         "get /account" => (to("/login", "out"), ""),
         "get /login" => (page, SIGN_IN),

@@ -49,32 +49,77 @@ pub struct Observation {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenResponse {
+    /// Its number among the responses of the browser, in the order of their arrival, from 1.
+    pub number: u64,
     pub url: String,
     pub status: u16,
     /// The body, if it is JSON and within the size limit.
     pub body: Option<Value>,
 }
 
+/// What a condition holds by; two mistakes of an applicant differ in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Occurrence {
+    /// The document with this number.
+    Document(u64),
+    /// The response with this number, the newest one that the condition names.
+    Response(u64),
+}
+
 impl Condition {
     #[must_use]
     pub fn holds(&self, page: &Observation) -> bool {
+        self.holds_after(page, 0)
+    }
+
+    /// Returns by what the condition holds, without the responses up to a number; `None` if it does
+    /// not hold.
+    pub(super) fn occurrence(&self, page: &Observation, after: u64) -> Option<Occurrence> {
+        if !self.holds_after(page, after) {
+            return None;
+        }
+        let newest = self.newest_response(page, after);
+        Some(newest.map_or(Occurrence::Document(page.document), Occurrence::Response))
+    }
+
+    fn holds_after(&self, page: &Observation, after: u64) -> bool {
         match self {
-            Self::All(all) => all.iter().all(|condition| condition.holds(page)),
-            Self::Any(any) => any.iter().any(|condition| condition.holds(page)),
-            Self::Not(condition) => !condition.holds(page),
+            Self::All(all) => all.iter().all(|condition| condition.holds_after(page, after)),
+            Self::Any(any) => any.iter().any(|condition| condition.holds_after(page, after)),
+            Self::Not(condition) => !condition.holds_after(page, after),
             Self::Selector(selector) => page.present.contains(selector),
             Self::Url(pattern) => matches_url(pattern, &page.url),
             Self::Cookie(name) => page.cookies.contains(name),
-            Self::Response { url, status, has } => page.responses.iter().any(|response| {
-                response.status == *status
-                    && matches_url(url, &response.url)
-                    && has.as_deref().is_none_or(|pointer| {
-                        response.body.as_ref().and_then(|body| body.pointer(pointer)).is_some()
-                    })
-            }),
+            Self::Response { .. } => self.newest_response(page, after).is_some(),
             Self::HttpStatus(statuses) => {
                 page.http_status.is_some_and(|status| statuses.contains(&status))
             }
+        }
+    }
+
+    /// Returns the number of the newest response after another one that a part of the condition
+    /// names. Parts within a `not` name none.
+    fn newest_response(&self, page: &Observation, after: u64) -> Option<u64> {
+        match self {
+            Self::All(inner) | Self::Any(inner) => {
+                inner.iter().filter_map(|condition| condition.newest_response(page, after)).max()
+            }
+            Self::Response { url, status, has } => {
+                let named = page.responses.iter().filter(|response| {
+                    response.number > after
+                        && response.status == *status
+                        && matches_url(url, &response.url)
+                        && has.as_deref().is_none_or(|pointer| {
+                            response.body.as_ref().and_then(|body| body.pointer(pointer)).is_some()
+                        })
+                });
+                named.map(|response| response.number).max()
+            }
+            Self::Not(_)
+            | Self::Selector(_)
+            | Self::Url(_)
+            | Self::Cookie(_)
+            | Self::HttpStatus(_) => None,
         }
     }
 

@@ -143,6 +143,88 @@ fn the_same_mistake_after_a_reload_counts_again() {
     assert_eq!(step.command, Command::End(End::Failed(ErrorCode::CredentialsInvalid)));
 }
 
+/// A definition whose sign-in page reports mistakes only by responses.
+fn single_page_run() -> Run {
+    let mut document = serde_json::to_value(sandbox()).unwrap();
+    document["signals"]["badLogin"] = json!({ "response": { "url": "/api/login", "status": 401 } });
+    document["signals"]["badAnswer"] =
+        json!({ "response": { "url": "/api/login", "status": 401 } });
+    let definition = serde_json::from_value(document).unwrap();
+    assert_eq!(check(&definition), []);
+    let mut run = Run::new(Arc::new(definition), noon());
+    play(&mut run, [StepResult::Begin, StepResult::Arrived, page_with(&["form#sign-in"])]);
+    run
+}
+
+/// The page with a selector and the responses of a sign-in API, as (number, status).
+fn page_after(selector: &str, document: u64, responses: &[(u64, u16)]) -> StepResult {
+    let StepResult::Seen(page) = page_with(&[selector]) else { panic!("not an observation") };
+    let responses = responses.iter().map(|(number, status)| SeenResponse {
+        number: *number,
+        url: "https://sandbox.localhost/api/login".into(),
+        status: *status,
+        body: None,
+    });
+    StepResult::Seen(Observation { document, responses: responses.collect(), ..page })
+}
+
+#[test]
+fn each_response_to_a_mistake_counts() {
+    let mut run = single_page_run();
+    let form = |responses| page_after("form#sign-in", 1, responses);
+    let once = || form(&[(3, 401)]);
+    let step = play(&mut run, [form(&[]), once(), once(), form(&[(3, 401), (4, 200)])]);
+    let PublicPhase::Awaiting(ask) = &step.shown else { panic!("{step:?}") };
+    assert_eq!(ask.text_key, "wrong_password", "one mistake");
+    let twice = || form(&[(3, 401), (4, 200), (7, 401)]);
+    let step = play(&mut run, [twice(), twice()]);
+    assert!(matches!(step.shown, PublicPhase::Awaiting(_)), "two mistakes: {step:?}");
+    // The oldest responses are no longer kept.
+    let step = play(&mut run, [form(&[(7, 401)]), form(&[(7, 401), (9, 401)])]);
+    assert_eq!(step.command, Command::End(End::Failed(ErrorCode::CredentialsInvalid)));
+}
+
+#[test]
+fn a_response_counts_once_even_if_the_page_loads_again() {
+    let mut run = single_page_run();
+    let form = |document| page_after("form#sign-in", document, &[(3, 401)]);
+    let step = play(&mut run, [form(1), form(2), form(3), form(4)]);
+    assert!(matches!(step.shown, PublicPhase::Awaiting(_)), "one mistake: {step:?}");
+}
+
+#[test]
+fn a_response_from_before_a_node_is_no_mistake_in_it() {
+    let mut run = single_page_run();
+    let code = "input[autocomplete=one-time-code]";
+    let before = [(3, 401), (4, 401), (5, 200)];
+    let step = play(
+        &mut run,
+        [
+            page_after("form#sign-in", 1, &before),
+            page_after(code, 1, &before),
+            page_after(code, 1, &before),
+            page_after(code, 1, &before),
+        ],
+    );
+    let PublicPhase::Awaiting(ask) = &step.shown else { panic!("{step:?}") };
+    assert_eq!((ask.kind, ask.text_key.as_str()), (PromptKind::Otp, "enter_code"));
+    let step = play(&mut run, [page_after(code, 1, &[(5, 200), (6, 401)])]);
+    let PublicPhase::Awaiting(ask) = &step.shown else { panic!("{step:?}") };
+    assert_eq!(ask.text_key, "wrong_code");
+}
+
+#[test]
+fn a_sign_out_during_a_second_step_leads_back_to_the_sign_in() {
+    for page in ["input[autocomplete=one-time-code]", "form#security-question"] {
+        let mut run = run();
+        play(&mut run, [StepResult::Begin, StepResult::Arrived, page_with(&["form#sign-in"])]);
+        play(&mut run, [page_with(&[page]), page_with(&[page])]);
+        let step = play(&mut run, [page_with(&["form#sign-in"]), page_with(&["form#sign-in"])]);
+        let PublicPhase::Awaiting(ask) = &step.shown else { panic!("{step:?}") };
+        assert_eq!(ask.kind, PromptKind::Login, "{page}");
+    }
+}
+
 #[test]
 fn interrupts_end_any_node_that_observes_a_page() {
     let mut run = run();
@@ -181,7 +263,7 @@ fn invalid_definitions_are_reported_with_all_errors() {
         check(&definition).iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     let mut report = String::new();
-    let mutations: [(&str, Mutation); 11] = [
+    let mutations: [(&str, Mutation); 15] = [
         ("unknown target", |d| d["nodes"]["open"]["next"] = json!("nowhere")),
         ("unknown start", |d| d["start"] = json!("nowhere")),
         ("unknown signal", |d| d["nodes"]["route"]["cases"][0]["when"] = json!("nope")),
@@ -192,6 +274,34 @@ fn invalid_definitions_are_reported_with_all_errors() {
         ("plain http", |d| {
             d["hosts"] = json!(["acme.test"]);
             d["requests"]["me"]["url"] = json!("http://acme.test/me");
+        }),
+        ("a port", |d| {
+            d["hosts"] = json!(["acme.test"]);
+            d["requests"]["me"]["url"] = json!("https://acme.test:9443/me");
+            d["requests"]["me"]["expectStatus"] = json!(0);
+            d["nodes"]["open"]["url"] = json!("https://user@acme.test/");
+        }),
+        ("hosts that are no names", |d| {
+            d["hosts"] = json!(["sandbox.localhost", "https://acme.test", "acme.test:8443"]);
+            d["ssoHosts"] = json!(["*.acme.test", "127.0.0.1"]);
+        }),
+        ("patterns that never match", |d| {
+            d["signals"]["loggedIn"] = json!({ "any": [
+                { "url": "https://sandbox.localhost/account" },
+                { "url": "/account?tab=1" },
+                { "url": "account" },
+                { "response": { "url": "/api/me#x", "status": 20, "has": "id" } },
+            ] });
+            d["nodes"]["stats"]["via"] = json!({ "response": "api/stats" });
+        }),
+        ("conditions without content", |d| {
+            d["signals"]["otp"] = json!({ "all": [] });
+            d["signals"]["questions"] = json!({ "not": { "any": [] } });
+            d["signals"]["badLogin"] = json!({ "selector": " " });
+            d["signals"]["locked"] = json!({ "cookie": "a b" });
+            d["signals"]["down"] = json!({ "httpStatus": [] });
+            d["nodes"]["badge"]["fields"] = json!({ "tier": "" });
+            d["nodes"]["profile"]["fields"]["memberSince"] = json!("/a~2b");
         }),
         ("no text", |d| d["texts"]["en"] = json!({})),
         ("output that cannot be shown", |d| {
@@ -220,9 +330,20 @@ fn a_text_of_another_language_is_no_translation() {
     let definition = sandbox();
     let translation = |language, key| definition.translation(Some(language), key);
     assert_eq!(translation("de-AT", "account_id"), Some("Kontonummer"));
-    assert_eq!(translation("ar", "account_id"), None);
-    assert_eq!(definition.text(Some("ar"), "account_id"), "Account number");
-    assert_eq!(definition.text(Some("ar"), "unknown"), "unknown");
+    assert_eq!(translation("ja", "account_id"), None);
+    assert_eq!(definition.text(Some("ja"), "account_id"), "Account number");
+    assert_eq!(definition.text(Some("ja"), "unknown"), "unknown");
+}
+
+#[test]
+fn the_sandbox_has_all_texts_in_each_language_of_the_applicants_page() {
+    let definition = sandbox();
+    let keys: Vec<_> = definition.texts["en"].keys().collect();
+    let languages: Vec<_> = definition.texts.keys().map(String::as_str).collect();
+    assert_eq!(languages, ["ar", "de", "en", "es", "fr", "it", "nl", "pl", "pt", "tr"]);
+    for (language, texts) in &definition.texts {
+        assert_eq!(texts.keys().collect::<Vec<_>>(), keys, "{language}");
+    }
 }
 
 #[test]

@@ -53,8 +53,13 @@ fn handle_page_event(pages: &Arc<Pages>, session: &str, event: &DevToolsEvent) {
             }
         }
         "Network.loadingFinished" => {
-            if let Some(LoadingFinished { request_id }) = event.read() {
+            if let Some(LoadingEnded { request_id }) = event.read() {
                 pages.loading_finished(session, &request_id);
+            }
+        }
+        "Network.loadingFailed" => {
+            if let Some(LoadingEnded { request_id }) = event.read() {
+                pages.loading_failed(session, &request_id);
             }
         }
         "Page.frameStartedLoading" | "Page.frameStoppedLoading" => {
@@ -186,7 +191,7 @@ pub(super) struct ResponseInfo {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct LoadingFinished {
+struct LoadingEnded {
     request_id: String,
 }
 

@@ -216,9 +216,7 @@ impl Browser for RemoteBrowser {
             let (session, _) = self.pages.active().ok_or(BrowserError::Gone)?;
             let found = {
                 let mut tracker = self.pages.tracker();
-                let page = tracker.page(&session);
-                let captured = page.and_then(|page| page.response(pattern).cloned());
-                captured.map(|captured| (captured.response.status, captured.text))
+                tracker.page(&session).and_then(|page| page.response(pattern))
             };
             match found {
                 Some((200..=299, text)) => return Ok(Some(text)),

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     client::DevToolsClient,
     input::PageScale,
-    page_tracker::{MAX_RESPONSE_BYTES, PageTracker, TrackedPage},
+    page_tracker::{PageTracker, ResponseHead, TrackedPage},
 };
 
 /// Pages of one browser; further ones are closed.
@@ -228,34 +228,47 @@ impl Pages {
         if event.kind == "Document" && event.frame_id.as_deref() == Some(&page.target) {
             page.http_status = Some(event.response.status);
         }
+        if event.kind == "Preflight" {
+            // The browser's own question (Fetch, section 4.8), with the URL of the request to come.
+            return;
+        }
         let watched = self.spec.get().map(|spec| spec.watch.responses.as_slice());
         if watched
             .unwrap_or_default()
             .iter()
             .any(|pattern| matches_url(pattern, &event.response.url))
         {
-            page.expect_response(event.request_id, &event.response.url, event.response.status);
+            let head = ResponseHead { url: event.response.url, status: event.response.status };
+            page.expect_response(event.request_id, head);
         }
     }
 
     /// Handles the end of a response, and reads its body if it is watched.
     pub(super) fn loading_finished(self: &Arc<Self>, session: &str, request: &str) {
         let expected = self.tracker().page(session).and_then(|page| page.take_expected(request));
-        let Some(response) = expected else { return };
+        let Some(head) = expected else { return };
         let (pages, session) = (self.clone(), session.to_owned());
         let request = json!({ "requestId": request });
         tokio::spawn(async move {
             let body = pages.client.call(Some(&session), "Network.getResponseBody", request).await;
-            let Ok(body) = body else { return };
-            let text = body.get("body").and_then(Value::as_str).unwrap_or_default();
-            let plain = body.get("base64Encoded").and_then(Value::as_bool) != Some(true);
-            if plain && text.len() <= MAX_RESPONSE_BYTES {
-                if let Some(page) = pages.tracker().page(&session) {
-                    page.store_response(response, text.to_owned());
-                }
-                pages.changed.notify_waiters();
-            }
+            // Chromium has no body of a response without content, and of one that a page discarded.
+            let text = body.ok().and_then(|body| {
+                let plain = body.get("base64Encoded").and_then(Value::as_bool) != Some(true);
+                body.get("body").and_then(Value::as_str).filter(|_| plain).map(str::to_owned)
+            });
+            pages.tracker().store_response(&session, head, text);
+            pages.changed.notify_waiters();
         });
+    }
+
+    /// Handles a response that was interrupted. Its status is known.
+    pub(super) fn loading_failed(&self, session: &str, request: &str) {
+        let mut tracker = self.tracker();
+        let expected = tracker.page(session).and_then(|page| page.take_expected(request));
+        let Some(head) = expected else { return };
+        tracker.store_response(session, head, None);
+        drop(tracker);
+        self.changed.notify_waiters();
     }
 
     /// Handles the start or the end of loading a frame.

@@ -1,6 +1,6 @@
 //! Validates the attestation of a definition.
 
-use super::Checker;
+use super::{Checker, conditions::is_json_pointer};
 
 const MAX_HEADERS: usize = 20;
 const MAX_FIELDS: usize = 32;
@@ -52,7 +52,7 @@ impl Checker<'_> {
             if !definition.output.contains_key(field) {
                 self.error("attest.fields", format!("`{field}` is not in the output"));
             }
-            if !pointer.starts_with('/') {
+            if !is_json_pointer(pointer) {
                 self.error("attest.fields", format!("`{pointer}` is no JSON pointer"));
             }
         }

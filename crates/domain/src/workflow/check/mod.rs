@@ -1,11 +1,13 @@
 //! Validates a definition before it is published.
 
+mod addresses;
 mod attested;
+mod conditions;
 mod reachability;
 
 use std::collections::BTreeMap;
 
-use self::reachability::targets;
+use self::{conditions::is_json_pointer, reachability::targets};
 use super::{
     Definition, Node, Source, WorkflowExit,
     definition::{Case, Field, FieldFormat, FieldType, Hint, SCHEMA},
@@ -28,7 +30,9 @@ pub fn check(definition: &Definition) -> Vec<ValidationError> {
     let mut checker = Checker { definition, errors: vec![] };
     checker.header();
     checker.names();
+    checker.hosts();
     checker.urls();
+    checker.conditions();
     checker.paths();
     checker.attestation();
     checker.errors
@@ -63,9 +67,6 @@ impl<'a> Checker<'a> {
         }
         if !(1..=500).contains(&definition.budgets.steps) {
             self.error("budgets.steps", "must be 1 to 500");
-        }
-        if definition.hosts.is_empty() {
-            self.error("hosts", "must name at least one host");
         }
         if definition.nodes.len() > 200 {
             self.error("nodes", "must be at most 200");
@@ -178,7 +179,7 @@ impl<'a> Checker<'a> {
             if !self.definition.output.contains_key(field) {
                 self.error(place, format!("`{field}` is not in the output"));
             }
-            if !matches!(via, Source::Dom {}) && !pointer.starts_with('/') {
+            if !matches!(via, Source::Dom {}) && !is_json_pointer(pointer) {
                 self.error(place, format!("`{pointer}` is no JSON pointer"));
             }
         }
@@ -209,40 +210,5 @@ impl<'a> Checker<'a> {
         if english.is_none_or(|texts| !texts.contains_key(key)) {
             self.error(place, format!("there is no English text `{key}`"));
         }
-    }
-
-    fn urls(&mut self) {
-        let definition = self.definition;
-        let nodes = definition.nodes.iter().filter_map(|(name, node)| {
-            let Node::Goto { url, .. } = node else { return None };
-            Some((format!("nodes.{name}"), url))
-        });
-        let requests = definition.requests.iter();
-        let requests = requests.map(|(name, request)| (format!("requests.{name}"), &request.url));
-        let login = std::iter::once(("loginUrl".to_owned(), &definition.login_url));
-        for (place, url) in nodes.chain(requests).chain(login).collect::<Vec<_>>() {
-            if let Some(error) = url_error(url, &definition.hosts) {
-                self.error(place, error);
-            }
-        }
-        for (name, request) in &definition.requests {
-            let place = format!("requests.{name}");
-            self.range(&place, "maxBytes", request.max_bytes, 1, 1_048_576);
-        }
-    }
-}
-
-/// Returns why a URL is not allowed in the definition. Only the sandbox under `localhost` may use
-/// `http`.
-fn url_error(url: &str, hosts: &[String]) -> Option<String> {
-    let (scheme, rest) = url.split_once("://").unwrap_or_default();
-    let host = rest.split(['/', '?', '#', ':']).next().unwrap_or_default();
-    if rest.contains('@') || !hosts.iter().any(|allowed| allowed == host) {
-        return Some(format!("`{url}` is not on one of the hosts"));
-    }
-    match scheme {
-        "https" => None,
-        "http" if host.ends_with(".localhost") => None,
-        _ => Some(format!("`{url}` must be https")),
     }
 }

@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
 use self::visit::Visit;
-use super::{Definition, Observation, WorkflowExit};
+use super::{Definition, Observation, WorkflowExit, condition::Occurrence};
 use crate::{
     error_code::ErrorCode,
     session::{Collected, PendingPrompt},
@@ -109,6 +109,10 @@ pub struct Run {
     remaining_steps: u16,
     attempts: u8,
     hints: Vec<HintState>,
+    /// The number of the newest response of any observation.
+    newest_response: u64,
+    /// The number of the newest response when the node was entered; hints are about later ones.
+    responses_before: u64,
     /// The key of the hint's text that is shown in place of the node's own.
     hint_text_key: Option<String>,
     collecting: bool,
@@ -116,11 +120,11 @@ pub struct Run {
     path: Vec<String>,
 }
 
-/// How often a hint's signal has appeared, and the document in which it holds now.
+/// How often a hint's signal has appeared, and by what it holds now.
 #[derive(Debug, Clone, Copy, Default)]
 struct HintState {
     count: u8,
-    document: Option<u64>,
+    occurrence: Option<Occurrence>,
 }
 
 impl Run {
@@ -137,6 +141,8 @@ impl Run {
             remaining_steps: budgets.steps,
             attempts: 0,
             hints: vec![],
+            newest_response: 0,
+            responses_before: 0,
             hint_text_key: None,
             collecting: false,
             collected: Collected::default(),
@@ -158,6 +164,10 @@ impl Run {
 
     /// Processes the result of the last command and returns the next step.
     pub fn next(&mut self, result: StepResult, now: DateTime<Utc>) -> RunStep {
+        if let StepResult::Seen(page) = &result {
+            let newest = page.responses.iter().map(|response| response.number).max();
+            self.newest_response = self.newest_response.max(newest.unwrap_or_default());
+        }
         let mut result = Some(result);
         // Each iteration enters a node, so that the budget of steps bounds the loop.
         loop {
@@ -192,6 +202,7 @@ impl Run {
         self.was_away = false;
         self.attempts = 0;
         self.hints.clear();
+        self.responses_before = self.newest_response;
         self.hint_text_key = None;
     }
 }

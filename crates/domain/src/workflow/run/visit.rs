@@ -1,6 +1,6 @@
 //! How each kind of node handles the result of a command, and when the run leaves it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
@@ -189,19 +189,16 @@ impl Run {
         interrupts.find(|i| page.settled && self.holds(&i.when, page)).map(|i| i.then.clone())
     }
 
-    /// Counts how often each hint's signal newly appears, in the same document or in another one,
-    /// and returns the exit of a hint that has appeared too often.
+    /// Counts how often each hint's signal newly appears, in the same document, in another one or by
+    /// another response, and returns the exit of a hint that has appeared too often.
     fn update_hints(&mut self, hints: &[Hint], page: &Observation) -> Option<WorkflowExit> {
         self.hints.resize(hints.len(), HintState::default());
-        let holding: BTreeSet<usize> = hints
-            .iter()
-            .enumerate()
-            .filter(|(_, hint)| self.holds(&hint.when, page))
-            .map(|(index, _)| index)
-            .collect();
-        for (index, (hint, state)) in hints.iter().zip(&mut self.hints).enumerate() {
-            let document = holding.contains(&index).then_some(page.document);
-            if document.is_some() && document != state.document {
+        let definition = &self.definition;
+        for (hint, state) in hints.iter().zip(&mut self.hints) {
+            let signal = definition.signals.get(&hint.when);
+            let occurrence =
+                signal.and_then(|signal| signal.occurrence(page, self.responses_before));
+            if occurrence.is_some() && occurrence != state.occurrence {
                 state.count = state.count.saturating_add(1);
                 self.hint_text_key = Some(hint.text_key.clone());
                 if state.count >= hint.count {
@@ -209,8 +206,8 @@ impl Run {
                 }
             }
             // No signal holds while another page loads; only a settled page clears a hint.
-            if document.is_some() || page.settled {
-                state.document = document;
+            if occurrence.is_some() || page.settled {
+                state.occurrence = occurrence;
             }
         }
         None

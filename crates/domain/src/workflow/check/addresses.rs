@@ -1,0 +1,162 @@
+//! Validates the hosts and URLs of a definition.
+
+use super::Checker;
+use crate::workflow::Node;
+
+const MAX_HOSTS: usize = 50;
+/// The length of a DNS name (RFC 1035, section 2.3.4).
+const MAX_HOST_BYTES: usize = 253;
+const MAX_LABEL_BYTES: usize = 63;
+const MAX_URL_BYTES: usize = 2048;
+
+impl Checker<'_> {
+    pub(super) fn hosts(&mut self) {
+        let definition = self.definition;
+        if definition.hosts.is_empty() {
+            self.error("hosts", "must name at least one host");
+        }
+        for (place, hosts) in [("hosts", &definition.hosts), ("ssoHosts", &definition.sso_hosts)] {
+            if hosts.len() > MAX_HOSTS {
+                self.error(place, format!("must be at most {MAX_HOSTS}"));
+            }
+            for host in hosts.iter().filter(|host| !is_dns_name(host)) {
+                let rule = "must be a DNS name in lower case, as www.example.com, without scheme, \
+                            port, path or wildcard";
+                self.error(place, format!("`{host}` {rule}"));
+            }
+        }
+    }
+
+    pub(super) fn urls(&mut self) {
+        let definition = self.definition;
+        let nodes = definition.nodes.iter().filter_map(|(name, node)| {
+            let Node::Goto { url, .. } = node else { return None };
+            Some((format!("nodes.{name}"), url))
+        });
+        let requests = definition.requests.iter();
+        let requests = requests.map(|(name, request)| (format!("requests.{name}"), &request.url));
+        let login = std::iter::once(("loginUrl".to_owned(), &definition.login_url));
+        for (place, url) in nodes.chain(requests).chain(login).collect::<Vec<_>>() {
+            if let Some(error) = url_error(url, &definition.hosts) {
+                self.error(place, error);
+            }
+        }
+        for (name, request) in &definition.requests {
+            let place = format!("requests.{name}");
+            self.range(&place, "maxBytes", request.max_bytes, 1, 1_048_576);
+            self.range(&place, "expectStatus", request.expect_status.into(), 100, 599);
+        }
+    }
+}
+
+/// Returns why a URL is not allowed in the definition. Only sites under `localhost`, such as the
+/// sandbox, may use `http` and other ports.
+fn url_error(url: &str, hosts: &[String]) -> Option<String> {
+    let allowed = |byte: u8| byte.is_ascii_graphic() && byte != b'\\';
+    if url.len() > MAX_URL_BYTES || !url.bytes().all(allowed) {
+        let rule = "visible ASCII characters, without a backslash";
+        return Some(format!("a URL must be at most {MAX_URL_BYTES} {rule}"));
+    }
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return Some(format!("`{url}` must be a whole URL, as https://www.example.com/account"));
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') {
+        return Some(format!("`{url}` must not have a user name or password"));
+    }
+    let (host, port) = authority.split_once(':').map_or((authority, None), |(h, p)| (h, Some(p)));
+    let local = host.ends_with(".localhost");
+    if scheme != "https" && !(scheme == "http" && local) {
+        return Some(format!("`{url}` must begin with https://"));
+    }
+    let valid_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port != 0);
+    if port.is_some_and(|port| port != "443" && !(local && valid_port(port))) {
+        return Some(format!(
+            "`{url}` must have no port: browsers reach a platform on port 443 only"
+        ));
+    }
+    if !hosts.iter().any(|allowed| allowed == host) {
+        return Some(format!("`{url}` is on `{host}`, which is not one of the hosts"));
+    }
+    None
+}
+
+/// Returns whether the text is a DNS name of ASCII letters in lower case, digits and hyphens
+/// (RFC 1123, section 2.1), and no IPv4 address. Other letters are written as A-labels (RFC 5890).
+fn is_dns_name(host: &str) -> bool {
+    let label = |label: &str| {
+        let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        (1..=MAX_LABEL_BYTES).contains(&label.len())
+            && label.bytes().all(allowed)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let last = host.rsplit('.').next().unwrap_or_default();
+    host.len() <= MAX_HOST_BYTES
+        && host.split('.').all(label)
+        && !last.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_on_the_hosts_are_allowed() {
+        let hosts = ["a.test", "a.localhost"].map(str::to_owned);
+        for url in [
+            "https://a.test",
+            "https://a.test:443/x?y#z",
+            "http://a.localhost/",
+            "http://a.localhost:8080/login",
+            "https://a.localhost:81/",
+        ] {
+            assert_eq!(url_error(url, &hosts), None, "{url}");
+        }
+        for url in [
+            "",
+            "a.test/x",
+            "http://a.test/",
+            "https://a.test:9443/",
+            "https://a.test:/",
+            "https://b.test/",
+            "https://a.test@b.test/",
+            "https://a.test\\@b.test/",
+            "https://a.test.b.test/",
+            "https://A.test/",
+            "javascript://a.test/%0aalert(1)",
+            "https://a.test/a b",
+            "http://a.localhost:0/",
+            "http://a.localhost:99999/",
+        ] {
+            assert!(url_error(url, &hosts).is_some(), "{url}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_dns_names() {
+        for host in ["a.test", "localhost", "xn--bcher-kva.example", "1.example", "a-b.c"] {
+            assert!(is_dns_name(host), "{host}");
+        }
+        let long = format!("{}.test", "a".repeat(64));
+        for host in [
+            "",
+            "A.test",
+            "a.test:8443",
+            "https://a.test",
+            "a.test/",
+            "*.a.test",
+            "a..test",
+            "a.test.",
+            "-a.test",
+            "a-.test",
+            "127.0.0.1",
+            "[::1]",
+            "b\u{fc}cher.example",
+            "a_b.test",
+            &long,
+        ] {
+            assert!(!is_dns_name(host), "{host}");
+        }
+    }
+}
