@@ -29,6 +29,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("passkeys", &["domain", "ports"]),
     ("portal", &["domain", "ports"]),
     ("command-line", &["domain", "ports"]),
+    ("definition-syntax", &["domain", "ports"]),
     ("credentials", &["domain", "breached-passwords", "ports"]),
     ("http-api", &["documentation", "domain", "embed", "jpeg-delta", "ports"]),
     ("limits", &["domain", "ports"]),
@@ -47,6 +48,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "chromium",
             "command-line",
             "credentials",
+            "definition-syntax",
             "domain",
             "http-api",
             "identity",
@@ -73,7 +75,10 @@ const LAYERS: &[(&str, &[&str])] = &[
 
 /// The foreign crates that an inner crate may depend on. Outer crates may depend on any.
 const OUTSIDE: &[(&str, &[&str])] = &[
-    ("domain", &["chrono", "serde", "serde_json", "thiserror", "uuid"]),
+    (
+        "domain",
+        &["chrono", "regex", "schemars", "serde", "serde_json", "strsim", "thiserror", "uuid"],
+    ),
     ("ports", &["async-trait", "chrono", "mockall", "thiserror", "unicode-normalization", "uuid"]),
     (
         "application",

@@ -251,7 +251,8 @@ async fn expiring(kind: Kind) {
     let deployment = Deployment::prepare(kind).await;
     let config = Config::load(None, |name| deployment.setting(name)).unwrap();
     let clock = Arc::new(FakeClock::at(sample::noon()));
-    let parts = Overrides { clock: clock.clone(), program: acceptance::service::binary() };
+    let program = acceptance::service::binary();
+    let parts = Overrides { clock: clock.clone(), program, trace: None };
     let service = Service::start(&config, parts).await.unwrap();
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = applicant.start_session().await;

@@ -3,6 +3,7 @@
 
 mod attempts;
 mod attestation;
+mod definition_language;
 mod journeys;
 mod observer;
 mod placement;

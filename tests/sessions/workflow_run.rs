@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _},
     process::{Child, Command, Stdio},
+    thread::JoinHandle,
     time::Duration,
 };
 
@@ -22,6 +23,8 @@ const LINK: &str = "open this and play the applicant: ";
 struct Trial {
     process: Child,
     link: String,
+    /// Returns the lines printed on standard error after the link.
+    trace: JoinHandle<Vec<String>>,
 }
 
 impl Trial {
@@ -36,20 +39,26 @@ impl Trial {
             .by_ref()
             .map(Result::unwrap)
             .find_map(|line| line.strip_prefix(LINK).map(str::to_owned));
-        // What follows is read, so that the process can write it.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { process, link: link.expect("a link") }
+        // What follows is read at once, so that the process can write it.
+        let trace = std::thread::spawn(move || lines.map(Result::unwrap).collect());
+        Self { process, link: link.expect("a link"), trace }
     }
 
     /// Waits for the end; returns the exit code and what was printed.
-    async fn end(mut self) -> (Option<i32>, String) {
+    async fn end(self) -> (Option<i32>, String) {
+        let (code, printed, _) = self.end_with_trace().await;
+        (code, printed)
+    }
+
+    /// Waits for the end; returns the exit code, what was printed, and the trace.
+    async fn end_with_trace(mut self) -> (Option<i32>, String, Vec<String>) {
         let status = eventually("the end of the run", Duration::from_secs(40), async || {
             self.process.try_wait().unwrap()
         });
         let code = status.await.code();
         let mut printed = String::new();
         self.process.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
-        (code, printed)
+        (code, printed, self.trace.join().unwrap())
     }
 }
 
@@ -67,10 +76,16 @@ async fn the_exit_code_tells_whether_data_was_shared() {
     embed.click("[data-testid=start]").await;
     embed.sign_in("ok", "any").await;
     embed.click("[data-testid=consent-approve]").await;
-    let (code, printed) = trial.end().await;
+    let (code, printed, trace) = trial.end_with_trace().await;
     applicant.close().await;
     let printed: Value = serde_json::from_str(&printed).expect("JSON alone");
     assert_eq!((code, &printed["status"]), (Some(0), &json!("COMPLETED")));
+    let is_traced = |text: &str| trace.iter().any(|line| line.contains(text));
+    for text in ["node login", "true: loginForm;", "tier: \"gold\"", "followers: 1289", "node end"]
+    {
+        assert!(is_traced(text), "{text}: {trace:#?}");
+    }
+    assert!(!is_traced("any\""), "what the applicant types is in no trace: {trace:#?}");
 
     let trial = Trial::start(&deployment, |definition| {
         definition["nodes"]["open"]["url"] = "http://sandbox.localhost:1/".into();

@@ -12,6 +12,7 @@ use application::{
 };
 use command_line::AdminServices;
 use credentials::{Argon2Passwords, TotpCodes};
+use definition_syntax::Syntax;
 use messaging::MailTemplates;
 use ports::{clock::Clock, random::RandomSource, trusted_roots::TrustedRoots};
 use prover::PlanDescriptors;
@@ -29,7 +30,7 @@ use crate::{
 
 /// Returns what validates platform definitions.
 pub(crate) fn definitions() -> DefinitionValidation {
-    DefinitionValidation { descriptors: Arc::new(PlanDescriptors) }
+    DefinitionValidation { syntax: Arc::new(Syntax), descriptors: Arc::new(PlanDescriptors) }
 }
 
 /// Wires what the commands of `avouch admin` call.

@@ -4,9 +4,10 @@ use std::{io::IsTerminal as _, process::ExitCode};
 
 use clap::Parser as _;
 use command_line::{
-    AdminCommand, Cli, Command, CommandError, ConfigurationCommand, WorkflowCommand,
+    AdminCommand, Cli, Command, CommandError, ConfigurationCommand, ReportFormat, WorkflowCommand,
 };
 use log_format::LineWriter;
+use ports::driving::DefinitionService as _;
 use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
 
@@ -73,9 +74,17 @@ fn workflow(
     runtime: &Runtime,
 ) -> Result<ExitCode, CommandError> {
     match command {
-        WorkflowCommand::Check { file } => {
-            println!("{}", WorkflowCommand::check(&definitions(), &file)?);
+        WorkflowCommand::Check { file, format, strict } => {
+            let is_terminal = std::io::stdout().is_terminal();
+            let default = if is_terminal { ReportFormat::Text } else { ReportFormat::Json };
+            let format = format.unwrap_or(default);
+            let output = WorkflowCommand::check(&definitions(), &file, format, strict)?;
+            println!("{}", output.text);
+            if !output.passed {
+                return Ok(ExitCode::FAILURE);
+            }
         }
+        WorkflowCommand::Schema => println!("{}", definitions().schema()),
         WorkflowCommand::Descriptor { file } => {
             println!("{}", WorkflowCommand::descriptor(&definitions(), &file)?);
         }

@@ -21,7 +21,9 @@ use chrono::{DateTime, Utc};
 use domain::id::InstanceId;
 use http_api::{Metrics, Services, TrustedProxies};
 use objects::RecordingFiles;
-use ports::{clock::Clock, random::RandomSource, rate_limiter::RateLimiter};
+use ports::{
+    clock::Clock, random::RandomSource, rate_limiter::RateLimiter, workflow_trace::WorkflowTrace,
+};
 use sandbox::SandboxPlatform;
 use store::Store;
 use system::{
@@ -51,12 +53,14 @@ pub struct Overrides {
     pub clock: Arc<dyn Clock>,
     /// The `avouch` program, which also starts the sandbox of each browser.
     pub program: PathBuf,
+    /// Receives what workflow runs see, for authors.
+    pub trace: Option<Arc<dyn WorkflowTrace>>,
 }
 
 impl Default for Overrides {
     fn default() -> Self {
         // Whatever became of the file since we were started.
-        Self { clock: Arc::new(SystemClock), program: "/proc/self/exe".into() }
+        Self { clock: Arc::new(SystemClock), program: "/proc/self/exe".into(), trace: None }
     }
 }
 
@@ -235,6 +239,7 @@ impl Service {
             notifier: Arc::new(channels(config, mail.clone())?),
             mailer: mail,
             uses: uses.clone(),
+            trace: overrides.trace,
             tasks: tasks.clone(),
         };
         application::workers::spawn(workers.workers()?, &stop, &tasks);

@@ -17,6 +17,7 @@ use ports::{
     notifier::{Mailer, Notifier},
     places::Places,
     recording::RecordingVault,
+    workflow_trace::WorkflowTrace,
 };
 use store::Store;
 use tokio_util::task::TaskTracker;
@@ -35,6 +36,7 @@ pub(crate) struct WorkerParts<'a> {
     pub(crate) notifier: Arc<dyn Notifier>,
     pub(crate) mailer: Arc<dyn Mailer>,
     pub(crate) uses: Arc<KeyUses>,
+    pub(crate) trace: Option<Arc<dyn WorkflowTrace>>,
     pub(crate) tasks: TaskTracker,
 }
 
@@ -78,6 +80,7 @@ impl WorkerParts<'_> {
             vault: self.vault.clone(),
             frames: shared.frames.clone(),
             queue_timeout: self.config.queue_patience,
+            trace: self.trace.clone(),
             tasks: self.tasks.clone(),
         };
         let executor = JobExecutor {

@@ -7,9 +7,11 @@ use application::{
     administration::{TrialEnd, TrialProgress, TrialSession},
     settings::Addresses,
 };
-use command_line::{CommandError, read_definition};
-use domain::{id::PlatformId, webhook::wire_time};
-use ports::{catalogue::Catalogue as _, clock::Clock as _, driving::Caller};
+use command_line::{CommandError, read_definition, trace_line};
+use domain::{id::PlatformId, webhook::wire_time, workflow::TraceEvent};
+use ports::{
+    catalogue::Catalogue as _, clock::Clock as _, driving::Caller, workflow_trace::WorkflowTrace,
+};
 use store::DatabaseUrl;
 use system::{
     clock::{SystemClock, SystemRandom},
@@ -41,7 +43,8 @@ pub(crate) async fn run(config: Config, file: &Path) -> Result<TrialEnd, Command
         ..config
     };
     let (caller, platform) = prepare(&config, file).await?;
-    let service = Service::start(&config, Overrides::default()).await?;
+    let trace: Option<Arc<dyn WorkflowTrace>> = Some(Arc::new(PrintedTrace));
+    let service = Service::start(&config, Overrides { trace, ..Overrides::default() }).await?;
     let sessions = service.partners.clone();
     let trial = TrialSession { sessions, clock: Arc::new(SystemClock), caller, platform };
     let result = tokio::select! {
@@ -66,6 +69,15 @@ async fn prepare(config: &Config, file: &Path) -> Result<(Caller, PlatformId), C
         definition.environment,
     );
     Ok((caller.await.map_err(error_chain)?, platform))
+}
+
+/// Prints the trace on standard error, with the time.
+struct PrintedTrace;
+
+impl WorkflowTrace for PrintedTrace {
+    fn record(&self, event: &TraceEvent) {
+        eprintln!("{} {}", wire_time(SystemClock.now()), trace_line(event));
+    }
 }
 
 fn print_progress(progress: TrialProgress) {

@@ -1,6 +1,7 @@
 //! The catalogue of `errorCode`: why a session did not reach its goal, with the texts for partners
 //! and applicants.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The party that can resolve the error.
@@ -23,7 +24,7 @@ pub enum Retry {
 macro_rules! catalogue {
     ($($variant:ident $wire:literal $category:ident $retry:ident $partner:literal $applicant:literal;)+) => {
         /// One entry of the catalogue. Codes are only ever added.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         pub enum ErrorCode { $(#[serde(rename = $wire)] $variant,)+ }
 
         impl ErrorCode {

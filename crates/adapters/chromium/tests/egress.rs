@@ -6,6 +6,7 @@
 mod common;
 mod network;
 
+use domain::workflow::ElementRead;
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -119,7 +120,7 @@ async fn check_proxies() {
 /// Waits until the page has sent all its requests, and returns the number of ICE candidates.
 async fn done(browser: &std::sync::Arc<dyn Browser>) -> String {
     for _ in 0..200 {
-        let texts = browser.texts(&["#done".to_owned()]).await.unwrap();
+        let texts = browser.read(&[ElementRead::text("#done")]).await.unwrap();
         if let [Some(candidates)] = texts.as_slice() {
             return candidates.clone();
         }

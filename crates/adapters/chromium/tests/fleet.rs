@@ -6,7 +6,7 @@ mod common;
 use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use chromium::{BrowserSource, ChromiumPool, Fleet, PoolOptions};
-use domain::secret::Secret;
+use domain::{secret::Secret, workflow::PageFetch};
 use ports::browser::{BrowserPool as _, StartError};
 use rustls::{ClientConfig, RootCertStore};
 use testkit::{
@@ -103,7 +103,7 @@ async fn sessions_in_one_browser_are_isolated_and_do_not_block_each_other() {
     second.navigate(PAGE).await.unwrap();
     assert!(first.observe().await.unwrap().cookies.contains("who"));
     assert!(second.observe().await.unwrap().cookies.is_empty());
-    let fetched = first.fetch(&format!("{PAGE}x"), 100).await.unwrap();
+    let fetched = first.fetch(&PageFetch::get(&format!("{PAGE}x"), 100)).await.unwrap();
     assert_eq!((fetched.status, fetched.body.as_str()), (200, "<h1>hello</h1>"));
     drop((first, one));
     until(|| shared.contexts() == 1).await;

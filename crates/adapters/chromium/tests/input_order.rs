@@ -4,6 +4,7 @@
 
 mod common;
 
+use domain::workflow::ElementRead;
 use std::{collections::HashMap, net::SocketAddr, time::Duration};
 
 use chromium::{ChromiumPool, PoolOptions};
@@ -119,7 +120,7 @@ fn keys(browser: &dyn Browser, text: &str) {
 async fn wait_for_report(browser: &dyn Browser, expected: &str, within: Duration) -> String {
     let deadline = tokio::time::Instant::now() + within;
     loop {
-        let texts = browser.texts(&["#output".to_owned()]).await.unwrap_or_default();
+        let texts = browser.read(&[ElementRead::text("#output")]).await.unwrap_or_default();
         let text = texts.into_iter().next().flatten().unwrap_or_default();
         if text == expected || tokio::time::Instant::now() > deadline {
             return text;

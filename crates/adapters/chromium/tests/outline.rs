@@ -4,6 +4,7 @@
 
 mod common;
 
+use domain::workflow::ElementRead;
 use std::{
     collections::HashMap,
     sync::Arc,
@@ -237,7 +238,8 @@ impl Page {
     async fn until_output(&self, expected: &str) {
         let deadline = Instant::now() + TIMEOUT;
         loop {
-            let texts = self.browser.texts(&["#output".to_owned()]).await.unwrap_or_default();
+            let texts =
+                self.browser.read(&[ElementRead::text("#output")]).await.unwrap_or_default();
             let text = texts.into_iter().next().flatten().unwrap_or_default();
             if text.trim() == expected.trim() {
                 return;

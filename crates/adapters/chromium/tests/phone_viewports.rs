@@ -6,6 +6,7 @@
 
 mod common;
 
+use domain::workflow::ElementRead;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use chromium::{ChromiumPool, PoolOptions};
@@ -212,7 +213,8 @@ impl Page {
     async fn expect_output(&self, expected: &str) -> Result<(), String> {
         let started = tokio::time::Instant::now();
         loop {
-            let texts = self.browser.texts(&["#output".to_owned()]).await.unwrap_or_default();
+            let texts =
+                self.browser.read(&[ElementRead::text("#output")]).await.unwrap_or_default();
             let text = texts.into_iter().next().flatten().unwrap_or_default();
             if text == expected {
                 return Ok(());

@@ -3,6 +3,7 @@
 
 mod common;
 
+use domain::workflow::ElementRead;
 use std::{collections::HashMap, net::SocketAddr};
 
 use chromium::{BrowserSource, ChromiumPool, PoolOptions, Sandbox, write_root_certificates};
@@ -36,7 +37,7 @@ async fn a_site_under_an_operators_root_is_trusted_if_the_root_is_installed() {
         let navigated = browser.navigate(PAGE).await;
         if trusted {
             navigated.unwrap();
-            let texts = browser.texts(&["h1".to_owned()]).await.unwrap();
+            let texts = browser.read(&[ElementRead::text("h1")]).await.unwrap();
             assert_eq!(texts, [Some("hello".to_owned())]);
         } else {
             assert!(matches!(navigated, Err(BrowserError::Refused(_))), "{navigated:?}");

@@ -5,6 +5,7 @@
 
 mod admin;
 mod check_report;
+mod trace;
 mod workflow;
 
 use std::{error::Error, path::PathBuf};
@@ -14,7 +15,8 @@ use clap::{Parser, Subcommand};
 pub use self::{
     admin::{AdminCommand, AdminServices},
     check_report::{CheckReport, CheckRow},
-    workflow::{WorkflowCommand, read_definition},
+    trace::trace_line,
+    workflow::{CheckOutput, ReportFormat, WorkflowCommand, read_definition},
 };
 
 /// Why a command was not carried out.

@@ -1,26 +1,59 @@
 //! `avouch workflow …`: for authors of platform definitions.
 
 use std::{
-    fs,
+    fmt::Write as _,
+    fs::File,
+    io::Read as _,
     path::{Path, PathBuf},
 };
 
-use clap::Subcommand;
-use domain::workflow::Definition;
-use ports::driving::DefinitionService;
-use serde_json::json;
+use clap::{Subcommand, ValueEnum};
+use domain::workflow::{Definition, Severity};
+use ports::{
+    definition_syntax::MAX_DEFINITION_BYTES,
+    driving::{DefinitionReport, DefinitionService, Finding},
+};
+use serde_json::{Value, json};
 
 use crate::CommandError;
 
 #[derive(Debug, Subcommand)]
 pub enum WorkflowCommand {
-    /// Validates a definition; prints its errors
-    Check { file: PathBuf },
+    /// Validates a definition, and prints all errors and warnings with their places. The exit code is 1
+    /// if it cannot be published
+    Check {
+        file: PathBuf,
+        /// How findings are printed; by default as text on a terminal, and else as JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+        /// Counts warnings as errors
+        #[arg(long)]
+        strict: bool,
+    },
+    /// Prints the JSON Schema of definitions, with which editors complete and validate them
+    Schema,
     /// Prints what an attestor has to allow for a definition
     Descriptor { file: PathBuf },
     /// Runs a definition once in a real browser: prints a link with which you play the applicant on
     /// standard error, and the result as JSON. The exit code is 3 if the session shared no data
     Run { file: PathBuf },
+}
+
+/// The format of the findings of a validation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// One line for each finding, as compilers print them: file, line, column, severity and message
+    Text,
+    /// An object with the list `flaws`
+    Json,
+}
+
+/// The output of `check`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckOutput {
+    pub text: String,
+    /// Whether the definition has no errors; with `--strict`, no warnings either.
+    pub passed: bool,
 }
 
 /// Reads a definition from a file, and validates it.
@@ -31,21 +64,43 @@ pub fn read_definition(
     definitions: &dyn DefinitionService,
     file: &Path,
 ) -> Result<Definition, CommandError> {
+    let report = definitions.validate(&read_document(file)?);
+    Ok(report.into_valid().map_err(|error| format!("{} {error}", file.display()))?)
+}
+
+/// Reads a file that is not longer than a definition may be.
+fn read_document(file: &Path) -> Result<String, CommandError> {
     let path = file.display();
-    let text = fs::read_to_string(file);
-    let text = text.map_err(|error| format!("{path} cannot be read: {error}"))?;
-    Ok(definitions.validate(&text).map_err(|error| format!("{path} {error}"))?)
+    let unreadable = |error| format!("{path} cannot be read: {error}");
+    let mut text = String::new();
+    let limit = u64::try_from(MAX_DEFINITION_BYTES)?.saturating_add(1);
+    let reader = File::open(file).map_err(unreadable)?;
+    reader.take(limit).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() > MAX_DEFINITION_BYTES {
+        return Err(format!("{path} is too long: at most {MAX_DEFINITION_BYTES} bytes").into());
+    }
+    Ok(text)
 }
 
 impl WorkflowCommand {
     /// Returns the output of `check`.
     ///
     /// # Errors
-    /// The definition cannot be read or published.
-    pub fn check(definitions: &dyn DefinitionService, file: &Path) -> Result<String, CommandError> {
-        let definition = read_definition(definitions, file)?;
-        let (platform, version) = (definition.platform, definition.version);
-        Ok(json!({ "platform": platform, "version": version, "flaws": [] }).to_string())
+    /// The file cannot be read.
+    pub fn check(
+        definitions: &dyn DefinitionService,
+        file: &Path,
+        format: ReportFormat,
+        strict: bool,
+    ) -> Result<CheckOutput, CommandError> {
+        let report = definitions.validate(&read_document(file)?);
+        let passed =
+            report.count(Severity::Error) == 0 && (!strict || report.count(Severity::Warning) == 0);
+        let text = match format {
+            ReportFormat::Text => as_text(file, &report),
+            ReportFormat::Json => as_json(&report).to_string(),
+        };
+        Ok(CheckOutput { text, passed })
     }
 
     /// Returns the output of `descriptor`.
@@ -62,27 +117,98 @@ impl WorkflowCommand {
     }
 }
 
+fn as_json(report: &DefinitionReport) -> Value {
+    let definition = report.definition.as_ref();
+    let flaw = |finding: &Finding| {
+        json!({
+            "severity": finding.severity.as_str(),
+            "path": finding.path.to_string(),
+            "line": finding.position.map(|position| position.line),
+            "column": finding.position.map(|position| position.column),
+            "message": finding.message,
+        })
+    };
+    json!({
+        "platform": definition.map(|definition| &definition.platform),
+        "version": definition.map(|definition| &definition.version),
+        "flaws": report.findings.iter().map(flaw).collect::<Vec<_>>(),
+    })
+}
+
+fn as_text(file: &Path, report: &DefinitionReport) -> String {
+    let mut text = String::new();
+    for Finding { severity, path, position, message } in &report.findings {
+        let place = position.map(|at| format!(":{}:{}", at.line, at.column)).unwrap_or_default();
+        let severity = severity.as_str();
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}{place}: {severity}: {path}: {message}", file.display());
+    }
+    let count = |severity, name: &str| match report.count(severity) {
+        1 => format!("1 {name}"),
+        count => format!("{count} {name}s"),
+    };
+    let errors = count(Severity::Error, "error");
+    let _ = write!(text, "{errors}, {}", count(Severity::Warning, "warning"));
+    if let Some(Definition { platform, version, .. }) = &report.definition {
+        let _ = write!(text, " in {platform} {version}");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
-    use ports::driving::{InvalidDefinition, MockDefinitionService};
+    use std::fs;
+
+    use domain::workflow::JsonPath;
+    use ports::{definition_syntax::DocumentPosition, driving::MockDefinitionService};
     use testkit::sample;
 
     use super::*;
 
     #[test]
     fn a_valid_definition_is_named_with_its_version() {
-        let (_folder, file) = document();
-        let mut definitions = valid();
+        let (_folder, file) = document("{}");
+        let mut definitions = service(vec![]);
         definitions.expect_descriptor().returning(|_| Ok(Some("{\n}".into())));
-        let output = WorkflowCommand::check(&definitions, &file).unwrap();
-        assert_eq!(output, r#"{"flaws":[],"platform":"sample","version":"1.0.0"}"#);
+        let output = check(&definitions, &file, ReportFormat::Json, true);
+        assert!(output.passed);
+        assert_eq!(output.text, r#"{"flaws":[],"platform":"sample","version":"1.0.0"}"#);
+        let output = check(&definitions, &file, ReportFormat::Text, true);
+        assert_eq!(output.text, "0 errors, 0 warnings in sample 1.0.0");
         assert_eq!(WorkflowCommand::descriptor(&definitions, &file).unwrap(), "{\n}");
     }
 
     #[test]
+    fn findings_are_printed_with_their_places() {
+        let (_folder, file) = document("{}");
+        let definitions = service(vec![finding(Severity::Error, 3), finding(Severity::Warning, 7)]);
+        let output = check(&definitions, &file, ReportFormat::Text, false);
+        assert!(!output.passed);
+        let path = file.display();
+        let lines = format!(
+            "{path}:3:5: error: $.start: is wrong\n{path}:7:5: warning: $.start: is wrong\n\
+             1 error, 1 warning in sample 1.0.0"
+        );
+        assert_eq!(output.text, lines);
+        let output = check(&definitions, &file, ReportFormat::Json, false);
+        let flaw =
+            r#"{"column":5,"line":3,"message":"is wrong","path":"$.start","severity":"error"}"#;
+        assert!(output.text.contains(flaw), "{}", output.text);
+    }
+
+    #[test]
+    fn warnings_count_when_asked_for() {
+        let (_folder, file) = document("{}");
+        let definitions = service(vec![finding(Severity::Warning, 1)]);
+        assert!(check(&definitions, &file, ReportFormat::Json, false).passed);
+        assert!(!check(&definitions, &file, ReportFormat::Json, true).passed);
+        assert!(read_definition(&definitions, &file).is_ok());
+    }
+
+    #[test]
     fn a_definition_without_a_plan_has_no_descriptor() {
-        let (_folder, file) = document();
-        let mut definitions = valid();
+        let (_folder, file) = document("{}");
+        let mut definitions = service(vec![]);
         definitions.expect_descriptor().returning(|_| Ok(None));
         let error = WorkflowCommand::descriptor(&definitions, &file).unwrap_err();
         assert_eq!(error.to_string(), "the definition has no plan for attestations");
@@ -90,27 +216,47 @@ mod tests {
 
     #[test]
     fn errors_name_the_file() {
-        let (_folder, file) = document();
-        let mut definitions = MockDefinitionService::new();
-        let errors = || Err(InvalidDefinition::Errors(vec!["one".into(), "two".into()]));
-        definitions.expect_validate().times(1).returning(move |_| errors());
-        let error = WorkflowCommand::check(&definitions, &file).unwrap_err();
-        assert_eq!(error.to_string(), format!("{} has flaws: one; two", file.display()));
+        let (_folder, file) = document("{}");
+        let definitions = service(vec![finding(Severity::Error, 1), finding(Severity::Warning, 2)]);
+        let error = read_definition(&definitions, &file).unwrap_err().to_string();
+        let path = file.display();
+        assert_eq!(error, format!("{path} cannot be published: $.start: is wrong"));
         let missing = Path::new("/nowhere.json");
-        let error = WorkflowCommand::check(&definitions, missing).unwrap_err().to_string();
+        let error = read_definition(&definitions, missing).unwrap_err().to_string();
         assert!(error.starts_with("/nowhere.json cannot be read: "), "{error}");
+        let (_folder, long) = document(&" ".repeat(MAX_DEFINITION_BYTES + 1));
+        let error = read_definition(&definitions, &long).unwrap_err().to_string();
+        assert!(error.ends_with("is too long: at most 1048576 bytes"), "{error}");
     }
 
-    fn document() -> (tempfile::TempDir, PathBuf) {
+    fn check(
+        definitions: &dyn DefinitionService,
+        file: &Path,
+        format: ReportFormat,
+        strict: bool,
+    ) -> CheckOutput {
+        WorkflowCommand::check(definitions, file, format, strict).unwrap()
+    }
+
+    fn finding(severity: Severity, line: usize) -> Finding {
+        let path = JsonPath::root().member("start");
+        let position = Some(DocumentPosition { line, column: 5 });
+        Finding { severity, path, position, message: "is wrong".into() }
+    }
+
+    fn document(text: &str) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("definition.json");
-        fs::write(&file, "{}").unwrap();
+        fs::write(&file, text).unwrap();
         (folder, file)
     }
 
-    fn valid() -> MockDefinitionService {
+    fn service(findings: Vec<Finding>) -> MockDefinitionService {
         let mut definitions = MockDefinitionService::new();
-        definitions.expect_validate().returning(|_| Ok(sample::definition("sample", "1.0.0")));
+        definitions.expect_validate().returning(move |_| DefinitionReport {
+            definition: Some(sample::definition("sample", "1.0.0")),
+            findings: findings.clone(),
+        });
         definitions
     }
 }

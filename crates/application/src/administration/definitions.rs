@@ -2,29 +2,99 @@
 
 use std::sync::Arc;
 
-use domain::workflow::{Definition, check};
+use domain::workflow::{Definition, JsonPath, Severity, ValidationError, check};
 use ports::{
     attestation_descriptors::{AttestationDescriptors, InvalidDescriptor},
-    driving::{DefinitionService, InvalidDefinition},
+    definition_syntax::DefinitionSyntax,
+    driving::{DefinitionReport, DefinitionService, Finding},
 };
+
+/// Findings of one document that are reported.
+const MAX_FINDINGS: usize = 500;
 
 /// Implements [`DefinitionService`].
 pub struct DefinitionValidation {
+    pub syntax: Arc<dyn DefinitionSyntax>,
     pub descriptors: Arc<dyn AttestationDescriptors>,
 }
 
 impl DefinitionService for DefinitionValidation {
-    fn validate(&self, document: &str) -> Result<Definition, InvalidDefinition> {
-        let definition: Definition = serde_json::from_str(document)
-            .map_err(|error| InvalidDefinition::Unreadable(error.to_string()))?;
-        let mut errors: Vec<_> = check(&definition).iter().map(ToString::to_string).collect();
-        if let Err(error) = self.descriptors.descriptor(&definition) {
-            errors.push(format!("attest: {error}"));
+    fn validate(&self, document: &str) -> DefinitionReport {
+        if let Err(errors) = self.syntax.validate(document) {
+            let findings = errors.into_iter().map(|error| Finding {
+                severity: Severity::Error,
+                path: error.path,
+                position: error.position,
+                message: error.message,
+            });
+            return self.report(document, None, findings.collect());
         }
-        if errors.is_empty() { Ok(definition) } else { Err(InvalidDefinition::Errors(errors)) }
+        match serde_json::from_str::<Definition>(document) {
+            Ok(definition) => {
+                let errors = self.errors(&definition);
+                let findings = errors.into_iter().map(|error| Finding {
+                    severity: error.severity,
+                    path: error.path,
+                    position: None,
+                    message: error.message,
+                });
+                self.report(document, Some(definition), findings.collect())
+            }
+            // The schema allows what the types refuse, such as a number out of its range.
+            Err(error) => {
+                let finding = Finding {
+                    severity: Severity::Error,
+                    path: JsonPath::root(),
+                    position: None,
+                    message: format!("is no definition: {error}"),
+                };
+                self.report(document, None, vec![finding])
+            }
+        }
     }
 
     fn descriptor(&self, definition: &Definition) -> Result<Option<String>, InvalidDescriptor> {
         self.descriptors.descriptor(definition)
+    }
+
+    fn schema(&self) -> String {
+        self.syntax.schema()
+    }
+}
+
+impl DefinitionValidation {
+    fn errors(&self, definition: &Definition) -> Vec<ValidationError> {
+        let mut errors = check(definition);
+        let error = |path, message| ValidationError { severity: Severity::Error, path, message };
+        for (path, selector) in definition.selector_paths() {
+            // An empty selector is reported already.
+            let wrong = self.syntax.selector_error(selector);
+            if let Some(message) = wrong.filter(|_| !selector.trim().is_empty()) {
+                errors.push(error(path, message));
+            }
+        }
+        if let Err(invalid) = self.descriptors.descriptor(definition) {
+            errors.push(error(JsonPath::root().member("attest"), invalid.to_string()));
+        }
+        errors
+    }
+
+    /// Returns a report with the positions of all findings, in the order of the document.
+    fn report(
+        &self,
+        document: &str,
+        definition: Option<Definition>,
+        mut findings: Vec<Finding>,
+    ) -> DefinitionReport {
+        let paths: Vec<_> = findings.iter().map(|finding| finding.path.clone()).collect();
+        let positions = self.syntax.positions(document, &paths);
+        for (finding, position) in findings.iter_mut().zip(positions) {
+            finding.position = finding.position.or(position);
+        }
+        // Errors come first where there are too many findings.
+        findings.sort_by_key(|finding| finding.severity);
+        findings.truncate(MAX_FINDINGS);
+        findings.sort_by_key(|finding| finding.position);
+        DefinitionReport { definition, findings }
     }
 }

@@ -11,7 +11,10 @@ use domain::{
     session::{DefinitionVersion, Event, Lease, Session},
     workflow::{Command, Definition, End, MIN_ABSENCE, Run, RunStep, StepResult},
 };
-use ports::browser::{Browser, BrowserError};
+use ports::{
+    browser::{Browser, BrowserError},
+    workflow_trace::WorkflowTrace,
+};
 use serde_json::{Map, Value};
 
 use self::prompts::RunMode;
@@ -37,6 +40,8 @@ pub(crate) struct WorkflowRunner {
     pub(crate) definition: Arc<Definition>,
     /// Publishes each node; dropped with the run.
     pub(crate) nodes: Nodes,
+    /// For runs of authors alone.
+    pub(crate) trace: Option<Arc<dyn WorkflowTrace>>,
 }
 
 /// Runs until the session or its browser has ended, and then removes the browser from the live
@@ -96,6 +101,9 @@ impl WorkflowRunner {
 
     async fn run_to_end(&self) -> Result<(), AdvanceError> {
         let mut run = Run::new(self.definition.clone(), self.engine.clock.now());
+        if self.trace.is_some() {
+            run.record_trace();
+        }
         let first = run.next(StepResult::Begin, self.engine.clock.now());
         self.nodes.publish(&run, 0);
         // The first page is loaded while the session's transitions are saved.
@@ -142,6 +150,9 @@ impl WorkflowRunner {
         loop {
             let RunStep { shown, command } = step;
             published = self.nodes.publish(&run, published);
+            if let Some(trace) = &self.trace {
+                run.take_trace().iter().for_each(|event| trace.record(event));
+            }
             if command != Command::End(End::Declined) {
                 mode = self.show(mode, &shown, &command, &self.definition).await?;
             }
@@ -188,22 +199,28 @@ impl WorkflowRunner {
                 arrived => arrived.map(|()| StepResult::Arrived),
             },
             Command::Watch => self.browser.observe().await.map(StepResult::Seen),
-            Command::Fetch { url, expect_status, max_bytes } => {
-                self.browser.fetch(&url, max_bytes).await.map(|fetched| {
-                    let value = serde_json::from_str(&fetched.body).ok();
-                    let read = value.filter(|_| fetched.status == expect_status);
-                    read.map_or(StepResult::Unreadable, StepResult::Read)
-                })
-            }
+            Command::Fetch(request) => self.browser.fetch(&request).await.map(|fetched| {
+                let value = serde_json::from_str(&fetched.body).ok();
+                let read = value.filter(|_| fetched.status == request.expect_status);
+                read.map_or(StepResult::Unreadable, StepResult::Read)
+            }),
             Command::ReadResponse { url } => self.browser.response(&url).await.map(|body| {
                 let value = body.and_then(|body| serde_json::from_str(&body).ok());
                 value.map_or(StepResult::Unreadable, StepResult::Read)
             }),
-            Command::ReadDom { selectors } => self.browser.texts(&selectors).await.map(|texts| {
-                let found = selectors.into_iter().zip(texts);
-                let found = found.filter_map(|(s, text)| Some((s, Value::from(text?))));
-                StepResult::Read(Value::Object(found.collect::<Map<_, _>>()))
-            }),
+            Command::ReadDom { elements } => {
+                let (names, reads): (Vec<_>, Vec<_>) = elements.into_iter().unzip();
+                self.browser.read(&reads).await.map(|texts| {
+                    let found = names.into_iter().zip(texts);
+                    let found = found.filter_map(|(name, text)| Some((name, Value::from(text?))));
+                    StepResult::Read(Value::Object(found.collect::<Map<_, _>>()))
+                })
+            }
+            Command::Act(action) => self
+                .browser
+                .act(&action)
+                .await
+                .map(|is_done| if is_done { StepResult::Acted } else { StepResult::Unreadable }),
             Command::Consent { .. } => Ok(self.answer().await),
             Command::End(_) => Ok(StepResult::Waited),
         };

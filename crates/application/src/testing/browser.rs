@@ -9,7 +9,11 @@ use std::{
 };
 
 use async_trait::async_trait;
-use domain::{id::BrowserId, secret::Secret, workflow::Observation};
+use domain::{
+    id::BrowserId,
+    secret::Secret,
+    workflow::{Action, ElementRead, Observation, PageFetch},
+};
 use ports::browser::{
     Browser, BrowserCredentials, BrowserError, BrowserPool, BrowserSpec, Fetched, Frame, Input,
     PageOutline, PageState, StartError, Viewport,
@@ -113,7 +117,7 @@ impl Browser for FakeBrowser {
         let _ = tokio::time::timeout(std::time::Duration::from_secs(1), change).await;
     }
 
-    async fn fetch(&self, _: &str, _: u32) -> Result<Fetched, BrowserError> {
+    async fn fetch(&self, _: &PageFetch) -> Result<Fetched, BrowserError> {
         if let Some(fetched) = self.bodies.next() {
             return fetched;
         }
@@ -129,8 +133,12 @@ impl Browser for FakeBrowser {
         self.bodies.next().map(|fetched| fetched.map(|fetched| fetched.body)).transpose()
     }
 
-    async fn texts(&self, selectors: &[String]) -> Result<Vec<Option<String>>, BrowserError> {
-        Ok(selectors.iter().map(|selector| Some(format!("text of {selector}"))).collect())
+    async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Option<String>>, BrowserError> {
+        Ok(elements.iter().map(|element| Some(format!("text of {}", element.selector))).collect())
+    }
+
+    async fn act(&self, _: &Action) -> Result<bool, BrowserError> {
+        Ok(true)
     }
 
     async fn frame(&self, after: u64) -> Option<Arc<Frame>> {

@@ -18,6 +18,7 @@ use ports::{
     outbox::{ClaimOutcome, OutboxClaim},
     places::Places,
     recording::RecordingVault,
+    workflow_trace::WorkflowTrace,
 };
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -48,6 +49,8 @@ pub struct BrowserStarter {
     pub frames: Arc<dyn FrameRedactor>,
     /// How long a session waits for a browser.
     pub queue_timeout: TimeDelta,
+    /// For runs of authors alone.
+    pub trace: Option<Arc<dyn WorkflowTrace>>,
     pub tasks: TaskTracker,
 }
 
@@ -125,6 +128,7 @@ impl BrowserStarter {
             workflow,
             definition: Arc::new(definition),
             nodes,
+            trace: self.trace.clone(),
         };
         let (pool, turns) = (self.pool.clone(), self.turns.clone());
         self.tasks.spawn(async move {
@@ -236,6 +240,7 @@ impl BrowserStarter {
             id: lease.browser,
             hosts: definition.hosts.iter().chain(&definition.sso_hosts).cloned().collect(),
             watch: ObservedSignals {
+                texts: owned(definition.text_selectors()),
                 selectors: owned(definition.selectors()),
                 responses: owned(definition.responses()),
             },

@@ -151,7 +151,7 @@ mod tests {
             assert_eq!(hidden, whole.each_ref().map(String::as_bytes));
             let (cookies, user_agent) = (Secret::new(String::new()), String::new());
             let none = AttestationOrder { cookies, user_agent, ..order };
-            assert_eq!(hidden_ranges(&request(&none, &descriptor), &descriptor).unwrap(), []);
+            assert!(hidden_ranges(&request(&none, &descriptor), &descriptor).unwrap().is_empty());
         }
         assert_eq!(descriptor_for(&plan, "http://platform.test/"), None);
     }

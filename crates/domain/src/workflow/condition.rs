@@ -1,22 +1,50 @@
 //! Observations of a page, and conditions over them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A condition over one [`Observation`]. It is independent of the page's language on purpose: no
-/// condition looks at text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+use super::{JsonPath, convert::collapse_spaces};
+
+/// The number of conditions within each other that are evaluated, also across signals.
+pub(super) const MAX_CONDITION_DEPTH: usize = 20;
+
+/// A condition over one [`Observation`]. Except for [`Self::Text`], it does not depend on the page's
+/// language.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Condition {
     All(Vec<Condition>),
     Any(Vec<Condition>),
     Not(Box<Condition>),
-    /// A CSS selector that matches a visible element of the main frame.
+    /// Another signal, by its name.
+    Signal(String),
+    /// A CSS selector that matches a visible element of the main frame. `a >>> b` finds `b` in the open
+    /// shadow root of `a`, or in its document if `a` is a frame of the same origin.
     Selector(String),
+    /// A visible element that contains one of the texts. Upper case and spaces make no difference.
+    #[serde(rename_all = "camelCase")]
+    Text {
+        selector: String,
+        /// The texts by language tag. Those of all languages are compared.
+        contains: BTreeMap<String, Vec<String>>,
+    },
     /// A pattern for the path of the main frame's URL; `*` matches any sequence of characters.
     Url(String),
+    /// The host of the main frame's URL.
+    Host(String),
+    /// A parameter in the query of the main frame's URL.
+    #[serde(rename_all = "camelCase")]
+    Query {
+        name: String,
+        /// A pattern for its value; without it, any value.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<String>,
+    },
+    /// A pattern for the fragment of the main frame's URL, without `#`.
+    Fragment(String),
     /// The name of a cookie that would be sent to the main frame's URL.
     Cookie(String),
     /// A response that the page has received since it was opened.
@@ -44,6 +72,8 @@ pub struct Observation {
     pub cookies: BTreeSet<String>,
     /// The selectors of the definition that match.
     pub present: BTreeSet<String>,
+    /// The texts of the visible elements that conditions look at, by selector.
+    pub texts: BTreeMap<String, String>,
     pub responses: Vec<SeenResponse>,
 }
 
@@ -66,47 +96,84 @@ pub(super) enum Occurrence {
     Response(u64),
 }
 
-impl Condition {
-    #[must_use]
-    pub fn holds(&self, page: &Observation) -> bool {
-        self.holds_after(page, 0)
+/// The signals of a definition, evaluated on one observation.
+pub(super) struct SignalEvaluation<'a> {
+    pub(super) signals: &'a BTreeMap<String, Condition>,
+    pub(super) page: &'a Observation,
+    /// Only responses with a higher number count.
+    pub(super) after: u64,
+}
+
+impl SignalEvaluation<'_> {
+    /// Returns whether a signal holds.
+    pub(super) fn holds(&self, signal: &str) -> bool {
+        self.signals.get(signal).is_some_and(|condition| self.condition_holds(condition, 0))
     }
 
-    /// Returns by what the condition holds, without the responses up to a number; `None` if it does
-    /// not hold.
-    pub(super) fn occurrence(&self, page: &Observation, after: u64) -> Option<Occurrence> {
-        if !self.holds_after(page, after) {
+    /// Returns by what a signal holds; `None` if it does not hold.
+    pub(super) fn occurrence(&self, signal: &str) -> Option<Occurrence> {
+        let condition = self.signals.get(signal)?;
+        if !self.condition_holds(condition, 0) {
             return None;
         }
-        let newest = self.newest_response(page, after);
-        Some(newest.map_or(Occurrence::Document(page.document), Occurrence::Response))
+        let newest = self.newest_response(condition, 0);
+        Some(newest.map_or(Occurrence::Document(self.page.document), Occurrence::Response))
     }
 
-    fn holds_after(&self, page: &Observation, after: u64) -> bool {
-        match self {
-            Self::All(all) => all.iter().all(|condition| condition.holds_after(page, after)),
-            Self::Any(any) => any.iter().any(|condition| condition.holds_after(page, after)),
-            Self::Not(condition) => !condition.holds_after(page, after),
-            Self::Selector(selector) => page.present.contains(selector),
-            Self::Url(pattern) => matches_url(pattern, &page.url),
-            Self::Cookie(name) => page.cookies.contains(name),
-            Self::Response { .. } => self.newest_response(page, after).is_some(),
-            Self::HttpStatus(statuses) => {
+    fn condition_holds(&self, condition: &Condition, depth: usize) -> bool {
+        if depth > MAX_CONDITION_DEPTH {
+            return false;
+        }
+        let page = self.page;
+        match condition {
+            Condition::All(all) => all.iter().all(|inner| self.condition_holds(inner, depth + 1)),
+            Condition::Any(any) => any.iter().any(|inner| self.condition_holds(inner, depth + 1)),
+            Condition::Not(inner) => !self.condition_holds(inner, depth + 1),
+            Condition::Signal(name) => {
+                let signal = self.signals.get(name);
+                signal.is_some_and(|signal| self.condition_holds(signal, depth + 1))
+            }
+            Condition::Selector(selector) => page.present.contains(selector),
+            Condition::Text { selector, contains } => {
+                page.texts.get(selector).is_some_and(|text| {
+                    let text = plain(text);
+                    contains.values().flatten().any(|wanted| text.contains(&plain(wanted)))
+                })
+            }
+            Condition::Url(pattern) => matches_url(pattern, &page.url),
+            Condition::Host(host) => url_parts(&page.url).host.eq_ignore_ascii_case(host),
+            Condition::Query { name, value } => {
+                let query = url_parts(&page.url).query.unwrap_or_default();
+                parameters(query).any(|(key, text)| {
+                    key == *name && value.as_deref().is_none_or(|value| glob(value, &text))
+                })
+            }
+            Condition::Fragment(pattern) => {
+                url_parts(&page.url).fragment.is_some_and(|fragment| glob(pattern, fragment))
+            }
+            Condition::Cookie(name) => page.cookies.contains(name),
+            Condition::Response { .. } => self.newest_response(condition, depth).is_some(),
+            Condition::HttpStatus(statuses) => {
                 page.http_status.is_some_and(|status| statuses.contains(&status))
             }
         }
     }
 
-    /// Returns the number of the newest response after another one that a part of the condition
-    /// names. Parts within a `not` name none.
-    fn newest_response(&self, page: &Observation, after: u64) -> Option<u64> {
-        match self {
-            Self::All(inner) | Self::Any(inner) => {
-                inner.iter().filter_map(|condition| condition.newest_response(page, after)).max()
+    /// Returns the number of the newest response that a part of the condition names. Parts within a
+    /// `not` name none.
+    fn newest_response(&self, condition: &Condition, depth: usize) -> Option<u64> {
+        if depth > MAX_CONDITION_DEPTH {
+            return None;
+        }
+        match condition {
+            Condition::All(inner) | Condition::Any(inner) => {
+                let inner = inner.iter().filter_map(|inner| self.newest_response(inner, depth + 1));
+                inner.max()
             }
-            Self::Response { url, status, has } => {
-                let named = page.responses.iter().filter(|response| {
-                    response.number > after
+            Condition::Signal(name) => self.newest_response(self.signals.get(name)?, depth + 1),
+            Condition::Response { url, status, has } => {
+                let named = self.page.responses.iter().filter(|response| {
+                    response.number > self.after
                         && response.status == *status
                         && matches_url(url, &response.url)
                         && has.as_deref().is_none_or(|pointer| {
@@ -115,11 +182,50 @@ impl Condition {
                 });
                 named.map(|response| response.number).max()
             }
-            Self::Not(_)
-            | Self::Selector(_)
+            Condition::Not(_)
+            | Condition::Selector(_)
+            | Condition::Text { .. }
+            | Condition::Url(_)
+            | Condition::Host(_)
+            | Condition::Query { .. }
+            | Condition::Fragment(_)
+            | Condition::Cookie(_)
+            | Condition::HttpStatus(_) => None,
+        }
+    }
+}
+
+fn plain(text: &str) -> String {
+    collapse_spaces(text).to_lowercase()
+}
+
+impl Condition {
+    /// Adds the selectors of this condition, which is at `path`, and of those nested in it.
+    pub(super) fn selector_paths<'a>(
+        &'a self,
+        path: &JsonPath,
+        selectors: &mut Vec<(JsonPath, &'a str)>,
+    ) {
+        match self {
+            Self::All(inner) | Self::Any(inner) => {
+                let list = path.member(if matches!(self, Self::All(_)) { "all" } else { "any" });
+                for (index, condition) in inner.iter().enumerate() {
+                    condition.selector_paths(&list.item(index), selectors);
+                }
+            }
+            Self::Not(inner) => inner.selector_paths(&path.member("not"), selectors),
+            Self::Selector(selector) => selectors.push((path.member("selector"), selector)),
+            Self::Text { selector, .. } => {
+                selectors.push((path.member("text").member("selector"), selector));
+            }
+            Self::Signal(_)
             | Self::Url(_)
+            | Self::Host(_)
+            | Self::Query { .. }
+            | Self::Fragment(_)
             | Self::Cookie(_)
-            | Self::HttpStatus(_) => None,
+            | Self::Response { .. }
+            | Self::HttpStatus(_) => (),
         }
     }
 
@@ -133,8 +239,13 @@ impl Condition {
                 }
             }
             Self::Not(inner) => inner.walk(visit),
-            Self::Selector(_)
+            Self::Signal(_)
+            | Self::Selector(_)
+            | Self::Text { .. }
             | Self::Url(_)
+            | Self::Host(_)
+            | Self::Query { .. }
+            | Self::Fragment(_)
             | Self::Cookie(_)
             | Self::Response { .. }
             | Self::HttpStatus(_) => (),
@@ -146,13 +257,54 @@ impl Condition {
 /// characters.
 #[must_use]
 pub fn matches_url(pattern: &str, url: &str) -> bool {
-    glob(pattern, path_of(url))
+    glob(pattern, url_parts(url).path)
 }
 
-fn path_of(url: &str) -> &str {
+/// The parts of a URL that conditions compare.
+struct UrlParts<'a> {
+    host: &'a str,
+    path: &'a str,
+    query: Option<&'a str>,
+    fragment: Option<&'a str>,
+}
+
+/// Splits a URL of a browser, which is normalized (WHATWG URL Standard).
+fn url_parts(url: &str) -> UrlParts<'_> {
+    let (url, fragment) = url.split_once('#').map_or((url, None), |(url, f)| (url, Some(f)));
+    let (url, query) = url.split_once('?').map_or((url, None), |(url, q)| (url, Some(q)));
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let path = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/");
-    path.split(['?', '#']).next().unwrap_or("/")
+    let at = rest.find('/').unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(at);
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = host.split(':').next().unwrap_or_default();
+    UrlParts { host, path: if path.is_empty() { "/" } else { path }, query, fragment }
+}
+
+/// Returns the names and values of a query (WHATWG URL Standard, section 5.1).
+fn parameters(query: &str) -> impl Iterator<Item = (String, String)> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (percent_decoded(name), percent_decoded(value))
+    })
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let decoded = match (first, tail) {
+            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)).map(|(high, low)| high * 16 + low),
+            _ => None,
+        };
+        bytes.push(decoded.unwrap_or(if *first == b'+' { b' ' } else { *first }));
+        rest = if decoded.is_some() { tail.get(2..).unwrap_or_default() } else { tail };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn hex(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
 fn glob(pattern: &str, text: &str) -> bool {
@@ -178,7 +330,85 @@ fn glob(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    fn holds(condition: &Value, page: &Observation) -> bool {
+        let condition = serde_json::from_value(condition.clone()).unwrap();
+        let signals = [("signal".to_owned(), condition)].into();
+        SignalEvaluation { signals: &signals, page, after: 0 }.holds("signal")
+    }
+
+    #[test]
+    fn parts_of_the_url_are_compared() {
+        let page = |url: &str| Observation { url: url.to_owned(), ..Observation::default() };
+        for (condition, url) in [
+            (json!({ "query": { "name": "tab" } }), "https://a.test/?x=1&tab"),
+            (
+                json!({ "query": { "name": "tab", "value": "sec*" } }),
+                "https://a.test/?tab=security#x",
+            ),
+            (
+                json!({ "query": { "name": "a b", "value": "c/d é" } }),
+                "https://a.test/?a+b=c%2Fd%20%C3%A9",
+            ),
+            (json!({ "query": { "name": "t", "value": "" } }), "https://a.test/?t=1&t="),
+            (json!({ "fragment": "/account*" }), "https://a.test/app#/account/1?x"),
+            (json!({ "host": "a.test" }), "https://A.test:8443/b.test"),
+            (json!({ "url": "/x" }), "https://a.test/x?y=/z"),
+        ] {
+            assert!(holds(&condition, &page(url)), "{condition} {url}");
+        }
+        for (condition, url) in [
+            (json!({ "query": { "name": "tab" } }), "https://a.test/#?tab=1"),
+            (json!({ "query": { "name": "tab", "value": "x" } }), "https://a.test/?tab=xy&tabs=x"),
+            (json!({ "query": { "name": "a", "value": "%" } }), "https://a.test/?a=%2"),
+            (json!({ "fragment": "/account" }), "https://a.test/account"),
+            (json!({ "host": "a.test" }), "https://a.test.b.test/"),
+            (json!({ "host": "b.test" }), "https://a.test/?u=https://b.test/"),
+        ] {
+            assert!(!holds(&condition, &page(url)), "{condition} {url}");
+        }
+    }
+
+    #[test]
+    fn texts_of_elements_are_compared_in_each_language() {
+        let page = Observation {
+            texts: [(".alert".to_owned(), " Das  PASSWORT ist\u{a0}falsch ".to_owned())].into(),
+            ..Observation::default()
+        };
+        let contains = json!({ "en": ["wrong password"], "de": ["passwort ist falsch"] });
+        let condition =
+            |selector: &str| json!({ "text": { "selector": selector, "contains": contains } });
+        assert!(holds(&condition(".alert"), &page));
+        assert!(!holds(&condition(".other"), &page));
+    }
+
+    #[test]
+    fn a_signal_stands_for_its_condition() {
+        let signals: BTreeMap<String, Condition> = serde_json::from_value(json!({
+            "form": { "selector": "form" },
+            "refused": { "response": { "url": "/login", "status": 401 } },
+            "both": { "all": [{ "signal": "form" }, { "signal": "refused" }] },
+            "circle": { "not": { "signal": "circle" } },
+        }))
+        .unwrap();
+        let response =
+            SeenResponse { number: 7, url: "https://a.test/login".into(), status: 401, body: None };
+        let page = Observation {
+            document: 3,
+            present: ["form".to_owned()].into(),
+            responses: vec![response],
+            ..Observation::default()
+        };
+        let evaluation = |after| SignalEvaluation { signals: &signals, page: &page, after };
+        assert_eq!(evaluation(0).occurrence("both"), Some(Occurrence::Response(7)));
+        assert_eq!(evaluation(7).occurrence("both"), None);
+        assert_eq!(evaluation(0).occurrence("form"), Some(Occurrence::Document(3)));
+        // A definition with a circle is not valid; its evaluation ends all the same.
+        let _ = evaluation(0).holds("circle");
+    }
 
     #[test]
     fn patterns_match_paths() {

@@ -2,18 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::{Attest, AttestMode, Condition};
+use super::{Attest, AttestMode, Condition, Extraction, JsonPath};
 use crate::{api_key::Environment, error_code::ErrorCode};
 
+/// Separates the selectors of a frame or a shadow host and of an element in it.
+pub const FRAME_SEPARATOR: &str = ">>>";
 /// The schema version that this interpreter supports.
 pub(super) const SCHEMA: &str = "avouch-workflow/1";
 
 /// A platform definition. Its nodes form the workflow; its signals distinguish pages.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Definition {
+    /// The address of a JSON Schema, for editors. It has no effect.
+    #[serde(rename = "$schema", default, skip_serializing_if = "Option::is_none")]
+    pub json_schema: Option<String>,
     /// The schema, `avouch-workflow/1`.
     pub schema: String,
     /// The platform's name: lower-case letters, digits and hyphens.
@@ -54,7 +61,7 @@ pub struct Definition {
 }
 
 /// The limits that a run fails beyond.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Budgets {
     /// The duration of a run: 10 to 7,200.
@@ -64,22 +71,41 @@ pub struct Budgets {
 }
 
 /// A signal that ends any node that observes a page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Interrupt {
     /// The name of a signal.
     pub when: String,
-    pub then: WorkflowExit,
+    pub then: InterruptTarget,
+}
+
+/// What an interrupt leads to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum InterruptTarget {
+    /// The name of the next node.
+    Next(String),
+    Fail(ErrorCode),
+    /// An action in the page, after which the node goes on, such as to close a banner: at most five
+    /// times in a node.
+    Act(Action),
 }
 
 /// A node of the workflow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[serde(deny_unknown_fields)]
 pub enum Node {
     Goto {
         url: String,
         next: String,
+        on_fail: WorkflowExit,
+    },
+    /// Does something in the page that needs no secret.
+    Act {
+        action: Action,
+        next: String,
+        /// The exit if no element matches.
         on_fail: WorkflowExit,
     },
     /// Continues with the first case whose signal holds on a settled page.
@@ -89,7 +115,8 @@ pub enum Node {
         settle_seconds: u32,
         default: WorkflowExit,
     },
-    /// Waits until the applicant has caused one of the signals to hold.
+    /// Waits until the applicant has caused one of the signals to hold. A sign-in and a choice of an
+    /// account drop what was collected before, since it may be of another account.
     AwaitUser {
         kind: PromptKind,
         text_key: String,
@@ -105,7 +132,11 @@ pub enum Node {
         via: Source,
         /// The fields of the output, each with the place of its value: a JSON pointer, or a
         /// selector for the DOM.
-        fields: BTreeMap<String, String>,
+        fields: BTreeMap<String, Extraction>,
+        /// Values for later URLs and requests, which are not shared and count as required. Their names
+        /// differ from those of fields.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        variables: BTreeMap<String, Extraction>,
         /// The number of further attempts: 0 to 5.
         #[serde(default)]
         retries: u8,
@@ -117,6 +148,9 @@ pub enum Node {
     Review {
         text_key: String,
         timeout_seconds: u32,
+        /// What must still hold when the applicant has agreed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        confirm: Option<Confirmation>,
         next: String,
     },
     Done,
@@ -125,7 +159,55 @@ pub enum Node {
     },
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// An action in the page. Selectors are those of [`Condition::Selector`]; the first visible element
+/// that matches is used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Action {
+    /// Clicks an element.
+    Click(String),
+    /// Chooses an option of a list.
+    #[serde(rename_all = "camelCase")]
+    Choose {
+        selector: String,
+        /// The value of the option, or its text.
+        option: String,
+    },
+    /// Scrolls an element into view.
+    ScrollTo(String),
+}
+
+impl Action {
+    /// Returns the selector of the element.
+    #[must_use]
+    pub fn selector(&self) -> &str {
+        match self {
+            Self::Click(selector) | Self::Choose { selector, .. } | Self::ScrollTo(selector) => {
+                selector
+            }
+        }
+    }
+
+    /// Returns the place of the selector in an action that is at `path`.
+    fn selector_path(&self, path: &JsonPath) -> JsonPath {
+        match self {
+            Self::Click(_) => path.member("click"),
+            Self::Choose { .. } => path.member("choose").member("selector"),
+            Self::ScrollTo(_) => path.member("scrollTo"),
+        }
+    }
+}
+
+/// A signal that must still hold when the applicant has agreed to share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Confirmation {
+    /// The name of a signal. The page has ten seconds to settle.
+    pub when: String,
+    pub otherwise: WorkflowExit,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
     /// The name of a signal.
@@ -135,7 +217,7 @@ pub struct Case {
 
 /// A text shown to the applicant when a signal appears during a wait, and the exit if it appears
 /// too often.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Hint {
     /// The name of a signal.
@@ -147,7 +229,7 @@ pub struct Hint {
 }
 
 /// An exit of a node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum WorkflowExit {
     Next(String),
@@ -155,7 +237,7 @@ pub enum WorkflowExit {
 }
 
 /// The action that the applicant is asked for; partners see it as the kind of the next action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptKind {
     Login,
@@ -178,6 +260,16 @@ impl PromptKind {
         Self::Consent,
     ];
 
+    /// Returns whether the page may be that of another account afterwards.
+    pub(super) const fn may_change_account(self) -> bool {
+        match self {
+            Self::Login | Self::AccountPicker => true,
+            Self::Otp | Self::Push | Self::SecurityQuestion | Self::Captcha | Self::Consent => {
+                false
+            }
+        }
+    }
+
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -193,7 +285,7 @@ impl PromptKind {
 }
 
 /// The source that data is read from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Source {
     /// The name of a request, which is made in the page.
@@ -204,18 +296,77 @@ pub enum Source {
     Dom {},
 }
 
-/// A named request of the definition: a GET with the cookies of the page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A named request of the definition, made in the page with its cookies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Request {
+    /// `{name}` in the path or query stands for a collected field or variable.
     pub url: String,
     pub expect_status: u16,
     /// The maximum size of the response: 1 to 1,048,576.
     pub max_bytes: u32,
+    /// Members without a value are not serialized, as with [`Field`].
+    #[serde(default, skip_serializing_if = "Method::is_get")]
+    pub method: Method,
+    /// Headers in addition to those of the browser, with their values: at most 20.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// The header that proves to the site that the request comes from its own page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub csrf: Option<CsrfHeader>,
+    /// The JSON body of a POST, at most 64 kB. A string that is exactly `{name}` stands for a
+    /// collected field or variable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Value>,
+}
+
+/// The method of a request (RFC 9110, section 9.3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Method {
+    #[default]
+    Get,
+    /// For APIs that read by POST, such as GraphQL.
+    Post,
+}
+
+impl Method {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    const fn is_get(&self) -> bool {
+        matches!(self, Self::Get)
+    }
+}
+
+/// A header with a token against cross-site request forgery. The token never leaves the page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CsrfHeader {
+    /// The name of the header, such as `X-CSRF-Token`.
+    pub header: String,
+    pub from: CsrfToken,
+}
+
+/// Where a token against cross-site request forgery is read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum CsrfToken {
+    /// The name of a cookie that scripts of the page can read.
+    Cookie(String),
+    /// An attribute of an element.
+    #[serde(rename_all = "camelCase")]
+    Element { selector: String, attribute: String },
 }
 
 /// A field of the output.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Field {
     #[serde(rename = "type")]
@@ -238,7 +389,7 @@ pub struct Field {
 }
 
 /// How an applicant reads a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum FieldFormat {
     /// A string that begins with an ISO 8601 date: without the time.
@@ -249,7 +400,7 @@ pub enum FieldFormat {
     Plain,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum FieldType {
     /// At most 4,096 characters.
@@ -274,6 +425,61 @@ impl Definition {
             let Condition::Selector(selector) = condition else { return None };
             Some(selector.as_str())
         })
+    }
+
+    /// Returns the selectors of the elements whose texts conditions compare.
+    #[must_use]
+    pub fn text_selectors(&self) -> BTreeSet<&str> {
+        self.condition_names(|condition| {
+            let Condition::Text { selector, .. } = condition else { return None };
+            Some(selector.as_str())
+        })
+    }
+
+    /// Returns the CSS selectors, with their places. A selector that goes into shadow roots or frames
+    /// has several.
+    #[must_use]
+    pub fn selector_paths(&self) -> Vec<(JsonPath, &str)> {
+        let top = |member| JsonPath::root().member(member);
+        let mut selectors = Vec::new();
+        for (name, condition) in &self.signals {
+            condition.selector_paths(&top("signals").member(name), &mut selectors);
+        }
+        for (index, interrupt) in self.interrupts.iter().enumerate() {
+            if let InterruptTarget::Act(action) = &interrupt.then {
+                let path = top("interrupts").item(index).member("then").member("act");
+                selectors.push((action.selector_path(&path), action.selector()));
+            }
+        }
+        for (name, node) in &self.nodes {
+            let path = top("nodes").member(name);
+            if let Node::Collect { via: Source::Dom {}, fields, variables, .. } = node {
+                for (member, values) in [("fields", fields), ("variables", variables)] {
+                    let path = path.member(member);
+                    selectors.extend(
+                        values
+                            .iter()
+                            .map(|(name, from)| (from.at_path(&path.member(name)), &*from.at)),
+                    );
+                }
+            }
+            if let Node::Act { action, .. } = node {
+                let path = path.member("action");
+                selectors.push((action.selector_path(&path), action.selector()));
+            }
+        }
+        for (name, request) in &self.requests {
+            if let Some(CsrfHeader { from: CsrfToken::Element { selector, .. }, .. }) =
+                &request.csrf
+            {
+                let path = top("requests").member(name).member("csrf").member("from");
+                selectors.push((path.member("element").member("selector"), selector));
+            }
+        }
+        let parts = selectors.iter().flat_map(|(path, selector)| {
+            selector.split(FRAME_SEPARATOR).map(|part| (path.clone(), part.trim()))
+        });
+        parts.collect()
     }
 
     /// Returns all response patterns that conditions or collect nodes name.

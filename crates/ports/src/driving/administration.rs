@@ -1,6 +1,8 @@
 //! The services that operators use on the command line. No team's member is signed in: the operator
 //! has access to the machine, and audit events name the command.
 
+use std::fmt;
+
 use async_trait::async_trait;
 use chrono::TimeDelta;
 use domain::{
@@ -12,7 +14,7 @@ use domain::{
     secret::Secret,
     session::{DefinitionVersion, ProofHash},
     template::ReviewStep,
-    workflow::{AttestMode, Definition},
+    workflow::{AttestMode, Definition, JsonPath, Severity},
 };
 
 use crate::{
@@ -20,6 +22,7 @@ use crate::{
     attestation_descriptors::InvalidDescriptor,
     catalogue::PublishError,
     contact_store::StoredContact,
+    definition_syntax::DocumentPosition,
     secret_key::{RotatedFingerprints, SecretKeyError},
     template_store::{StoredTemplate, TemplateRevision},
 };
@@ -232,24 +235,75 @@ pub trait EncryptionAdminService: Send + Sync {
     fn rotate_secret_key(&self) -> Result<RotatedFingerprints, SecretKeyError>;
 }
 
-/// Why a platform definition cannot be published.
+/// What the validation of a definition found at one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub severity: Severity,
+    pub path: JsonPath,
+    /// `None` if the document is no JSON, and the place is not known.
+    pub position: Option<DocumentPosition>,
+    /// What is wrong, and how to correct it.
+    pub message: String,
+}
+
+/// The result of the validation of a document.
+#[derive(Debug, Clone)]
+pub struct DefinitionReport {
+    /// The definition; `None` if the document cannot be read as one.
+    pub definition: Option<Definition>,
+    /// The errors and warnings, in the order of the document.
+    pub findings: Vec<Finding>,
+}
+
+impl DefinitionReport {
+    /// Returns the number of findings of a severity.
+    #[must_use]
+    pub fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|finding| finding.severity == severity).count()
+    }
+
+    /// Returns the definition if it can be published.
+    ///
+    /// # Errors
+    /// It has errors.
+    pub fn into_valid(self) -> Result<Definition, InvalidDefinition> {
+        let is_valid = self.count(Severity::Error) == 0;
+        self.definition.filter(|_| is_valid).ok_or_else(|| {
+            let errors = self.findings.into_iter();
+            InvalidDefinition(
+                errors.filter(|finding| finding.severity == Severity::Error).collect(),
+            )
+        })
+    }
+}
+
+/// Why a platform definition cannot be published: its errors.
 #[derive(Debug, thiserror::Error)]
-pub enum InvalidDefinition {
-    #[error("is no definition: {0}")]
-    Unreadable(String),
-    #[error("has flaws: {}", .0.join("; "))]
-    Errors(Vec<String>),
+pub struct InvalidDefinition(pub Vec<Finding>);
+
+impl fmt::Display for InvalidDefinition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cannot be published: ")?;
+        for (index, Finding { path, message, .. }) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "; " };
+            write!(f, "{separator}{path}: {message}")?;
+        }
+        Ok(())
+    }
 }
 
 /// Validates platform definitions.
 #[cfg_attr(feature = "mock", mockall::automock)]
 pub trait DefinitionService: Send + Sync {
     /// Reads a definition from JSON, and validates it together with its descriptor.
-    fn validate(&self, document: &str) -> Result<Definition, InvalidDefinition>;
+    fn validate(&self, document: &str) -> DefinitionReport;
 
     /// Returns what an attestor has to allow for a definition, as JSON; `None` if the definition
     /// has no plan for attestations.
     fn descriptor(&self, definition: &Definition) -> Result<Option<String>, InvalidDescriptor>;
+
+    /// Returns the JSON Schema of definitions (draft 2020-12).
+    fn schema(&self) -> String;
 }
 
 /// Publishes platform definitions.

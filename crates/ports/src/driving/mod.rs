@@ -11,10 +11,10 @@ mod webhooks;
 pub use self::{
     administration::{
         AdministrationError, ApiKeyAdminService, AttestationExportService, ContactAdminService,
-        DataKeys, DefinitionService, EncryptionAdminService, ExportedAttestation, ExportedFile,
-        GeneratedPassword, InvalidDefinition, IssuedApiKey, NewApiKey, PlatformAdminService,
-        ReencryptionCounts, ReencryptionError, TeamAdminService, TemplateAdminService,
-        UserAdminService,
+        DataKeys, DefinitionReport, DefinitionService, EncryptionAdminService, ExportedAttestation,
+        ExportedFile, Finding, GeneratedPassword, InvalidDefinition, IssuedApiKey, NewApiKey,
+        PlatformAdminService, ReencryptionCounts, ReencryptionError, TeamAdminService,
+        TemplateAdminService, UserAdminService,
     },
     applicant::{
         ApplicantConnection, ApplicantError, ApplicantService, ClientCommand, Guest, GuestAnswer,

@@ -11,11 +11,18 @@ mod scripts;
 mod setup;
 mod unassigned;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use domain::{egress_proxy::parse_country_response, workflow::Observation};
+use domain::{
+    egress_proxy::parse_country_response,
+    workflow::{Action, ElementRead, Observation, PageFetch},
+};
 use ports::browser::{
     Browser, BrowserCredentials, BrowserError, Fetched, Frame, Input, PageOutline, PageState,
 };
@@ -26,7 +33,7 @@ use self::{
     activation::Activation,
     input_queue::InputQueue,
     pages::Pages,
-    scripts::{FETCH, FILL_FIELD, OBSERVE, READ_TEXTS},
+    scripts::{ACT, FETCH, FILL_FIELD, OBSERVE, READ_ELEMENTS},
 };
 pub(crate) use self::{page_state::OpenDialog, unassigned::UnassignedBrowser};
 use crate::{
@@ -168,8 +175,9 @@ impl Browser for RemoteBrowser {
         let (session, _) = self.pages.active().ok_or(BrowserError::Gone)?;
         let settled = self.pages.is_settled();
         let document = self.pages.tracker().page(&session).map(|page| page.document);
-        let selectors = json!(self.pages.spec.get().map(|spec| &spec.watch.selectors));
-        let snapshot = self.pages.run(OBSERVE, vec![selectors]).await;
+        let watch = self.pages.spec.get().map(|spec| spec.watch.clone()).unwrap_or_default();
+        let selectors = vec![json!(watch.selectors), json!(watch.texts)];
+        let snapshot = self.pages.run(OBSERVE, selectors).await;
         let snapshot: Snapshot = match snapshot {
             Ok(value) => serde_json::from_value(value).unwrap_or_default(),
             // The page was replaced meanwhile; the next observation sees the new one.
@@ -190,6 +198,7 @@ impl Browser for RemoteBrowser {
             http_status: page.http_status,
             cookies: cookies.cookies.into_iter().map(|cookie| cookie.name).collect(),
             present: snapshot.present,
+            texts: snapshot.texts,
             responses: page.responses(),
         })
     }
@@ -198,8 +207,12 @@ impl Browser for RemoteBrowser {
         let _ = tokio::time::timeout(POLL_INTERVAL, self.pages.changed.notified()).await;
     }
 
-    async fn fetch(&self, url: &str, max_bytes: u32) -> Result<Fetched, BrowserError> {
-        let value = self.pages.run(FETCH, vec![json!(url), json!(max_bytes)]).await?;
+    async fn fetch(&self, request: &PageFetch) -> Result<Fetched, BrowserError> {
+        let PageFetch { url, method, headers, csrf, body, max_bytes, .. } = request;
+        let method = method.as_str();
+        let request =
+            json!({ "url": url, "method": method, "headers": headers, "csrf": csrf, "body": body });
+        let value = self.pages.run(FETCH, vec![request, json!(max_bytes)]).await?;
         let result: FetchResult = serde_json::from_value(value).map_err(|_| {
             BrowserError::Refused("the result of the fetch has an unexpected form".into())
         })?;
@@ -227,10 +240,18 @@ impl Browser for RemoteBrowser {
         }
     }
 
-    async fn texts(&self, selectors: &[String]) -> Result<Vec<Option<String>>, BrowserError> {
-        let value = self.pages.run(READ_TEXTS, vec![json!(selectors)]).await?;
+    async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Option<String>>, BrowserError> {
+        let reads = elements.iter().map(|ElementRead { selector, content, choice }| {
+            json!({ "selector": selector, "content": content, "choice": choice })
+        });
+        let value = self.pages.run(READ_ELEMENTS, vec![reads.collect()]).await?;
         serde_json::from_value(value)
             .map_err(|_| BrowserError::Refused("the texts have an unexpected form".into()))
+    }
+
+    async fn act(&self, action: &Action) -> Result<bool, BrowserError> {
+        let value = self.pages.run(ACT, vec![json!(action)]).await?;
+        Ok(value.as_bool() == Some(true))
     }
 
     async fn frame(&self, after: u64) -> Option<Arc<Frame>> {
@@ -288,11 +309,12 @@ impl Browser for RemoteBrowser {
     }
 }
 
-/// The state of the document: whether it is ready, and the selectors that match something visible.
+/// The state of the document: whether it is ready, and what matches of it is visible.
 #[derive(Default, Deserialize)]
 struct Snapshot {
     ready: String,
     present: BTreeSet<String>,
+    texts: BTreeMap<String, String>,
 }
 
 #[derive(Default, Deserialize)]

@@ -1,18 +1,68 @@
 //! The scripts that run in pages, in an isolated world.
 
-/// Returns the state of the document, and the selectors that match a visible element.
-pub(super) const OBSERVE: &str = "(selectors) => ({ ready: document.readyState, present: selectors.filter((s) => { \
-     const e = document.querySelector(s); return !!e && e.getClientRects().length > 0; }) })";
-/// Sends a GET request with the page's cookies, with a bound on the response. The page cannot replace
-/// the `fetch` of an isolated world.
-pub(super) const FETCH: &str = "async (url, maxBytes) => { const r = await fetch(url, { credentials: 'include', \
-     redirect: 'error', cache: 'no-store' }); const reader = r.body.getReader(); const parts = []; \
+/// Defines `find`, which returns the elements that a selector matches, and `isVisible`. `a >>> b`
+/// matches `b` in the open shadow root of `a`, or in its document if `a` is a frame of the same origin.
+macro_rules! find {
+    () => {
+        "const isVisible = (e) => e.getClientRects().length > 0; \
+         const find = (selector) => { const parts = selector.split('>>>'); const last = parts.pop(); \
+         let roots = [document]; for (const part of parts) roots = roots.flatMap((root) => \
+         [...root.querySelectorAll(part)]).map((e) => e.shadowRoot ?? e.contentDocument).filter(Boolean).slice(0, 50); \
+         return roots.flatMap((root) => [...root.querySelectorAll(last)].slice(0, 1000)); }; "
+    };
+}
+
+/// Returns the state of the document, the selectors that match a visible element, and the texts of
+/// visible elements by selector. A selector that the browser does not accept matches nothing.
+pub(super) const OBSERVE: &str = concat!(
+    "(selectors, textSelectors) => { ",
+    find!(),
+    "const visible = (s) => { try { return find(s).find(isVisible); } catch { return undefined; } }; \
+     const texts = {}; for (const s of textSelectors) { const e = visible(s); if (e) texts[s] = e.textContent.slice(0, 2000); } \
+     return { ready: document.readyState, present: selectors.filter(visible), texts }; }"
+);
+/// Sends a request with the page's cookies, with a bound on the response. The page cannot replace the
+/// `fetch` of an isolated world.
+pub(super) const FETCH: &str = concat!(
+    "async ({ url, method, headers, csrf, body }, maxBytes) => { ",
+    find!(),
+    "const init = { method, headers: new Headers(headers), credentials: 'include', redirect: 'error', cache: 'no-store' }; \
+     const decoded = (text) => { try { return decodeURIComponent(text); } catch { return text; } }; \
+     if (csrf) { const { cookie, element } = csrf.from; const values = document.cookie.split('; '); \
+     const token = element ? find(element.selector)[0]?.getAttribute(element.attribute) \
+     : decoded(values.find((value) => value.startsWith(cookie + '='))?.slice(cookie.length + 1) ?? ''); \
+     if (!token) throw new Error('no token'); init.headers.set(csrf.header, token); } \
+     if (body !== null) { init.body = body; if (!init.headers.has('content-type')) init.headers.set('content-type', 'application/json'); } \
+     const r = await fetch(url, init); const reader = r.body.getReader(); const parts = []; \
      let size = 0; for (;;) { const { done, value } = await reader.read(); if (done) break; \
      size += value.length; if (size > maxBytes) { await reader.cancel(); throw new Error('too long'); } \
-     parts.push(value); } return { status: r.status, body: await new Blob(parts).text() }; }";
-/// Returns the text of the first element of each selector, up to a bound.
-pub(super) const READ_TEXTS: &str = "(selectors) => selectors.map((s) => { const e = document.querySelector(s); \
-     return e ? e.textContent.trim().slice(0, 4096) : null; })";
+     parts.push(value); } return { status: r.status, body: await new Blob(parts).text() }; }"
+);
+/// Returns what is read of elements, up to a bound. What an applicant types as a secret is never read.
+pub(super) const READ_ELEMENTS: &str = concat!(
+    "(reads) => { ",
+    find!(),
+    "const MAX_CHARS = 4096; \
+     const isSecret = (e) => e.type === 'password' || /one-time-code|password|cc-/.test(e.getAttribute('autocomplete') ?? ''); \
+     const value = (e) => { if (e.localName === 'select') return e.selectedOptions[0]?.textContent.trim() ?? null; \
+     return /^(input|textarea)$/.test(e.localName) && !isSecret(e) ? e.value : null; }; \
+     return reads.map(({ selector, content, choice }) => { const found = find(selector); \
+     const e = found.at(choice === 'last' ? -1 : 0); if (!e) return null; \
+     const text = content === 'text' ? e.textContent.trim() : content === 'value' ? value(e) : e.getAttribute(content.attribute); \
+     return text?.slice(0, MAX_CHARS) ?? null; }); }"
+);
+/// Does something with the first visible element of a selector, and returns whether there was one.
+pub(super) const ACT: &str = concat!(
+    "({ click, choose, scrollTo }) => { ",
+    find!(),
+    "const e = find(click ?? choose?.selector ?? scrollTo).find(isVisible); if (!e) return false; \
+     e.scrollIntoView({ block: 'center' }); \
+     if (click) e.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, composed: true, view: window })); \
+     if (choose) { const option = [...e.options ?? []].find((o) => o.value === choose.option || o.textContent.trim() === choose.option); \
+     if (!option) return false; e.value = option.value; \
+     for (const type of ['input', 'change']) e.dispatchEvent(new Event(type, { bubbles: true })); } \
+     return true; }"
+);
 
 /// The name of the binding by which our isolated world reports; the page cannot see it.
 pub(super) const BINDING_NAME: &str = "avouchTell";

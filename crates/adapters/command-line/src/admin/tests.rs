@@ -304,13 +304,19 @@ async fn resealing_prints_counts_and_rotation_prints_fingerprints() {
 #[tokio::test]
 async fn a_definition_is_validated_before_it_is_published() {
     let mut mocks = Mocks::default();
-    let definition = || Ok(sample::definition("sample", "1.0.0"));
-    mocks.definitions.expect_validate().times(1).returning(move |_| definition());
-    mocks
-        .definitions
-        .expect_validate()
-        .times(1)
-        .returning(|_| Err(ports::driving::InvalidDefinition::Errors(vec!["no end".into()])));
+    let report = |findings| {
+        let definition = Some(sample::definition("sample", "1.0.0"));
+        ports::driving::DefinitionReport { definition, findings }
+    };
+    mocks.definitions.expect_validate().times(1).returning(move |_| report(vec![]));
+    let error = ports::driving::Finding {
+        severity: domain::workflow::Severity::Error,
+        path: domain::workflow::JsonPath::root().member("nodes"),
+        position: None,
+        message: "no end".into(),
+    };
+    let errors = vec![error];
+    mocks.definitions.expect_validate().times(1).returning(move |_| report(errors.clone()));
     mocks.platforms.expect_publish().times(1).returning(|definition| {
         let version = definition.version.clone();
         Ok((PlatformId(3), DefinitionVersion { version, sha256: String::new() }))
@@ -322,7 +328,7 @@ async fn a_definition_is_validated_before_it_is_published() {
     let output = run(&arguments, &services).await;
     assert_eq!(output, json!({ "platformId": 3, "version": "1.0.0" }));
     let error = fails(&arguments, &services).await;
-    assert_eq!(error, format!("{} has flaws: no end", file.display()));
+    assert_eq!(error, format!("{} cannot be published: $.nodes: no end", file.display()));
 }
 
 fn parse(arguments: &[&str]) -> Result<AdminCommand, clap::Error> {

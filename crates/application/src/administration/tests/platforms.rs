@@ -1,11 +1,16 @@
 //! Validating and publishing platform definitions.
 
-use domain::{id::PlatformId, session::DefinitionVersion};
+use domain::{
+    id::PlatformId,
+    session::DefinitionVersion,
+    workflow::{Condition, JsonPath, Severity},
+};
 use mockall::predicate::always;
 use ports::{
     attestation_descriptors::{InvalidDescriptor, MockAttestationDescriptors},
     catalogue::{MockCatalogue, PublishError},
-    driving::{DefinitionService as _, InvalidDefinition, PlatformAdminService as _},
+    definition_syntax::{DocumentPosition, MockDefinitionSyntax, SyntaxError},
+    driving::{DefinitionService as _, PlatformAdminService as _},
 };
 use testkit::sample;
 
@@ -16,27 +21,85 @@ use crate::administration::{DefinitionValidation, PlatformAdministration};
 fn a_valid_definition_is_read() {
     let definition = sample::definition("sample", "1.0.0");
     let document = serde_json::to_string(&definition).unwrap();
-    let read = validation(|| Ok(None)).validate(&document).unwrap();
+    let read = validation(|| Ok(None)).validate(&document).into_valid().unwrap();
     assert_eq!((read.platform, read.version), (definition.platform, definition.version));
 }
 
 #[test]
-fn what_is_no_definition_is_refused() {
-    let refused = validation(|| Ok(None)).validate("{}").map(drop).unwrap_err();
-    assert!(refused.to_string().starts_with("is no definition: "), "{refused}");
+fn what_is_no_definition_is_refused_with_its_place() {
+    let mut syntax = MockDefinitionSyntax::new();
+    let path = JsonPath::root().member("start");
+    let known = Some(DocumentPosition { line: 7, column: 1 });
+    let errors = [(JsonPath::root(), known), (path.clone(), None)];
+    let errors =
+        errors.map(|(path, position)| SyntaxError { path, position, message: "no".into() });
+    syntax.expect_validate().times(1).return_once(move |_| Err(errors.into()));
+    syntax.expect_positions().times(1).returning(|_, paths| {
+        paths.iter().map(|_| Some(DocumentPosition { line: 3, column: 9 })).collect()
+    });
+    let report = validation_with(syntax, || Ok(None)).validate("{}");
+    assert!(report.definition.is_none());
+    let found: Vec<_> = report.findings.iter().map(|f| (f.path.clone(), f.position)).collect();
+    // In the order of the document; what the syntax knows better stays.
+    assert_eq!(
+        found,
+        [(path, Some(DocumentPosition { line: 3, column: 9 })), (JsonPath::root(), known)]
+    );
+    let refused = report.into_valid().unwrap_err();
+    assert_eq!(refused.to_string(), "cannot be published: $.start: no; $: no");
 }
 
 #[test]
-fn all_errors_of_a_definition_and_of_its_descriptor_are_listed() {
+fn what_the_types_refuse_is_an_error_of_the_document() {
+    let report = validation(|| Ok(None)).validate("{}");
+    let [finding] = report.findings.as_slice() else { panic!("{report:?}") };
+    assert!(finding.message.starts_with("is no definition: missing field"), "{finding:?}");
+    assert!(report.into_valid().is_err());
+}
+
+#[test]
+fn all_errors_of_a_definition_its_selectors_and_its_descriptor_are_listed() {
     let mut definition = sample::definition("sample", "1.0.0");
     definition.start = "nowhere".into();
+    let unused = Condition::Selector("a[[".into());
+    definition.signals.insert("unused".into(), unused);
     let document = serde_json::to_string(&definition).unwrap();
+    let mut syntax = MockDefinitionSyntax::new();
+    syntax.expect_validate().returning(|_| Ok(()));
+    syntax.expect_positions().returning(|_, paths| vec![None; paths.len()]);
+    let broken = |selector: &str| selector.contains("[[").then(|| "is no selector".to_owned());
+    syntax.expect_selector_error().returning(broken);
     let descriptor = || Err(InvalidDescriptor("the host is missing".into()));
-    let refused = validation(descriptor).validate(&document).map(drop).unwrap_err();
-    let InvalidDefinition::Errors(errors) = &refused else { panic!("{refused:?}") };
-    assert!(errors.len() >= 2 && errors[0].contains("nowhere"), "{errors:?}");
-    assert_eq!(errors.last().unwrap(), "attest: the host is missing");
-    assert_eq!(refused.to_string(), format!("has flaws: {}", errors.join("; ")));
+    let report = validation_with(syntax, descriptor).validate(&document);
+    let found: Vec<_> = report
+        .findings
+        .iter()
+        .map(|finding| (finding.severity, finding.path.to_string()))
+        .collect();
+    for (severity, path) in [
+        (Severity::Error, "$.start"),
+        (Severity::Error, "$.signals.unused.selector"),
+        (Severity::Warning, "$.signals.unused"),
+        (Severity::Error, "$.attest"),
+    ] {
+        assert!(found.contains(&(severity, path.to_owned())), "{found:?}");
+    }
+    let refused = report.into_valid().unwrap_err();
+    assert!(refused.0.iter().all(|finding| finding.severity == Severity::Error));
+    assert!(refused.to_string().contains("; $.attest: the host is missing"), "{refused}");
+}
+
+#[test]
+fn the_number_of_findings_is_bounded_and_errors_come_first() {
+    let mut definition = sample::definition("sample", "1.0.0");
+    for number in 0..600 {
+        let cookie = Condition::Cookie("a".into());
+        definition.signals.insert(format!("s{number}"), cookie);
+    }
+    let document = serde_json::to_string(&definition).unwrap();
+    let report = validation(|| Err(InvalidDescriptor("no".into()))).validate(&document);
+    assert_eq!(report.findings.len(), 500);
+    assert_eq!(report.count(Severity::Error), 2, "too many signals, and no descriptor");
 }
 
 #[test]
@@ -69,7 +132,18 @@ async fn a_definition_is_published_with_the_time_of_the_clock() {
 fn validation(
     descriptor: impl Fn() -> Result<Option<String>, InvalidDescriptor> + Send + 'static,
 ) -> DefinitionValidation {
+    let mut syntax = MockDefinitionSyntax::new();
+    syntax.expect_validate().returning(|_| Ok(()));
+    syntax.expect_positions().returning(|_, paths| vec![None; paths.len()]);
+    syntax.expect_selector_error().returning(|_| None);
+    validation_with(syntax, descriptor)
+}
+
+fn validation_with(
+    syntax: MockDefinitionSyntax,
+    descriptor: impl Fn() -> Result<Option<String>, InvalidDescriptor> + Send + 'static,
+) -> DefinitionValidation {
     let mut descriptors = MockAttestationDescriptors::new();
     descriptors.expect_descriptor().returning(move |_| descriptor());
-    DefinitionValidation { descriptors: Arc::new(descriptors) }
+    DefinitionValidation { syntax: Arc::new(syntax), descriptors: Arc::new(descriptors) }
 }

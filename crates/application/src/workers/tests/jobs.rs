@@ -285,6 +285,7 @@ impl Setup {
             vault: self.vault.clone(),
             frames: Arc::new(NamingRedactor),
             queue_timeout: TimeDelta::minutes(1),
+            trace: None,
             tasks: self.world.tasks.clone(),
         }
     }

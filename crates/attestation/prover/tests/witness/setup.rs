@@ -220,6 +220,10 @@ fn definition(modes: Vec<AttestMode>, host: &str, fields: &[(&str, &str)]) -> De
             url: format!("https://{host}/api/me"),
             expect_status: 200,
             max_bytes: 1000,
+            method: domain::workflow::Method::Get,
+            headers: BTreeMap::new(),
+            csrf: None,
+            body: None,
         },
     );
     definition.attest = Some(Attest {

@@ -1,6 +1,6 @@
 //! Validates the hosts and URLs of a definition.
 
-use super::Checker;
+use super::{Checker, top};
 use crate::workflow::Node;
 
 const MAX_HOSTS: usize = 50;
@@ -13,16 +13,16 @@ impl Checker<'_> {
     pub(super) fn hosts(&mut self) {
         let definition = self.definition;
         if definition.hosts.is_empty() {
-            self.error("hosts", "must name at least one host");
+            self.error(&top("hosts"), "must name at least one host");
         }
-        for (place, hosts) in [("hosts", &definition.hosts), ("ssoHosts", &definition.sso_hosts)] {
+        for (member, hosts) in [("hosts", &definition.hosts), ("ssoHosts", &definition.sso_hosts)] {
             if hosts.len() > MAX_HOSTS {
-                self.error(place, format!("must be at most {MAX_HOSTS}"));
+                self.error(&top(member), format!("must be at most {MAX_HOSTS}"));
             }
-            for host in hosts.iter().filter(|host| !is_dns_name(host)) {
+            for (index, host) in hosts.iter().enumerate().filter(|(_, host)| !is_dns_name(host)) {
                 let rule = "must be a DNS name in lower case, as www.example.com, without scheme, \
                             port, path or wildcard";
-                self.error(place, format!("`{host}` {rule}"));
+                self.error(&top(member).item(index), format!("`{host}` {rule}"));
             }
         }
     }
@@ -31,20 +31,23 @@ impl Checker<'_> {
         let definition = self.definition;
         let nodes = definition.nodes.iter().filter_map(|(name, node)| {
             let Node::Goto { url, .. } = node else { return None };
-            Some((format!("nodes.{name}"), url))
+            Some((top("nodes").member(name).member("url"), url))
         });
         let requests = definition.requests.iter();
-        let requests = requests.map(|(name, request)| (format!("requests.{name}"), &request.url));
-        let login = std::iter::once(("loginUrl".to_owned(), &definition.login_url));
-        for (place, url) in nodes.chain(requests).chain(login).collect::<Vec<_>>() {
+        let requests = requests
+            .map(|(name, request)| (top("requests").member(name).member("url"), &request.url));
+        let login = std::iter::once((top("loginUrl"), &definition.login_url));
+        for (path, url) in nodes.chain(requests).chain(login).collect::<Vec<_>>() {
             if let Some(error) = url_error(url, &definition.hosts) {
-                self.error(place, error);
+                self.error(&path, error);
             }
+            self.placeholders(&path, url);
         }
         for (name, request) in &definition.requests {
-            let place = format!("requests.{name}");
-            self.range(&place, "maxBytes", request.max_bytes, 1, 1_048_576);
-            self.range(&place, "expectStatus", request.expect_status.into(), 100, 599);
+            let path = top("requests").member(name);
+            self.range(&path.member("maxBytes"), request.max_bytes, 1, 1_048_576);
+            self.range(&path.member("expectStatus"), request.expect_status.into(), 100, 599);
+            self.request(&path, request);
         }
     }
 }

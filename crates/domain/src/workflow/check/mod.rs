@@ -3,28 +3,56 @@
 mod addresses;
 mod attested;
 mod conditions;
+mod extractions;
 mod reachability;
+mod unused;
 
 use std::collections::BTreeMap;
 
-use self::{conditions::is_json_pointer, reachability::targets};
 use super::{
-    Definition, Node, Source, WorkflowExit,
-    definition::{Case, Field, FieldFormat, FieldType, Hint, SCHEMA},
+    Definition, InterruptTarget, JsonPath, Node, WorkflowExit,
+    definition::{Field, FieldFormat, FieldType, Hint, SCHEMA},
 };
 
 /// Values of one field that have a text.
 const MAX_VALUE_KEYS: usize = 100;
+const MAX_NODES: usize = 200;
+/// Signals, requests, fields of the output, and texts of a language.
+const MAX_ENTRIES: usize = 500;
+const MAX_NAME_CHARS: usize = 64;
+/// The smallest similarity of a name that is suggested in place of an unknown one, from 0 to 1.
+const MIN_SIMILARITY: f64 = 0.75;
 
-/// A validation error of a definition, with its place in the document.
+/// A validation error of a definition, or a warning.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {wrong}")]
+#[error("{path}: {message}")]
 pub struct ValidationError {
-    pub place: String,
-    pub wrong: String,
+    pub severity: Severity,
+    pub path: JsonPath,
+    /// What is wrong, and how to correct it.
+    pub message: String,
 }
 
-/// Returns all validation errors of a definition; without one, it may be published.
+/// Whether a definition can be published in spite of a validation error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// It cannot be published.
+    Error,
+    /// It can; a part of it has no effect.
+    Warning,
+}
+
+impl Severity {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+/// Returns all validation errors and warnings of a definition; without an error, it may be published.
 #[must_use]
 pub fn check(definition: &Definition) -> Vec<ValidationError> {
     let mut checker = Checker { definition, errors: vec![] };
@@ -35,6 +63,7 @@ pub fn check(definition: &Definition) -> Vec<ValidationError> {
     checker.conditions();
     checker.paths();
     checker.attestation();
+    checker.unused();
     checker.errors
 }
 
@@ -43,172 +72,257 @@ struct Checker<'a> {
     errors: Vec<ValidationError>,
 }
 
+/// Returns the place of a member of the definition.
+fn top(member: &str) -> JsonPath {
+    JsonPath::root().member(member)
+}
+
 impl<'a> Checker<'a> {
-    fn error(&mut self, place: impl Into<String>, wrong: impl Into<String>) {
-        self.errors.push(ValidationError { place: place.into(), wrong: wrong.into() });
+    fn error(&mut self, path: &JsonPath, message: impl Into<String>) {
+        self.add(Severity::Error, path, message.into());
+    }
+
+    fn warning(&mut self, path: &JsonPath, message: impl Into<String>) {
+        self.add(Severity::Warning, path, message.into());
+    }
+
+    fn add(&mut self, severity: Severity, path: &JsonPath, message: String) {
+        self.errors.push(ValidationError { severity, path: path.clone(), message });
     }
 
     fn header(&mut self) {
         let definition = self.definition;
         if definition.schema != SCHEMA {
-            self.error("schema", format!("must be `{SCHEMA}`"));
+            self.error(&top("schema"), format!("must be `{SCHEMA}`"));
         }
         let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
         let name = &definition.platform;
         if !(1..=64).contains(&name.len()) || !name.bytes().all(allowed) {
-            self.error("platform", "must be 1 to 64 lower-case letters, digits and hyphens");
+            self.error(&top("platform"), "must be 1 to 64 lower-case letters, digits and hyphens");
         }
         let numbers: Vec<_> = definition.version.split('.').collect();
         if numbers.len() != 3 || numbers.iter().any(|number| number.parse::<u32>().is_err()) {
-            self.error("version", "must be three numbers, as 1.4.0");
+            self.error(&top("version"), "must be three numbers, as 1.4.0");
         }
-        if !(10..=7200).contains(&definition.budgets.total_seconds) {
-            self.error("budgets.totalSeconds", "must be 10 to 7200");
+        let budgets = top("budgets");
+        self.range(&budgets.member("totalSeconds"), definition.budgets.total_seconds, 10, 7200);
+        self.range(&budgets.member("steps"), definition.budgets.steps.into(), 1, 500);
+        if definition.nodes.len() > MAX_NODES {
+            self.error(&top("nodes"), format!("must be at most {MAX_NODES}"));
         }
-        if !(1..=500).contains(&definition.budgets.steps) {
-            self.error("budgets.steps", "must be 1 to 500");
-        }
-        if definition.nodes.len() > 200 {
-            self.error("nodes", "must be at most 200");
+        let counts = [
+            ("signals", definition.signals.len()),
+            ("interrupts", definition.interrupts.len()),
+            ("requests", definition.requests.len()),
+            ("output", definition.output.len()),
+        ];
+        for (member, count) in counts {
+            if count > MAX_ENTRIES {
+                self.error(&top(member), format!("must be at most {MAX_ENTRIES}"));
+            }
         }
     }
 
     fn names(&mut self) {
         let definition = self.definition;
-        if !definition.nodes.contains_key(&definition.start) {
-            self.error("start", format!("there is no node `{}`", definition.start));
-        }
+        self.node_exists(&top("start"), &definition.start);
         for (index, interrupt) in definition.interrupts.iter().enumerate() {
-            let place = format!("interrupts[{index}]");
-            self.signal(&place, &interrupt.when);
-            self.exit(&place, &interrupt.then);
+            let path = top("interrupts").item(index);
+            self.signal(&path.member("when"), &interrupt.when);
+            let path = path.member("then");
+            match &interrupt.then {
+                InterruptTarget::Next(node) => self.node_exists(&path.member("next"), node),
+                InterruptTarget::Fail(_) => (),
+                InterruptTarget::Act(action) => self.action(&path.member("act"), action),
+            }
         }
         for (name, node) in &definition.nodes {
-            self.node(&format!("nodes.{name}"), node);
+            let path = top("nodes").member(name);
+            self.name(&path, name);
+            self.node(&path, node);
+        }
+        for name in definition.signals.keys() {
+            self.name(&top("signals").member(name), name);
+        }
+        for name in definition.requests.keys() {
+            self.name(&top("requests").member(name), name);
         }
         for (name, field) in &definition.output {
-            self.field(&format!("output.{name}"), field);
+            let path = top("output").member(name);
+            self.name(&path, name);
+            self.field(&path, field);
         }
         for (index, name) in definition.output_order.iter().enumerate() {
-            if !definition.output.contains_key(name) {
-                self.error("outputOrder", format!("`{name}` is not in the output"));
-            }
+            let path = top("outputOrder").item(index);
+            self.output_field(&path, name);
             if definition.output_order.iter().take(index).any(|earlier| earlier == name) {
-                self.error("outputOrder", format!("`{name}` is listed twice"));
+                self.error(&path, format!("`{name}` is listed twice"));
             }
         }
     }
 
-    fn field(&mut self, place: &str, field: &Field) {
-        self.text(place, &field.label_key);
+    /// Validates the name of a node, a signal, a request or a field.
+    fn name(&mut self, path: &JsonPath, name: &str) {
+        let chars = name.chars().count();
+        let visible = !name.chars().any(char::is_control) && name.trim() == name;
+        if !(1..=MAX_NAME_CHARS).contains(&chars) || !visible {
+            let rule = "without control characters, and without spaces around it";
+            self.error(path, format!("a name has 1 to {MAX_NAME_CHARS} characters, {rule}"));
+        }
+    }
+
+    fn field(&mut self, path: &JsonPath, field: &Field) {
+        self.text(&path.member("labelKey"), &field.label_key);
         let is_text = field.kind == FieldType::String;
         let is_number = matches!(field.kind, FieldType::Integer | FieldType::Number);
         if matches!(field.format, Some(FieldFormat::Date | FieldFormat::DateTime)) && !is_text {
-            self.error(place, "only a string has the format of a date");
+            self.error(&path.member("format"), "only a string has the format of a date");
         }
         if let Some(currency) = &field.currency {
+            let path = path.member("currency");
             if !is_number {
-                self.error(place, "only a number has a currency");
+                self.error(&path, "only a number has a currency");
             }
             if currency.len() != 3 || !currency.bytes().all(|byte| byte.is_ascii_uppercase()) {
-                self.error(place, "currency must be a code of ISO 4217, as EUR");
+                self.error(&path, "must be a code of ISO 4217, as EUR");
             }
         }
+        let path = path.member("valueKeys");
         if !field.value_keys.is_empty() && !is_text {
-            self.error(place, "only a string has valueKeys");
+            self.error(&path, "only a string has valueKeys");
         }
         if field.value_keys.len() > MAX_VALUE_KEYS {
-            self.error(place, format!("valueKeys must be at most {MAX_VALUE_KEYS}"));
+            self.error(&path, format!("must be at most {MAX_VALUE_KEYS}"));
         }
-        for key in field.value_keys.values() {
-            self.text(place, key);
+        for (value, key) in &field.value_keys {
+            self.text(&path.member(value), key);
         }
     }
 
-    fn node(&mut self, place: &str, node: &'a Node) {
-        for target in targets(node) {
-            if !self.definition.nodes.contains_key(target) {
-                self.error(place, format!("there is no node `{target}`"));
-            }
-        }
+    fn node(&mut self, path: &JsonPath, node: &'a Node) {
         match node {
-            Node::Branch { cases, settle_seconds, .. } => {
-                self.range(place, "settleSeconds", *settle_seconds, 1, 120);
-                for Case { when, .. } in cases {
-                    self.signal(place, when);
+            Node::Goto { next, on_fail, .. } => {
+                self.node_exists(&path.member("next"), next);
+                self.exit(&path.member("onFail"), on_fail);
+            }
+            Node::Act { action, next, on_fail } => {
+                self.action(&path.member("action"), action);
+                self.node_exists(&path.member("next"), next);
+                self.exit(&path.member("onFail"), on_fail);
+            }
+            Node::Branch { cases, settle_seconds, default } => {
+                if cases.is_empty() {
+                    self.error(&path.member("cases"), "must name at least one case");
                 }
+                self.range(&path.member("settleSeconds"), *settle_seconds, 1, 120);
+                for (index, case) in cases.iter().enumerate() {
+                    let path = path.member("cases").item(index);
+                    self.signal(&path.member("when"), &case.when);
+                    self.node_exists(&path.member("next"), &case.next);
+                }
+                self.exit(&path.member("default"), default);
             }
-            Node::AwaitUser { text_key, timeout_seconds, until, hints, .. } => {
-                self.range(place, "timeoutSeconds", *timeout_seconds, 5, 3600);
-                self.text(place, text_key);
-                self.wait(place, until, hints);
+            Node::AwaitUser {
+                text_key, timeout_seconds, until, hints, next, on_timeout, ..
+            } => {
+                self.range(&path.member("timeoutSeconds"), *timeout_seconds, 5, 3600);
+                self.text(&path.member("textKey"), text_key);
+                self.wait(path, until, hints);
+                self.node_exists(&path.member("next"), next);
+                self.exit(&path.member("onTimeout"), on_timeout);
             }
-            Node::Collect { via, fields, retries, .. } => {
-                self.range(place, "retries", (*retries).into(), 0, 5);
-                self.collection(place, via, fields);
+            Node::Collect { via, fields, variables, retries, on_missing, next } => {
+                self.range(&path.member("retries"), (*retries).into(), 0, 5);
+                self.collection(path, via, fields, variables);
+                self.exit(&path.member("onMissing"), on_missing);
+                self.node_exists(&path.member("next"), next);
             }
-            Node::Review { text_key, timeout_seconds, .. } => {
-                self.range(place, "timeoutSeconds", *timeout_seconds, 5, 3600);
-                self.text(place, text_key);
+            Node::Review { text_key, timeout_seconds, confirm, next } => {
+                if let Some(confirm) = confirm {
+                    let path = path.member("confirm");
+                    self.signal(&path.member("when"), &confirm.when);
+                    self.exit(&path.member("otherwise"), &confirm.otherwise);
+                }
+                self.range(&path.member("timeoutSeconds"), *timeout_seconds, 5, 3600);
+                self.text(&path.member("textKey"), text_key);
+                self.node_exists(&path.member("next"), next);
             }
-            Node::Goto { .. } | Node::Done | Node::Fail { .. } => (),
+            Node::Done | Node::Fail { .. } => (),
         }
     }
 
-    fn wait(&mut self, place: &str, until: &[String], hints: &[Hint]) {
+    fn wait(&mut self, path: &JsonPath, until: &[String], hints: &[Hint]) {
         if until.is_empty() {
-            self.error(place, "until must name at least one signal");
+            self.error(&path.member("until"), "must name at least one signal");
         }
-        for signal in until {
-            self.signal(place, signal);
+        for (index, signal) in until.iter().enumerate() {
+            self.signal(&path.member("until").item(index), signal);
         }
-        for hint in hints {
-            self.signal(place, &hint.when);
-            self.text(place, &hint.text_key);
-            self.range(place, "count", hint.count.into(), 1, 20);
-        }
-    }
-
-    fn collection(&mut self, place: &str, via: &Source, fields: &BTreeMap<String, String>) {
-        if let Source::Fetch(request) = via
-            && !self.definition.requests.contains_key(request)
-        {
-            self.error(place, format!("there is no request `{request}`"));
-        }
-        for (field, pointer) in fields {
-            if !self.definition.output.contains_key(field) {
-                self.error(place, format!("`{field}` is not in the output"));
-            }
-            if !matches!(via, Source::Dom {}) && !is_json_pointer(pointer) {
-                self.error(place, format!("`{pointer}` is no JSON pointer"));
-            }
+        for (index, hint) in hints.iter().enumerate() {
+            let path = path.member("hints").item(index);
+            self.signal(&path.member("when"), &hint.when);
+            self.text(&path.member("textKey"), &hint.text_key);
+            self.range(&path.member("count"), hint.count.into(), 1, 20);
+            self.exit(&path.member("then"), &hint.then);
         }
     }
 
-    fn range(&mut self, place: &str, member: &str, value: u32, min: u32, max: u32) {
+    fn range(&mut self, path: &JsonPath, value: u32, min: u32, max: u32) {
         if !(min..=max).contains(&value) {
-            self.error(place, format!("{member} must be {min} to {max}"));
+            self.error(path, format!("must be {min} to {max}"));
         }
     }
 
-    fn signal(&mut self, place: &str, name: &str) {
-        if !self.definition.signals.contains_key(name) {
-            self.error(place, format!("there is no signal `{name}`"));
+    fn signal(&mut self, path: &JsonPath, name: &str) {
+        self.exists(path, "signal", name, self.definition.signals.keys());
+    }
+
+    fn exit(&mut self, path: &JsonPath, exit: &WorkflowExit) {
+        if let WorkflowExit::Next(node) = exit {
+            self.node_exists(&path.member("next"), node);
         }
     }
 
-    fn exit(&mut self, place: &str, exit: &WorkflowExit) {
-        if let WorkflowExit::Next(node) = exit
-            && !self.definition.nodes.contains_key(node)
-        {
-            self.error(place, format!("there is no node `{node}`"));
-        }
+    fn node_exists(&mut self, path: &JsonPath, name: &str) {
+        self.exists(path, "node", name, self.definition.nodes.keys());
     }
 
-    fn text(&mut self, place: &str, key: &str) {
-        let english = self.definition.texts.get("en");
-        if english.is_none_or(|texts| !texts.contains_key(key)) {
-            self.error(place, format!("there is no English text `{key}`"));
-        }
+    fn output_field(&mut self, path: &JsonPath, name: &str) {
+        self.exists(path, "field of the output", name, self.definition.output.keys());
     }
+
+    fn text(&mut self, path: &JsonPath, key: &str) {
+        let english = self.definition.texts.get("en").into_iter().flat_map(BTreeMap::keys);
+        self.exists(path, "English text", key, english);
+    }
+
+    /// Validates that there is an entry with a name.
+    fn exists<'b>(
+        &mut self,
+        path: &JsonPath,
+        kind: &str,
+        name: &str,
+        names: impl Iterator<Item = &'b String>,
+    ) {
+        let names: Vec<_> = names.map(String::as_str).collect();
+        if names.contains(&name) {
+            return;
+        }
+        let suggestion = closest_name(name, names)
+            .map(|closest| format!("; did you mean `{closest}`?"))
+            .unwrap_or_default();
+        self.error(path, format!("there is no {kind} `{name}`{suggestion}"));
+    }
+}
+
+/// Returns the name that an author probably meant; `None` if none is similar.
+#[must_use]
+pub fn closest_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let similar = known.into_iter().map(|known| (strsim::jaro_winkler(known, name), known));
+    let similar = similar.filter(|(similarity, _)| *similarity >= MIN_SIMILARITY);
+    similar.max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, known)| known)
+}
+
+fn not_a_pointer(text: &str) -> String {
+    format!("`{text}` is no JSON pointer, as /user/id")
 }

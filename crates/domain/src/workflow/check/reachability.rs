@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Checker;
-use crate::workflow::{Node, WorkflowExit};
+use super::{Checker, top};
+use crate::workflow::{InterruptTarget, JsonPath, Node, WorkflowExit};
 
 /// The maximum number of combinations of a node and the data collected on the path to it.
 const MAX_PATH_STATES: usize = 20_000;
@@ -16,7 +16,10 @@ impl Checker<'_> {
         let edges: BTreeMap<&str, BTreeSet<&str>> =
             definition.nodes.iter().map(|(name, node)| (name.as_str(), targets(node))).collect();
         let mut reachable = BTreeSet::from([definition.start.as_str()]);
-        let starts = definition.interrupts.iter().filter_map(|interrupt| next_of(&interrupt.then));
+        let starts = definition.interrupts.iter().filter_map(|interrupt| match &interrupt.then {
+            InterruptTarget::Next(node) => Some(node.as_str()),
+            InterruptTarget::Fail(_) | InterruptTarget::Act(_) => None,
+        });
         reachable.extend(starts);
         close_over(&mut reachable, |name| edges.get(name).cloned().unwrap_or_default());
         let mut ending: BTreeSet<&str> = definition
@@ -30,9 +33,9 @@ impl Checker<'_> {
         });
         for name in definition.nodes.keys() {
             if !reachable.contains(name.as_str()) {
-                self.error(format!("nodes.{name}"), "is never reached");
+                self.error(&top("nodes").member(name), "is never reached");
             } else if !ending.contains(name.as_str()) {
-                self.error(format!("nodes.{name}"), "never leads to an end");
+                self.error(&top("nodes").member(name), "never leads to an end");
             }
         }
         self.collection_and_review();
@@ -54,7 +57,7 @@ impl Checker<'_> {
                 continue;
             }
             if seen.len() > MAX_PATH_STATES {
-                self.error("nodes", "branch and collect in too many ways to be checked");
+                self.error(&top("nodes"), "branch and collect in too many ways to be checked");
                 return;
             }
             let Some(node) = definition.nodes.get(name) else { continue };
@@ -65,8 +68,14 @@ impl Checker<'_> {
                     reviewed = false;
                 }
                 Node::Review { .. } => reviewed = true,
+                // What was collected before is dropped.
+                Node::AwaitUser { kind, .. } if kind.may_change_account() => {
+                    fields.clear();
+                    reviewed = true;
+                }
                 Node::Done => self.done(name, required.difference(&fields).next(), reviewed),
                 Node::Goto { .. }
+                | Node::Act { .. }
                 | Node::Branch { .. }
                 | Node::AwaitUser { .. }
                 | Node::Fail { .. } => (),
@@ -78,18 +87,18 @@ impl Checker<'_> {
     fn done(&mut self, name: &str, missing: Option<&&str>, reviewed: bool) {
         if let Some(field) = missing {
             let wrong = format!("can be reached without the required `{field}`");
-            self.once(&format!("nodes.{name}"), &wrong);
+            self.once(&top("nodes").member(name), &wrong);
         }
         if !reviewed {
             let wrong = "can be reached with data the applicant has not reviewed";
-            self.once(&format!("nodes.{name}"), wrong);
+            self.once(&top("nodes").member(name), wrong);
         }
     }
 
     /// Adds an error unless it was already added for another path.
-    fn once(&mut self, place: &str, wrong: &str) {
-        if !self.errors.iter().any(|error| error.place == place && error.wrong == wrong) {
-            self.error(place, wrong);
+    fn once(&mut self, path: &JsonPath, message: &str) {
+        if !self.errors.iter().any(|error| error.path == *path && error.message == message) {
+            self.error(path, message);
         }
     }
 }
@@ -104,7 +113,7 @@ fn next_of(exit: &WorkflowExit) -> Option<&str> {
 pub(super) fn targets(node: &Node) -> BTreeSet<&str> {
     let mut targets = BTreeSet::new();
     match node {
-        Node::Goto { next, on_fail, .. } => {
+        Node::Goto { next, on_fail, .. } | Node::Act { next, on_fail, .. } => {
             targets.insert(next.as_str());
             targets.extend(next_of(on_fail));
         }
@@ -121,8 +130,9 @@ pub(super) fn targets(node: &Node) -> BTreeSet<&str> {
             targets.insert(next.as_str());
             targets.extend(next_of(on_missing));
         }
-        Node::Review { next, .. } => {
+        Node::Review { confirm, next, .. } => {
             targets.insert(next.as_str());
+            targets.extend(confirm.iter().filter_map(|confirm| next_of(&confirm.otherwise)));
         }
         Node::Done | Node::Fail { .. } => (),
     }

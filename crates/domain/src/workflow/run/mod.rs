@@ -3,13 +3,17 @@
 
 mod visit;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
 use self::visit::Visit;
-use super::{Definition, Observation, WorkflowExit, condition::Occurrence};
+use super::{
+    Action, CsrfHeader, Definition, ElementChoice, ElementContent, Method, Observation, TraceEvent,
+    WorkflowExit,
+    condition::{Occurrence, SignalEvaluation},
+};
 use crate::{
     error_code::ErrorCode,
     session::{Collected, PendingPrompt},
@@ -23,24 +27,69 @@ pub enum Command {
     },
     /// Observe the page: at once, or when it has changed, or after a short time.
     Watch,
-    Fetch {
-        url: String,
-        expect_status: u16,
-        max_bytes: u32,
-    },
+    /// Make a request in the page, and read the JSON of its response.
+    Fetch(PageFetch),
     /// Read the body of the newest response whose path matches.
     ReadResponse {
         url: String,
     },
-    /// Read the text of the first element of each selector.
+    /// Read elements of the page, each under a name.
     ReadDom {
-        selectors: Vec<String>,
+        elements: BTreeMap<String, ElementRead>,
     },
+    /// Do something in the page.
+    Act(Action),
     /// Ask the applicant to share these fields, and report the answer, or that time has passed.
     Consent {
         fields: Vec<SharedField>,
     },
     End(End),
+}
+
+/// A request that is made in the page, with its cookies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageFetch {
+    pub url: String,
+    pub method: Method,
+    pub headers: BTreeMap<String, String>,
+    pub csrf: Option<CsrfHeader>,
+    /// JSON.
+    pub body: Option<String>,
+    pub expect_status: u16,
+    pub max_bytes: u32,
+}
+
+/// What is read of the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ElementRead {
+    pub selector: String,
+    pub content: ElementContent,
+    pub choice: ElementChoice,
+}
+
+impl ElementRead {
+    /// Reads the text of the first element that a selector matches.
+    #[must_use]
+    pub fn text(selector: &str) -> Self {
+        let (content, choice) = (ElementContent::Text, ElementChoice::First);
+        Self { selector: selector.to_owned(), content, choice }
+    }
+}
+
+impl PageFetch {
+    /// Gets a JSON document of at most `max_bytes`.
+    #[must_use]
+    pub fn get(url: &str, max_bytes: u32) -> Self {
+        Self {
+            url: url.to_owned(),
+            method: Method::Get,
+            headers: BTreeMap::new(),
+            csrf: None,
+            body: None,
+            expect_status: 200,
+            max_bytes,
+        }
+    }
 }
 
 /// A field that the applicant sees before sharing it.
@@ -66,9 +115,11 @@ pub enum StepResult {
     Arrived,
     Unreachable,
     Seen(Observation),
-    /// A JSON document; for the DOM, an object that maps selectors to texts.
+    /// A JSON document; for the DOM, an object with the texts by the names of the elements.
     Read(Value),
     Unreadable,
+    /// The action was done. If there was no element for it, the result is `Unreadable`.
+    Acted,
     Answered {
         share: bool,
     },
@@ -117,7 +168,17 @@ pub struct Run {
     hint_text_key: Option<String>,
     collecting: bool,
     collected: Collected,
+    /// Values for later URLs and requests.
+    variables: BTreeMap<String, Value>,
+    /// Actions of interrupts since the node was entered.
+    interrupt_actions: u8,
+    /// The time until which what the applicant agreed to must be confirmed by the page.
+    pub(super) confirm_until: Option<DateTime<Utc>>,
     path: Vec<String>,
+    /// What happened since it was taken; `None` if it is not recorded.
+    trace: Option<Vec<TraceEvent>>,
+    /// The last observation in the trace.
+    traced_page: Option<TraceEvent>,
 }
 
 /// How often a hint's signal has appeared, and by what it holds now.
@@ -146,8 +207,24 @@ impl Run {
             hint_text_key: None,
             collecting: false,
             collected: Collected::default(),
+            variables: BTreeMap::new(),
+            interrupt_actions: 0,
+            confirm_until: None,
+            trace: None,
+            traced_page: None,
             definition,
         }
+    }
+
+    /// Records from now on what the run sees and decides.
+    pub fn record_trace(&mut self) {
+        let entered = TraceEvent::Entered { node: self.node.clone() };
+        self.trace.get_or_insert_with(|| vec![entered]);
+    }
+
+    /// Returns what happened since the last call.
+    pub fn take_trace(&mut self) -> Vec<TraceEvent> {
+        self.trace.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Returns the names of the nodes entered so far, in order.
@@ -168,6 +245,7 @@ impl Run {
             let newest = page.responses.iter().map(|response| response.number).max();
             self.newest_response = self.newest_response.max(newest.unwrap_or_default());
         }
+        self.trace_result(&result);
         let mut result = Some(result);
         // Each iteration enters a node, so that the budget of steps bounds the loop.
         loop {
@@ -195,12 +273,42 @@ impl Run {
         }
     }
 
+    fn trace_result(&mut self, result: &StepResult) {
+        let Some(trace) = &mut self.trace else { return };
+        match result {
+            StepResult::Seen(page) => {
+                let signals = &self.definition.signals;
+                let evaluation = SignalEvaluation { signals, page, after: 0 };
+                let signals = signals.keys().map(|name| (name.clone(), evaluation.holds(name)));
+                let (url, signals) = (page.url.clone(), signals.collect());
+                let event = TraceEvent::Observed { url, settled: page.settled, signals };
+                if self.traced_page.as_ref() != Some(&event) {
+                    trace.push(event.clone());
+                    self.traced_page = Some(event);
+                }
+            }
+            StepResult::Unreadable => trace.push(TraceEvent::Unreadable),
+            StepResult::Begin
+            | StepResult::Arrived
+            | StepResult::Unreachable
+            | StepResult::Read(_)
+            | StepResult::Acted
+            | StepResult::Answered { .. }
+            | StepResult::Waited => (),
+        }
+    }
+
     fn enter(&mut self, next: String, now: DateTime<Utc>) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(TraceEvent::Entered { node: next.clone() });
+        }
         self.path.push(next.clone());
         self.node = next;
         self.entered_at = now;
         self.was_away = false;
         self.attempts = 0;
+        self.interrupt_actions = 0;
+        self.confirm_until = None;
         self.hints.clear();
         self.responses_before = self.newest_response;
         self.hint_text_key = None;

@@ -6,18 +6,36 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
 
 use super::{
-    Command, End, HintState, MIN_ABSENCE, PublicPhase, Run, RunStep, SharedField, StepResult,
+    Command, ElementRead, End, HintState, MIN_ABSENCE, PageFetch, PublicPhase, Run, RunStep,
+    SharedField, StepResult,
 };
 use crate::{
     error_code::ErrorCode,
-    session::PendingPrompt,
-    workflow::{Field, Hint, Node, Observation, PromptKind, Source, WorkflowExit, collect::take},
+    session::{Collected, PendingPrompt},
+    workflow::{
+        Action, Case, Confirmation, Extraction, Field, Hint, InterruptTarget, Node, Observation,
+        PromptKind, ReadFailure, Request, Source, TraceEvent, WorkflowExit,
+        collect::{convert, take},
+        condition::SignalEvaluation,
+        placeholders::{expand_body, expand_url},
+    },
 };
+
+/// Actions of interrupts in one node.
+const MAX_INTERRUPT_ACTIONS: u8 = 5;
+/// The time that the page has to settle after the applicant has agreed.
+const CONFIRMATION_TIMEOUT: TimeDelta = TimeDelta::seconds(10);
 
 /// The result of a visit of a node.
 pub(super) enum Visit {
     Stay(RunStep),
     Leave(WorkflowExit),
+}
+
+/// What an interrupt leads to.
+enum Interruption {
+    Exit(WorkflowExit),
+    Act(Action),
 }
 
 impl Visit {
@@ -38,72 +56,166 @@ impl Run {
             Node::Goto { url, next, on_fail } => match result {
                 Some(StepResult::Arrived) => Visit::to(next),
                 Some(StepResult::Unreachable) => Visit::Leave(on_fail.clone()),
-                Some(_) | None => self.stay(Command::Goto { url: url.clone() }),
+                Some(_) | None => match expand_url(url, |name| self.value(name)) {
+                    Some(url) => self.stay(Command::Goto { url }),
+                    None => Visit::Leave(on_fail.clone()),
+                },
+            },
+            Node::Act { action, next, on_fail } => match result {
+                Some(StepResult::Acted) => Visit::to(next),
+                Some(StepResult::Unreadable) => Visit::Leave(on_fail.clone()),
+                Some(_) | None => self.stay(Command::Act(action.clone())),
             },
             Node::Branch { cases, settle_seconds, default } => {
-                let Some(StepResult::Seen(page)) = result else {
-                    return self.stay(Command::Watch);
-                };
-                if let Some(exit) = self.interrupt(&page) {
-                    return Visit::Leave(exit);
-                }
-                let case = cases.iter().find(|case| page.settled && self.holds(&case.when, &page));
-                match case {
-                    Some(case) => Visit::to(&case.next),
-                    None if now >= self.after(*settle_seconds) => Visit::Leave(default.clone()),
-                    None => self.stay(Command::Watch),
-                }
+                self.branch(cases, self.after(*settle_seconds), default, result, now)
             }
-            Node::AwaitUser { kind, text_key, timeout_seconds, until, hints, next, on_timeout } => {
-                if let Some(StepResult::Seen(page)) = &result
-                    && let Some(exit) = self.wait_exit(until, hints, next, page)
-                {
-                    return Visit::Leave(exit);
-                }
+            Node::AwaitUser { .. } => self.await_user(node, result.as_ref(), now),
+            Node::Collect { .. } => self.collect(node, result),
+            Node::Review { text_key, timeout_seconds, confirm, next } => {
                 let deadline = self.user_deadline(*timeout_seconds);
-                if now >= deadline {
-                    return Visit::Leave(on_timeout.clone());
-                }
-                let text_key = self.hint_text_key.clone().unwrap_or_else(|| text_key.clone());
-                self.ask(*kind, text_key, deadline, Command::Watch)
-            }
-            Node::Collect { via, fields, retries, on_missing, next } => {
-                self.collecting = true;
-                let missing = match result {
-                    Some(StepResult::Read(value)) => self.take_fields(fields, &value, via),
-                    Some(StepResult::Unreadable) => fields.keys().cloned().collect(),
-                    Some(_) | None => return self.read(via, fields),
-                };
-                if !missing.is_empty() && self.attempts < *retries {
-                    self.attempts = self.attempts.saturating_add(1);
-                    return self.read(via, fields);
-                }
-                self.settle(missing, on_missing, next)
-            }
-            Node::Review { text_key, timeout_seconds, next } => {
-                self.collecting = true;
-                match result {
-                    Some(StepResult::Answered { share: true }) => Visit::to(next),
-                    Some(StepResult::Answered { share: false }) => {
-                        Visit::Stay(self.end(End::Declined))
-                    }
-                    Some(_) | None => {
-                        self.review(text_key, self.user_deadline(*timeout_seconds), now)
-                    }
-                }
+                self.review(text_key, deadline, (confirm.as_ref(), next), result, now)
             }
             Node::Done => Visit::Stay(self.end(End::Done(self.collected.clone()))),
             Node::Fail { code } => Visit::Leave(WorkflowExit::Fail(*code)),
         }
     }
 
-    /// Asks the applicant for consent until the deadline.
-    fn review(&self, text_key: &str, deadline: DateTime<Utc>, now: DateTime<Utc>) -> Visit {
+    fn branch(
+        &mut self,
+        cases: &[Case],
+        deadline: DateTime<Utc>,
+        default: &WorkflowExit,
+        result: Option<StepResult>,
+        now: DateTime<Utc>,
+    ) -> Visit {
+        let Some(StepResult::Seen(page)) = result else {
+            return self.stay(Command::Watch);
+        };
+        match self.interrupt(&page) {
+            Some(Interruption::Exit(exit)) => return Visit::Leave(exit),
+            Some(Interruption::Act(action)) => return self.stay(Command::Act(action)),
+            None => (),
+        }
+        let case = cases.iter().find(|case| page.settled && self.holds(&case.when, &page));
+        match case {
+            Some(case) => Visit::to(&case.next),
+            None if now >= deadline => Visit::Leave(default.clone()),
+            None => self.stay(Command::Watch),
+        }
+    }
+
+    fn await_user(
+        &mut self,
+        node: &Node,
+        result: Option<&StepResult>,
+        now: DateTime<Utc>,
+    ) -> Visit {
+        let Node::AwaitUser { kind, text_key, timeout_seconds, until, hints, next, on_timeout } =
+            node
+        else {
+            return Visit::Stay(self.end(End::Failed(ErrorCode::WorkflowInvalid)));
+        };
+        if result.is_none() && kind.may_change_account() {
+            self.forget_account();
+        }
+        let mut command = Command::Watch;
+        if let Some(StepResult::Seen(page)) = result {
+            match self.interrupt(page) {
+                Some(Interruption::Exit(exit)) => return Visit::Leave(exit),
+                Some(Interruption::Act(action)) => command = Command::Act(action),
+                None => {
+                    if let Some(exit) = self.wait_exit(until, hints, next, page) {
+                        return Visit::Leave(exit);
+                    }
+                }
+            }
+        }
+        let deadline = self.user_deadline(*timeout_seconds);
+        if now >= deadline {
+            return Visit::Leave(on_timeout.clone());
+        }
+        let text_key = self.hint_text_key.clone().unwrap_or_else(|| text_key.clone());
+        self.ask(*kind, text_key, deadline, command)
+    }
+
+    fn collect(&mut self, node: &Node, result: Option<StepResult>) -> Visit {
+        let Node::Collect { via, fields, variables, retries, on_missing, next } = node else {
+            return Visit::Stay(self.end(End::Failed(ErrorCode::WorkflowInvalid)));
+        };
+        self.collecting = true;
+        let (missing, has_variables) = match result {
+            Some(StepResult::Read(value)) => {
+                let missing = self.take_fields(fields, &value, via);
+                (missing, self.take_variables(variables, &value, via))
+            }
+            Some(StepResult::Unreadable) => {
+                (fields.keys().cloned().collect(), variables.is_empty())
+            }
+            Some(_) | None => return self.read(via, [fields, variables], on_missing),
+        };
+        let is_complete = missing.is_empty() && has_variables;
+        if !is_complete && self.attempts < *retries {
+            self.attempts = self.attempts.saturating_add(1);
+            return self.read(via, [fields, variables], on_missing);
+        }
+        if !has_variables {
+            return Visit::Leave(on_missing.clone());
+        }
+        self.settle(missing, on_missing, next)
+    }
+
+    /// Asks the applicant for consent until the deadline, and then has the page confirm what was agreed
+    /// to.
+    fn review(
+        &mut self,
+        text_key: &str,
+        deadline: DateTime<Utc>,
+        (confirm, next): (Option<&Confirmation>, &str),
+        result: Option<StepResult>,
+        now: DateTime<Utc>,
+    ) -> Visit {
+        self.collecting = true;
+        match (result, confirm) {
+            (Some(StepResult::Answered { share: true }), None) => return Visit::to(next),
+            (Some(StepResult::Answered { share: true }), Some(_)) => {
+                self.confirm_until = Some(now + CONFIRMATION_TIMEOUT);
+                return self.stay(Command::Watch);
+            }
+            (Some(StepResult::Answered { share: false }), _) => {
+                return Visit::Stay(self.end(End::Declined));
+            }
+            (result, Some(confirm)) if self.confirm_until.is_some() => {
+                return self.confirm(confirm, result, next, now);
+            }
+            _ => (),
+        }
         if now >= deadline {
             return Visit::Leave(WorkflowExit::Fail(ErrorCode::UserInputTimeout));
         }
         let command = Command::Consent { fields: self.shared_fields() };
         self.ask(PromptKind::Consent, text_key.to_owned(), deadline, command)
+    }
+
+    /// Goes on if what the applicant has agreed to share is still that of the page's account.
+    fn confirm(
+        &self,
+        confirm: &Confirmation,
+        result: Option<StepResult>,
+        next: &str,
+        now: DateTime<Utc>,
+    ) -> Visit {
+        if let Some(StepResult::Seen(page)) = result
+            && page.settled
+        {
+            if self.holds(&confirm.when, &page) {
+                return Visit::to(next);
+            }
+            return Visit::Leave(confirm.otherwise.clone());
+        }
+        if self.confirm_until.is_some_and(|until| now >= until) {
+            return Visit::Leave(confirm.otherwise.clone());
+        }
+        self.stay(Command::Watch)
     }
 
     /// Returns the exit if the page ends the wait for the applicant.
@@ -114,9 +226,6 @@ impl Run {
         next: &str,
         page: &Observation,
     ) -> Option<WorkflowExit> {
-        if let Some(exit) = self.interrupt(page) {
-            return Some(exit);
-        }
         if page.settled && until.iter().any(|signal| self.holds(signal, page)) {
             return Some(WorkflowExit::Next(next.to_owned()));
         }
@@ -128,46 +237,125 @@ impl Run {
         if missing.iter().any(required) {
             return Visit::Leave(on_missing.clone());
         }
-        self.collected.missing.extend(missing);
+        for name in missing {
+            if !self.collected.missing.contains(&name) {
+                self.collected.missing.push(name);
+            }
+        }
         Visit::to(next)
     }
 
-    fn read(&self, via: &Source, fields: &BTreeMap<String, String>) -> Visit {
+    fn read(
+        &self,
+        via: &Source,
+        values: [&BTreeMap<String, Extraction>; 2],
+        on_missing: &WorkflowExit,
+    ) -> Visit {
         let command = match via {
             Source::Fetch(name) => match self.definition.requests.get(name) {
-                Some(request) => Command::Fetch {
-                    url: request.url.clone(),
-                    expect_status: request.expect_status,
-                    max_bytes: request.max_bytes,
+                Some(request) => match self.page_fetch(request) {
+                    Some(request) => Command::Fetch(request),
+                    // A value that it needs is missing.
+                    None => return Visit::Leave(on_missing.clone()),
                 },
                 None => Command::End(End::Failed(ErrorCode::WorkflowInvalid)),
             },
             Source::Response(url) => Command::ReadResponse { url: url.clone() },
-            Source::Dom {} => Command::ReadDom { selectors: fields.values().cloned().collect() },
+            Source::Dom {} => {
+                let elements = values.into_iter().flatten().map(|(name, from)| {
+                    let Extraction { at, read, element, .. } = from.clone();
+                    (name.clone(), ElementRead { selector: at, content: read, choice: element })
+                });
+                Command::ReadDom { elements: elements.collect() }
+            }
         };
         self.stay(command)
+    }
+
+    /// Returns a request with collected values in place of their names; `None` if one is missing.
+    fn page_fetch(&self, request: &Request) -> Option<PageFetch> {
+        let value = |name: &str| self.value(name);
+        let body = match &request.body {
+            Some(body) => Some(expand_body(body, &value)?.to_string()),
+            None => None,
+        };
+        Some(PageFetch {
+            url: expand_url(&request.url, value)?,
+            method: request.method,
+            headers: request.headers.clone(),
+            csrf: request.csrf.clone(),
+            body,
+            expect_status: request.expect_status,
+            max_bytes: request.max_bytes,
+        })
+    }
+
+    /// Returns a variable, or a collected field.
+    fn value(&self, name: &str) -> Option<&Value> {
+        self.variables.get(name).or_else(|| self.collected.data.get(name))
     }
 
     /// Collects the fields that are present and returns the names of those that are missing.
     fn take_fields(
         &mut self,
-        fields: &BTreeMap<String, String>,
+        fields: &BTreeMap<String, Extraction>,
         read: &Value,
         via: &Source,
     ) -> Vec<String> {
-        let dom = matches!(via, Source::Dom {});
         let mut missing = Vec::new();
-        for (name, place) in fields {
-            let value = if dom { read.get(place) } else { read.pointer(place) };
-            match self.definition.output.get(name).and_then(|field| take(field, value)) {
-                Some(value) => {
+        for (name, from) in fields {
+            let found = located(name, from, read, via);
+            let field = self.definition.output.get(name);
+            let result = convert(from, found).and_then(|value| {
+                field.and_then(|field| take(field, &value)).ok_or(ReadFailure::WrongType)
+            });
+            self.trace_read(name, found, &result);
+            match result {
+                Ok(value) => {
+                    self.collected.missing.retain(|missing| missing != name);
                     self.collected.data.insert(name.clone(), value);
                 }
-                None if self.collected.data.contains_key(name) => (),
-                None => missing.push(name.clone()),
+                Err(_) if self.collected.data.contains_key(name) => (),
+                Err(_) => missing.push(name.clone()),
             }
         }
         missing
+    }
+
+    fn trace_read(
+        &mut self,
+        name: &str,
+        found: Option<&Value>,
+        result: &Result<Value, ReadFailure>,
+    ) {
+        if let Some(trace) = &mut self.trace {
+            let (name, found, result) = (name.to_owned(), found.cloned(), result.clone());
+            trace.push(TraceEvent::Read { name, found, result });
+        }
+    }
+
+    /// Drops what was read of an account, because what follows may be read of another one.
+    fn forget_account(&mut self) {
+        self.collected = Collected::default();
+        self.variables.clear();
+    }
+
+    /// Stores the variables that are present, and returns whether all are.
+    fn take_variables(
+        &mut self,
+        variables: &BTreeMap<String, Extraction>,
+        read: &Value,
+        via: &Source,
+    ) -> bool {
+        for (name, from) in variables {
+            let found = located(name, from, read, via);
+            let result = convert(from, found);
+            self.trace_read(name, found, &result);
+            if let Ok(value) = result {
+                self.variables.insert(name.clone(), value);
+            }
+        }
+        variables.keys().all(|name| self.variables.contains_key(name))
     }
 
     /// Returns the collected fields in the order in which the applicant reads them.
@@ -180,24 +368,39 @@ impl Run {
     }
 
     fn holds(&self, signal: &str, page: &Observation) -> bool {
-        self.definition.signals.get(signal).is_some_and(|condition| condition.holds(page))
+        let signals = &self.definition.signals;
+        SignalEvaluation { signals, page, after: 0 }.holds(signal)
     }
 
-    /// Returns the exit of the first interrupt whose signal holds on a settled page.
-    fn interrupt(&self, page: &Observation) -> Option<WorkflowExit> {
-        let mut interrupts = self.definition.interrupts.iter();
-        interrupts.find(|i| page.settled && self.holds(&i.when, page)).map(|i| i.then.clone())
+    /// Returns what the first interrupt leads to whose signal holds on a settled page.
+    fn interrupt(&mut self, page: &Observation) -> Option<Interruption> {
+        for interrupt in &self.definition.interrupts {
+            if !page.settled || !self.holds(&interrupt.when, page) {
+                continue;
+            }
+            return Some(match &interrupt.then {
+                InterruptTarget::Next(node) => Interruption::Exit(WorkflowExit::Next(node.clone())),
+                InterruptTarget::Fail(code) => Interruption::Exit(WorkflowExit::Fail(*code)),
+                InterruptTarget::Act(_) if self.interrupt_actions == MAX_INTERRUPT_ACTIONS => {
+                    continue;
+                }
+                InterruptTarget::Act(action) => {
+                    self.interrupt_actions += 1;
+                    Interruption::Act(action.clone())
+                }
+            });
+        }
+        None
     }
 
     /// Counts how often each hint's signal newly appears, in the same document, in another one or by
     /// another response, and returns the exit of a hint that has appeared too often.
     fn update_hints(&mut self, hints: &[Hint], page: &Observation) -> Option<WorkflowExit> {
         self.hints.resize(hints.len(), HintState::default());
-        let definition = &self.definition;
+        let signals = &self.definition.signals;
+        let evaluation = SignalEvaluation { signals, page, after: self.responses_before };
         for (hint, state) in hints.iter().zip(&mut self.hints) {
-            let signal = definition.signals.get(&hint.when);
-            let occurrence =
-                signal.and_then(|signal| signal.occurrence(page, self.responses_before));
+            let occurrence = evaluation.occurrence(&hint.when);
             if occurrence.is_some() && occurrence != state.occurrence {
                 state.count = state.count.saturating_add(1);
                 self.hint_text_key = Some(hint.text_key.clone());
@@ -244,4 +447,9 @@ impl Run {
         let shown = if self.collecting { PublicPhase::Collecting } else { PublicPhase::Running };
         RunStep { shown, command: Command::End(end) }
     }
+}
+
+/// Returns the value of a field or variable in what was read.
+fn located<'a>(name: &str, from: &Extraction, read: &'a Value, via: &Source) -> Option<&'a Value> {
+    if matches!(via, Source::Dom {}) { read.get(name) } else { read.pointer(&from.at) }
 }

@@ -9,7 +9,12 @@ mod redaction;
 use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
-use domain::{id::BrowserId, request::Location, secret::Secret, workflow::Observation};
+use domain::{
+    id::BrowserId,
+    request::Location,
+    secret::Secret,
+    workflow::{Action, ElementRead, Observation, PageFetch},
+};
 
 pub use self::{
     input::{Input, MouseButton, MouseKind, TouchKind, TouchPoint},
@@ -91,6 +96,8 @@ pub struct Locale {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObservedSignals {
     pub selectors: Vec<String>,
+    /// The selectors of the elements whose texts are observed.
+    pub texts: Vec<String>,
     /// The path patterns of responses whose status and body are kept.
     pub responses: Vec<String>,
 }
@@ -138,8 +145,8 @@ pub trait Browser: Send + Sync {
     /// Waits until the page may have changed, or until it is time to observe it again.
     async fn changed(&self);
 
-    /// Makes a GET request in the page, with its cookies, and reads the response.
-    async fn fetch(&self, url: &str, max_bytes: u32) -> Result<Fetched, BrowserError>;
+    /// Makes a request in the page, with its cookies, and reads the response.
+    async fn fetch(&self, request: &PageFetch) -> Result<Fetched, BrowserError>;
 
     /// Returns the credentials that the browser would send with a request to a URL. It must be
     /// called only after the applicant has agreed to share.
@@ -148,8 +155,11 @@ pub trait Browser: Send + Sync {
     /// Returns the body of the newest observed response whose path matches.
     async fn response(&self, pattern: &str) -> Result<Option<String>, BrowserError>;
 
-    /// Returns the text of the first element of each selector, if there is one.
-    async fn texts(&self, selectors: &[String]) -> Result<Vec<Option<String>>, BrowserError>;
+    /// Returns what is read of each element, if there is one: at most 4,096 characters.
+    async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Option<String>>, BrowserError>;
+
+    /// Does something in the page, and returns whether there was a visible element for it.
+    async fn act(&self, action: &Action) -> Result<bool, BrowserError>;
 
     /// Waits for a frame newer than `after` and returns the newest one. `None` once the browser has
     /// ended.

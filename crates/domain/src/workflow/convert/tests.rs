@@ -1,0 +1,175 @@
+//! Converters on texts as pages write them.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn convert(converter: &Value, text: &str) -> Option<Value> {
+    let converter: Converter = serde_json::from_value(converter.clone()).unwrap();
+    assert_eq!(converter.error(), None, "{converter:?}");
+    converter.apply(&json!(text))
+}
+
+fn date(pattern: &str, language: &str, text: &str) -> Option<String> {
+    let converter = json!({ "date": { "pattern": pattern, "language": language } });
+    convert(&converter, text).map(|date| date.as_str().unwrap().to_owned())
+}
+
+#[test]
+fn numbers_are_read_as_pages_write_them() {
+    let number = |mark, text| convert(&json!({ "number": { "decimalMark": mark } }), text);
+    for (mark, text, expected) in [
+        (".", "1,234.50", json!(1234.5)),
+        (",", "EUR 1.234,50", json!(1234.5)),
+        (".", "7 edits", json!(7)),
+        (",", "1\u{a0}234\u{a0}567", json!(1_234_567)),
+        (",", "1\u{202f}234,5 €", json!(1234.5)),
+        (".", "CHF 1\u{2019}234.50", json!(1234.5)),
+        (".", "₹12,34,567.00", json!(1_234_567)),
+        (",", "0,00 €", json!(0)),
+        (".", "-$5.25", json!(-5.25)),
+        (".", "$ -5.25", json!(-5.25)),
+        (",", "\u{2212}12", json!(-12)),
+        (",", "1.234,50- EUR", json!(-1234.5)),
+        (",", "1.234", json!(1234)),
+        (".", "1.234", json!(1.234)),
+        (".", "007", json!(7)),
+        (".", "98 %", json!(98)),
+        (",", "٢٠٢٦", json!(2026)),
+        (".", "123456789012345", json!(123_456_789_012_345_i64)),
+        (".", "(5)", json!(5)),
+    ] {
+        assert_eq!(number(mark, text), Some(expected), "{text:?}");
+    }
+    for (mark, text) in [
+        (".", ""),
+        (".", "none"),
+        (",", "1.5"),
+        (".", "1,5"),
+        (".", "1,23,4"),
+        (",", "1.234.56"),
+        (".", "1,234'567"),
+        (".", "3 of 100"),
+        (".", "2026-11-23"),
+        (".", "1.2K"),
+        (",", "1,2 Mio. Follower"),
+        (".", "1.2.3"),
+        (".", "A5"),
+        (".", "5th"),
+        (".", "1234567890123456"),
+        (".", "192.168.0.1"),
+    ] {
+        assert_eq!(number(mark, text), None, "{text:?}");
+    }
+    assert_eq!(Converter::Trim.apply(&json!(5)), Some(json!("5")));
+    assert_eq!(Converter::Trim.apply(&json!([5])), None);
+}
+
+#[test]
+fn dates_are_read_by_their_pattern() {
+    for (pattern, language, text, expected) in [
+        ("HH:mm, d MMMM y", "en", "20:55, 23 November 2026", "2026-11-23T20:55:00"),
+        ("d. MMMM y", "de", "1. März 2019", "2019-03-01"),
+        ("d. MMM y", "de", "1. Mrz. 2019", "2019-03-01"),
+        ("MMM d, y", "en", "Sept. 5, 2020", "2020-09-05"),
+        ("EEEE, d 'de' MMMM 'de' y", "es", "lunes, 2 de marzo de 2026", "2026-03-02"),
+        ("d MMMM y", "fr", "14 juil. 2024", "2024-07-14"),
+        ("d MMMM y", "pl", "23 listopada 2026", "2026-11-23"),
+        ("d MMMM y", "ar", "٢٣ نوفمبر ٢٠٢٦", "2026-11-23"),
+        ("d MMMM y", "tr", "5 Ağustos 2021", "2021-08-05"),
+        ("dd/MM/yy", "en", "05/11/69", "2069-11-05"),
+        ("'Member since' MMMM y", "en", "member since  November\u{a0}2019", "2019-11"),
+        ("y", "en", "2019", "2019"),
+        ("M/d/y, h:mm a", "en", "2/9/2026, 12:05 a.m.", "2026-02-09T00:05:00"),
+        ("M/d/y h:mm:ss a", "en", "2/9/2026 1:05:09 PM", "2026-02-09T13:05:09"),
+        ("y-MM-dd'T'HH:mm:ssXXX", "en", "2026-02-09T10:11:12+02:00", "2026-02-09T10:11:12+02:00"),
+        ("y-MM-dd HH:mm XXX", "en", "2026-02-09 10:11 Z", "2026-02-09T10:11:00Z"),
+        ("d 'o''clock' MMM y", "en", "1 o'clock May 2020", "2020-05-01"),
+    ] {
+        assert_eq!(date(pattern, language, text).as_deref(), Some(expected), "{pattern} {text}");
+    }
+    for (pattern, language, text) in [
+        ("d MMMM y", "en", "31 February 2026"),
+        ("d MMMM y", "en", "23 Novembre 2026"),
+        ("d MMMM y", "en", "23 November 2026 at noon"),
+        ("d MMMM y", "fr", "14 jui 2024"),
+        ("d MMMM y", "en", "1 Ma 2024"),
+        ("M/d/y", "en", "23/11/2026"),
+        ("M/d/y", "en", "2/9/26"),
+        ("M/d/y h:mm a", "en", "2/9/2026 13:05 PM"),
+        ("HH:mm d.M.y", "en", "24:00 1.1.2026"),
+        ("y", "en", ""),
+    ] {
+        assert_eq!(date(pattern, language, text), None, "{pattern} {text}");
+    }
+}
+
+#[test]
+fn texts_are_converted() {
+    for (converter, text, expected) in [
+        (json!("trim"), " a \n\u{a0} b ", Some(json!("a b"))),
+        (json!({ "match": "ID (\\d+)" }), "Your ID 42.", Some(json!("42"))),
+        (json!({ "match": "\\d+" }), "Your ID 42.", Some(json!("42"))),
+        (json!({ "match": "^a(b)?$" }), "a", None),
+        (json!({ "match": "x" }), "a", None),
+        (json!({ "except": ["not provided", "–"] }), " Not  provided", None),
+        (json!({ "except": ["not provided"] }), "Ada", Some(json!("Ada"))),
+        (json!({ "boolean": { "true": ["Ja"], "false": ["Nein"] } }), " ja ", Some(json!(true))),
+        (json!({ "boolean": { "true": ["Ja"], "false": ["Nein"] } }), "nein", Some(json!(false))),
+        (json!({ "boolean": { "true": ["Ja"], "false": ["Nein"] } }), "?", None),
+        (json!({ "map": { "Gold member": "gold" } }), "Gold  member", Some(json!("gold"))),
+        (json!({ "map": { "Gold member": "gold" } }), "Silver", None),
+    ] {
+        assert_eq!(convert(&converter, text), expected, "{converter} {text}");
+    }
+}
+
+#[test]
+fn converters_that_can_never_apply_are_reported() {
+    let long = "a".repeat(501);
+    for converter in [
+        json!({ "match": "(" }),
+        json!({ "match": "" }),
+        json!({ "match": "(a)(b)" }),
+        json!({ "match": "a{5000}{5000}" }),
+        json!({ "match": "(?=a)" }),
+        json!({ "match": long }),
+        json!({ "except": [] }),
+        json!({ "map": {} }),
+        json!({ "boolean": { "true": ["a"], "false": [] } }),
+        json!({ "boolean": { "true": ["a"], "false": ["A "] } }),
+        json!({ "date": { "pattern": "" } }),
+        json!({ "date": { "pattern": "d MMMM" } }),
+        json!({ "date": { "pattern": "d y" } }),
+        json!({ "date": { "pattern": "y y" } }),
+        json!({ "date": { "pattern": "y HH:mm" } }),
+        json!({ "date": { "pattern": "y-M-d HH" } }),
+        json!({ "date": { "pattern": "y-M-d hh:mm" } }),
+        json!({ "date": { "pattern": "y-M-d XXX" } }),
+        json!({ "date": { "pattern": "d of MMMM y" } }),
+        json!({ "date": { "pattern": "y 'a" } }),
+        json!({ "date": { "pattern": "YYYY-MM-DD" } }),
+    ] {
+        let converter: Converter = serde_json::from_value(converter).unwrap();
+        assert!(converter.error().is_some(), "{converter:?}");
+    }
+}
+
+proptest! {
+    /// No text makes a converter panic, and what it returns is of its type.
+    #[test]
+    fn converters_are_total(text in "\\PC{0,60}|[0-9 .,'-]{0,30}", pattern in "[a-zMHE :/.'-]{0,20}") {
+        for mark in [DecimalMark::Point, DecimalMark::Comma] {
+            let number = parse_number(&text, mark);
+            prop_assert!(number.is_none_or(|number| number.is_number()));
+        }
+        let format = DateFormat { pattern: pattern.clone(), language: Some(DateLanguage::De) };
+        let converter = Converter::Date(format);
+        if converter.error().is_none() {
+            converter.apply(&json!(text));
+        }
+        let converter = Converter::Match(pattern);
+        let _ = (converter.error(), converter.apply(&json!(text)));
+    }
+}

@@ -1,0 +1,43 @@
+//! What a run saw and decided, for authors of definitions. It has data of the applicant: it is for runs
+//! in which the author plays the applicant, and is never logged.
+
+use serde_json::Value;
+
+/// Something that a run saw or decided.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TraceEvent {
+    /// The run entered a node.
+    Entered { node: String },
+    /// An observation that differs from the one before in its URL, its state or its signals.
+    Observed {
+        url: String,
+        settled: bool,
+        /// All signals, by name, and whether each holds.
+        signals: Vec<(String, bool)>,
+    },
+    /// A response to a request or to what was watched could not be used, or an element for an action
+    /// was missing.
+    Unreadable,
+    /// A field or variable was read.
+    Read {
+        name: String,
+        /// What was at its place; `None` if there was nothing.
+        found: Option<Value>,
+        /// The value, or why there is none.
+        result: Result<Value, ReadFailure>,
+    },
+}
+
+/// Why what was read is no value of a field or variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ReadFailure {
+    #[error("nothing is there")]
+    NotFound,
+    #[error("the text is longer than converters read")]
+    TooLong,
+    /// With its index, from 0.
+    #[error("converter {0} does not apply")]
+    Converter(usize),
+    #[error("the value is empty, or of another type than the field")]
+    WrongType,
+}
