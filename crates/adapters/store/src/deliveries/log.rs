@@ -216,7 +216,7 @@ impl DeliveryLog for Store {
     ) -> Result<DeliveryId, StoreError> {
         let team = self.team_of_webhook(Id::from(webhook)).await?;
         let id = id_at(Timestamp(now));
-        let body = self.writer(team).await?.close(BODY, id, body)?;
+        let body = self.writer(team).await?.encrypt(BODY, id, body)?;
         let notice = WebhookBody::of(id, Id::from(session), &body, true, Timestamp(now));
         let (delivery, task) = notice.delivery_to(Id::from(webhook));
         let id = delivery.id.to();

@@ -217,7 +217,7 @@ impl Store {
                 Some(text) => {
                     let team = self.team_of_webhook(Id::from(one.webhook)).await?;
                     let delivery = Id::from(one.delivery);
-                    Some(self.writer(team).await?.close(ANSWER, delivery, text)?)
+                    Some(self.writer(team).await?.encrypt(ANSWER, delivery, text)?)
                 }
                 None => None,
             });

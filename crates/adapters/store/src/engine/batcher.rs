@@ -1,4 +1,4 @@
-//! Combines concurrent reads into one statement.
+//! Combines concurrent statements of one kind, reads or inserts, into one statement.
 
 use std::{
     marker::PhantomData,
@@ -15,7 +15,7 @@ use crate::engine::pipelined::PipelinedConnection;
 /// The maximum number of requests in one statement.
 const MAX_BATCH: usize = 128;
 
-/// A read of which many differ only in their parameters.
+/// A statement of which many differ only in their parameters.
 pub(crate) trait BatchRequest: Sized + Send + Sync + 'static {
     type Answer: Send + 'static;
 
@@ -76,7 +76,7 @@ impl PipelinedConnection {
             };
             tokio::spawn(runner.run());
         }
-        answer.await.unwrap_or_else(|closed| Err(failed("read with others")(closed)))
+        answer.await.unwrap_or_else(|closed| Err(failed("run a combined statement")(closed)))
     }
 }
 
@@ -109,7 +109,7 @@ impl<A: BatchRequest> BatchRunner<A> {
                 Err(error) => {
                     let error = Arc::new(error);
                     for reply in replies {
-                        let _ = reply.send(Err(failed("read with others")(error.clone())));
+                        let _ = reply.send(Err(failed("run a combined statement")(error.clone())));
                     }
                 }
             }

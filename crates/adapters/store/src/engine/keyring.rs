@@ -86,20 +86,25 @@ impl Keyring {
 pub(crate) struct WriteKey(Option<Arc<DataKey>>);
 
 impl WriteKey {
-    pub(crate) fn close(&self, column: Column, row: Id, plain: &str) -> Result<String, StoreError> {
+    pub(crate) fn encrypt(
+        &self,
+        column: Column,
+        row: Id,
+        plain: &str,
+    ) -> Result<String, StoreError> {
         match &self.0 {
             Some(key) => key.encrypt(column, row, plain).map_err(failed("encrypt a value")),
             None => Ok(plain.to_owned()),
         }
     }
 
-    pub(crate) fn close_some(
+    pub(crate) fn encrypt_some(
         &self,
         column: Column,
         row: Id,
         plain: Option<&str>,
     ) -> Result<Option<String>, StoreError> {
-        plain.map(|plain| self.close(column, row, plain)).transpose()
+        plain.map(|plain| self.encrypt(column, row, plain)).transpose()
     }
 
     /// Returns whether a value has the form that this writes: encrypted with its key, or plaintext

@@ -1,4 +1,4 @@
-//! A PostgreSQL connection that many reads share.
+//! A PostgreSQL connection that many statements share.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -22,7 +22,7 @@ use crate::sessions::poll_batch::{KeyRequest, PollRequest};
 const KEYED_PLANS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; \
                      SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off";
 
-/// A connection on which reads are pipelined. It is opened on demand, and again after it broke.
+/// A connection on which statements are pipelined. It is opened on demand, and again after it broke.
 pub(crate) struct PipelinedConnection {
     server: Arc<Server>,
     answer: Duration,

@@ -98,7 +98,7 @@ impl Store {
                 done.unreadable.push(id.0);
                 continue;
             };
-            let body = notices::body.eq(writer.close(BODY, id, &plain)?);
+            let body = notices::body.eq(writer.encrypt(BODY, id, &plain)?);
             let this = notices::table.find(id).filter(notices::body.eq(old));
             let changed: QueryResult<usize> =
                 with_conn!(self, |conn| ::diesel::update(this).set(body).execute(conn).await);
@@ -148,7 +148,7 @@ impl Store {
                 done.unreadable.push(id.0);
                 continue;
             };
-            let answer = delivery_attempts::answer.eq(writer.close(ANSWER, id, &plain)?);
+            let answer = delivery_attempts::answer.eq(writer.encrypt(ANSWER, id, &plain)?);
             let this = delivery_attempts::table
                 .find((id, attempt))
                 .filter(delivery_attempts::answer.eq(old));
@@ -190,7 +190,7 @@ impl Store {
                     done.unreadable.push(id.0);
                     continue;
                 };
-                let anew = writer.close(column, id, &plain)?;
+                let anew = writer.encrypt(column, id, &plain)?;
                 changed = changed.max(self.change_contact(id, column, &old, &anew).await?);
             }
             done.changed += changed;

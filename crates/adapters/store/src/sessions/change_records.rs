@@ -165,7 +165,7 @@ impl ChangeRecords {
                 Record::NotifyPartner => {
                     if let Some(body) = body() {
                         let id = id_at(due);
-                        let body = writer.close(BODY, id, &body)?;
+                        let body = writer.encrypt(BODY, id, &body)?;
                         records.notice = Some((id, body, due));
                     }
                 }
@@ -242,7 +242,7 @@ macro_rules! write_change_records {
             let told = || deliveries::table.filter(deliveries::session.eq($row.id));
             let copies: Vec<Id> = told().select(deliveries::notice).distinct().load($conn).await?;
             for copy in copies {
-                let body = writer.close(BODY, copy, body).map_err(unwritten)?;
+                let body = writer.encrypt(BODY, copy, body).map_err(unwritten)?;
                 let copy = notices::table.find(copy);
                 ::diesel::update(copy).set(notices::body.eq(body)).execute($conn).await?;
             }

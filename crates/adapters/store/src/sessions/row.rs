@@ -45,8 +45,8 @@ impl SessionRow {
         Ok(Self {
             id,
             owner: Id::from(session.owner),
-            terms: writer.close(TERMS, id, &terms)?,
-            state: writer.close(STATE, id, &state)?,
+            terms: writer.encrypt(TERMS, id, &terms)?,
+            state: writer.encrypt(STATE, id, &state)?,
             status: session.status().to_string(),
             progress: session.progress.percent().into(),
             workflow: workflow.map_err(&unfit)?,

@@ -41,9 +41,9 @@ struct EncryptedContact {
 impl EncryptedContact {
     fn of(writer: &WriteKey, id: Id, contact: &Contact) -> Result<Self, StoreError> {
         Ok(Self {
-            name: writer.close_some(NAME, id, contact.name.as_deref())?,
-            email: writer.close_some(EMAIL, id, contact.email.as_deref())?,
-            phone: writer.close_some(PHONE, id, contact.phone.as_deref())?,
+            name: writer.encrypt_some(NAME, id, contact.name.as_deref())?,
+            email: writer.encrypt_some(EMAIL, id, contact.email.as_deref())?,
+            phone: writer.encrypt_some(PHONE, id, contact.phone.as_deref())?,
         })
     }
 }
