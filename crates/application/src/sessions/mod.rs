@@ -4,7 +4,7 @@ mod authenticate;
 mod compare;
 mod create;
 mod export;
-mod read;
+mod service;
 
 use std::sync::Arc;
 

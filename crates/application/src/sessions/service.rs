@@ -1,4 +1,4 @@
-//! The driving ports of the partner API: what partners read, end and erase.
+//! The driving ports of the partner API: what partners create, read, end and erase.
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
