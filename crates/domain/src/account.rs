@@ -36,11 +36,11 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
     /// To read what the team has, without secrets.
-    Look,
+    View,
     /// To change keys and webhooks, and to end sessions.
-    Work,
+    Edit,
     /// To change the members of the team.
-    Govern,
+    ManageTeam,
     /// To make decisions for the deployment.
     Operate,
 }
@@ -61,9 +61,9 @@ impl Role {
     #[must_use]
     pub fn may(self, permission: Permission) -> bool {
         self >= match permission {
-            Permission::Look => Self::Viewer,
-            Permission::Work => Self::Member,
-            Permission::Govern => Self::Owner,
+            Permission::View => Self::Viewer,
+            Permission::Edit => Self::Member,
+            Permission::ManageTeam => Self::Owner,
             Permission::Operate => Self::Operator,
         }
     }
@@ -72,7 +72,7 @@ impl Role {
     /// above their own.
     #[must_use]
     pub fn may_appoint(self, other: Self) -> bool {
-        self.may(Permission::Govern) && other <= self
+        self.may(Permission::ManageTeam) && other <= self
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn each_role_has_the_permissions_of_those_before_it() {
-        let permissions = [Permission::Look, Permission::Work, Permission::Govern];
+        let permissions = [Permission::View, Permission::Edit, Permission::ManageTeam];
         let table = Role::ALL.map(|role| (role.as_str(), permissions.map(|p| role.may(p))));
         assert_eq!(
             table,

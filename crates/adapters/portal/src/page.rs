@@ -163,8 +163,8 @@ impl PortalPage {
             email: &user.email,
             role: user.role.as_str(),
             team: &user.team_name,
-            works: user.role.may(Permission::Work),
-            governs: user.role.may(Permission::Govern),
+            works: user.role.may(Permission::Edit),
+            governs: user.role.may(Permission::ManageTeam),
             operates: user.role.may(Permission::Operate),
         };
         Self::new(template, title)

@@ -25,7 +25,7 @@ pub(crate) async fn steps(
     portal: &Portal,
     user: &SignedInUser,
 ) -> Result<Vec<SetupStep>, PortalError> {
-    if !user.role.may(Permission::Work) {
+    if !user.role.may(Permission::Edit) {
         return Ok(vec![]);
     }
     let step = |label, link, is_done| SetupStep { label, link, is_done };
@@ -47,7 +47,7 @@ pub(crate) async fn steps(
             !completed.sessions.is_empty(),
         ),
     ];
-    if user.role.may(Permission::Govern) {
+    if user.role.may(Permission::ManageTeam) {
         let members = portal.team.members(user).await?;
         steps.push(step(message("Invite a member"), "/portal/members", members.len() > 1));
     }

@@ -34,7 +34,7 @@ pub struct ApiKeys {
 #[async_trait]
 impl KeyService for ApiKeys {
     async fn keys(&self, user: &SignedInUser) -> Result<Vec<StoredKey>, PortalError> {
-        user.require(Permission::Look)?;
+        user.require(Permission::View)?;
         Ok(self.keys.keys(user.team).await?)
     }
 
@@ -79,7 +79,7 @@ impl KeyService for ApiKeys {
 
 impl ApiKeys {
     fn require_to_change(&self, user: &SignedInUser) -> Result<(), PortalError> {
-        user.require(Permission::Work)?;
+        user.require(Permission::Edit)?;
         user.require_reauthentication(SensitiveAction::Team, self.clock.now())
     }
 

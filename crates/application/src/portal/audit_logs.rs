@@ -27,12 +27,12 @@ impl AuditService for AuditLogs {
         before: Option<i64>,
         limit: u16,
     ) -> Result<Vec<AuditEntry>, PortalError> {
-        user.require(Permission::Govern)?;
+        user.require(Permission::ManageTeam)?;
         Ok(self.log.entries(user.team, before, limit.min(ENTRY_BATCH)).await?)
     }
 
     async fn verify_audit(&self, user: &SignedInUser) -> Result<AuditCheck, PortalError> {
-        user.require(Permission::Govern)?;
+        user.require(Permission::ManageTeam)?;
         let team = user.team;
         let mut check = AuditCheck { entries: 0, last: None, broken: None };
         let mut later: Option<AuditEntry> = None;

@@ -24,7 +24,7 @@ pub struct Branding {
 #[async_trait]
 impl BrandingService for Branding {
     async fn brand(&self, user: &SignedInUser) -> Result<Brand, PortalError> {
-        user.require(Permission::Look)?;
+        user.require(Permission::View)?;
         Ok(self.brands.brand(user.team).await?)
     }
 
@@ -35,7 +35,7 @@ impl BrandingService for Branding {
         colour: Option<Colour>,
         privacy_url: Option<HttpsUrl>,
     ) -> Result<(), PortalError> {
-        user.require(Permission::Govern)?;
+        user.require(Permission::ManageTeam)?;
         let name_text = name.as_ref().map(BrandName::as_str).unwrap_or_default();
         let colour_text = colour.map(|colour| colour.to_string()).unwrap_or_default();
         let privacy_text = privacy_url.as_ref().map(HttpsUrl::as_str).unwrap_or_default();
@@ -45,7 +45,7 @@ impl BrandingService for Branding {
     }
 
     async fn set_logo(&self, user: &SignedInUser, logo: Option<Logo>) -> Result<(), PortalError> {
-        user.require(Permission::Govern)?;
+        user.require(Permission::ManageTeam)?;
         let action = if logo.is_some() { "branding.logo" } else { "branding.no-logo" };
         self.audit.record(user, action, "").await?;
         Ok(self.brands.set_logo(user.team, logo.as_ref()).await?)

@@ -27,7 +27,7 @@ pub struct Contacts {
 #[async_trait]
 impl ContactService for Contacts {
     async fn receivers(&self, user: &SignedInUser) -> Result<Vec<StoredContact>, PortalError> {
-        user.require(Permission::Look)?;
+        user.require(Permission::View)?;
         Ok(self.contacts.contacts(user.team).await?)
     }
 
@@ -36,7 +36,7 @@ impl ContactService for Contacts {
         user: &SignedInUser,
         id: ContactId,
     ) -> Result<StoredContact, PortalError> {
-        user.require(Permission::Look)?;
+        user.require(Permission::View)?;
         self.contacts.contact(user.team, id).await?.ok_or(NOT_FOUND)
     }
 
@@ -45,7 +45,7 @@ impl ContactService for Contacts {
         user: &SignedInUser,
         contact: Contact,
     ) -> Result<ContactId, PortalError> {
-        user.require(Permission::Work)?;
+        user.require(Permission::Edit)?;
         // The event names no one: the log outlives the contact, whose data must be erasable.
         self.audit.record(user, "receiver.add", "").await?;
         let sources = (&*self.clock, &*self.random);
@@ -62,14 +62,14 @@ impl ContactService for Contacts {
         id: ContactId,
         contact: Contact,
     ) -> Result<(), PortalError> {
-        user.require(Permission::Work)?;
+        user.require(Permission::Edit)?;
         self.audit.record(user, "receiver.change", &id.to_string()).await?;
         let changed = self.contacts.change_receiver(user.team, id, &contact).await?;
         if changed { Ok(()) } else { Err(NOT_FOUND) }
     }
 
     async fn remove_receiver(&self, user: &SignedInUser, id: ContactId) -> Result<(), PortalError> {
-        user.require(Permission::Work)?;
+        user.require(Permission::Edit)?;
         self.audit.record(user, "receiver.remove", &id.to_string()).await?;
         let removed = self.contacts.remove_contact(user.team, id).await?;
         if removed { Ok(()) } else { Err(NOT_FOUND) }

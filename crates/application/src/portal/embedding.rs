@@ -23,7 +23,7 @@ pub struct Embedding {
 #[async_trait]
 impl EmbeddingService for Embedding {
     async fn embed_origins(&self, user: &SignedInUser) -> Result<Vec<FrameAncestor>, PortalError> {
-        user.require(Permission::Look)?;
+        user.require(Permission::View)?;
         Ok(self.teams.frame_ancestors(user.team).await?)
     }
 
@@ -32,7 +32,7 @@ impl EmbeddingService for Embedding {
         user: &SignedInUser,
         origins: Vec<FrameAncestor>,
     ) -> Result<(), PortalError> {
-        user.require(Permission::Govern)?;
+        user.require(Permission::ManageTeam)?;
         if origins.len() > MAX_FRAME_ANCESTORS {
             return Err(PortalError::Invalid(format!(
                 "a team can have up to {MAX_FRAME_ANCESTORS} allowed origins"

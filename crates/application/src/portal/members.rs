@@ -39,7 +39,7 @@ pub struct Members {
 #[async_trait]
 impl TeamService for Members {
     async fn members(&self, user: &SignedInUser) -> Result<Vec<Member>, PortalError> {
-        user.require(Permission::Look)?;
+        user.require(Permission::View)?;
         let links = self.links.links(user.team).await?.into_iter();
         let mut links: HashMap<_, _> =
             links.map(|(link, mailed)| (link.user, (mailed, link.expires_at))).collect();
@@ -118,7 +118,7 @@ impl TeamService for Members {
     }
 
     async fn requires_second_factor(&self, user: &SignedInUser) -> Result<bool, PortalError> {
-        user.require(Permission::Look)?;
+        user.require(Permission::View)?;
         Ok(self.members.requires_second_factor(user.team).await?)
     }
 
@@ -142,7 +142,7 @@ impl TeamService for Members {
 
 impl Members {
     fn require_to_change(&self, user: &SignedInUser) -> Result<(), PortalError> {
-        user.require(Permission::Govern)?;
+        user.require(Permission::ManageTeam)?;
         user.require_reauthentication(SensitiveAction::Team, self.clock.now())
     }
 

@@ -60,7 +60,7 @@ impl TeamSessionService for TeamSessions {
         user: &SignedInUser,
         search: SessionSearch,
     ) -> Result<TeamSessionList, PortalError> {
-        user.require(Permission::Look)?;
+        user.require(Permission::View)?;
         let SessionSearch { filter, after, limit } = search;
         let limit = limit.min(MAX_SESSIONS_LISTED);
         let found = self.sessions.team_sessions(user.team, &filter, after, limit).await?;
@@ -86,7 +86,7 @@ impl TeamSessionService for TeamSessions {
         &self,
         user: &SignedInUser,
     ) -> Result<Vec<(PlatformId, String)>, PortalError> {
-        user.require(Permission::Look)?;
+        user.require(Permission::View)?;
         let mut platforms = self.catalogue.platforms(Environment::Production).await?;
         platforms.extend(self.catalogue.platforms(Environment::Development).await?);
         Ok(platforms.into_iter().map(|platform| (platform.id, platform.display_name)).collect())
@@ -98,7 +98,7 @@ impl TeamSessionService for TeamSessions {
         range: OverviewRange,
         environment: Option<Environment>,
     ) -> Result<Overview, PortalError> {
-        user.require(Permission::Look)?;
+        user.require(Permission::View)?;
         let environment = match environment {
             Some(environment) => environment,
             None => self.main_environment(user).await?,
@@ -130,7 +130,7 @@ impl TeamSessionService for TeamSessions {
     }
 
     async fn quotas(&self, user: &SignedInUser) -> Result<TeamQuotas, PortalError> {
-        user.require(Permission::Look)?;
+        user.require(Permission::View)?;
         let (running, waiting) = self.turns.of_team(user.team);
         let Limits { requests, creations, team_creations, recipient } = self.limits;
         let browsers = self.quotas;
@@ -150,7 +150,7 @@ impl TeamSessionService for TeamSessions {
         user: &SignedInUser,
         id: SessionId,
     ) -> Result<SessionDetails, PortalError> {
-        user.require(Permission::Look)?;
+        user.require(Permission::View)?;
         let (session, key) = self.lookup.find(user, id).await?;
         let timeline = self.partner.timeline(&key, id).await.map_err(portal_error)?;
         let recording = match self.partner.recording(&key, id).await {
@@ -171,7 +171,7 @@ impl TeamSessionService for TeamSessions {
         user: &SignedInUser,
         id: SessionId,
     ) -> Result<PortableAttestation, PortalError> {
-        user.require(Permission::Work)?;
+        user.require(Permission::Edit)?;
         let (_, key) = self.lookup.find(user, id).await?;
         let found = self.partner.attestation(&key, id).await.map_err(portal_error)?;
         let attestation = found.ok_or(PortalError::NotFound("attestation"))?;
@@ -180,7 +180,7 @@ impl TeamSessionService for TeamSessions {
     }
 
     async fn end_session(&self, user: &SignedInUser, id: SessionId) -> Result<(), PortalError> {
-        user.require(Permission::Work)?;
+        user.require(Permission::Edit)?;
         let (_, key) = self.lookup.find(user, id).await?;
         self.audit.record(user, "session.end", &id.to_string()).await?;
         self.partner.terminate(&key, id).await.map_err(portal_error)?;

@@ -45,7 +45,7 @@ pub struct TeamWebhooks {
 #[async_trait]
 impl TeamWebhookService for TeamWebhooks {
     async fn webhooks(&self, user: &SignedInUser) -> Result<Vec<StoredWebhook>, PortalError> {
-        user.require(Permission::Look)?;
+        user.require(Permission::View)?;
         Ok(self.webhooks.list(user.team).await?)
     }
 
@@ -54,7 +54,7 @@ impl TeamWebhookService for TeamWebhooks {
         user: &SignedInUser,
         id: WebhookId,
     ) -> Result<StoredWebhook, PortalError> {
-        self.team_webhook(user, Permission::Look, id).await
+        self.team_webhook(user, Permission::View, id).await
     }
 
     async fn make_webhook(
@@ -82,7 +82,7 @@ impl TeamWebhookService for TeamWebhooks {
         change: WebhookChange,
     ) -> Result<(), PortalError> {
         self.require_to_change(user)?;
-        self.team_webhook(user, Permission::Work, id).await?;
+        self.team_webhook(user, Permission::Edit, id).await?;
         self.webhooks.check_change(id, &change).await?;
         let subject = format!("{id} to {}", origin(&change.url));
         self.audit.record(user, "webhook.change", &subject).await?;
@@ -95,7 +95,7 @@ impl TeamWebhookService for TeamWebhooks {
         id: WebhookId,
         active: bool,
     ) -> Result<(), PortalError> {
-        self.team_webhook(user, Permission::Work, id).await?;
+        self.team_webhook(user, Permission::Edit, id).await?;
         let action = if active { "webhook.switch-on" } else { "webhook.switch-off" };
         self.audit.record(user, action, &id.to_string()).await?;
         self.webhooks.set_active(id, active).await?;
@@ -110,7 +110,7 @@ impl TeamWebhookService for TeamWebhooks {
         overlap: Duration,
     ) -> Result<Rotated, PortalError> {
         self.require_to_change(user)?;
-        self.team_webhook(user, Permission::Work, id).await?;
+        self.team_webhook(user, Permission::Edit, id).await?;
         self.audit.record(user, "webhook.rotate-secret", &id.to_string()).await?;
         Ok(self.webhooks.rotate_secret(id, overlap).await?)
     }
@@ -120,7 +120,7 @@ impl TeamWebhookService for TeamWebhooks {
         user: &SignedInUser,
         id: WebhookId,
     ) -> Result<DeliveryId, PortalError> {
-        self.team_webhook(user, Permission::Work, id).await?;
+        self.team_webhook(user, Permission::Edit, id).await?;
         self.audit.record(user, "webhook.test", &id.to_string()).await?;
         let delivery = self.webhooks.test(id).await?;
         self.deliveries.notify_one();
@@ -133,7 +133,7 @@ impl TeamWebhookService for TeamWebhooks {
         id: WebhookId,
         state: Option<DeliveryState>,
     ) -> Result<Vec<StoredDelivery>, PortalError> {
-        self.team_webhook(user, Permission::Look, id).await?;
+        self.team_webhook(user, Permission::View, id).await?;
         let filter = DeliveryFilter { of: DeliveryScope::Webhook(id), state, limit: PAGE_SIZE };
         Ok(self.webhooks.deliveries(filter).await?)
     }
@@ -143,7 +143,7 @@ impl TeamWebhookService for TeamWebhooks {
         user: &SignedInUser,
         id: SessionId,
     ) -> Result<Vec<StoredDelivery>, PortalError> {
-        user.require(Permission::Look)?;
+        user.require(Permission::View)?;
         self.lookup.find(user, id).await?;
         let of = DeliveryScope::Session(id);
         let filter = DeliveryFilter { of, state: None, limit: PAGE_SIZE };
@@ -155,7 +155,7 @@ impl TeamWebhookService for TeamWebhooks {
         user: &SignedInUser,
         id: DeliveryId,
     ) -> Result<DeliveryWithAttempts, PortalError> {
-        self.team_delivery(user, Permission::Look, id).await
+        self.team_delivery(user, Permission::View, id).await
     }
 
     async fn delivery_payload(
@@ -163,7 +163,7 @@ impl TeamWebhookService for TeamWebhooks {
         user: &SignedInUser,
         id: DeliveryId,
     ) -> Result<String, PortalError> {
-        self.team_delivery(user, Permission::Look, id).await?;
+        self.team_delivery(user, Permission::View, id).await?;
         Ok(self.webhooks.redacted_payload(id).await?)
     }
 
@@ -172,7 +172,7 @@ impl TeamWebhookService for TeamWebhooks {
         user: &SignedInUser,
         id: DeliveryId,
     ) -> Result<(), PortalError> {
-        self.team_delivery(user, Permission::Work, id).await?;
+        self.team_delivery(user, Permission::Edit, id).await?;
         self.audit.record(user, "delivery.send-again", &id.to_string()).await?;
         self.webhooks.send_again(id).await?;
         self.deliveries.notify_one();
@@ -185,7 +185,7 @@ impl TeamWebhookService for TeamWebhooks {
         id: WebhookId,
         range: TimeRange,
     ) -> Result<usize, PortalError> {
-        self.team_webhook(user, Permission::Work, id).await?;
+        self.team_webhook(user, Permission::Edit, id).await?;
         let subject = format!("{id} from {} to {}", range.from, range.to);
         self.audit.record(user, "webhook.send-again", &subject).await?;
         let sent = self.webhooks.send_exhausted_again(id, range).await?;
@@ -197,7 +197,7 @@ impl TeamWebhookService for TeamWebhooks {
 impl TeamWebhooks {
     /// Checks that the user may change what deliveries are sent to, and has authenticated recently.
     fn require_to_change(&self, user: &SignedInUser) -> Result<(), PortalError> {
-        user.require(Permission::Work)?;
+        user.require(Permission::Edit)?;
         user.require_reauthentication(SensitiveAction::Team, self.clock.now())
     }
 

@@ -65,7 +65,7 @@ impl Templates {
 #[async_trait]
 impl TemplateService for Templates {
     async fn templates(&self, user: &SignedInUser) -> Result<Vec<StoredTemplate>, PortalError> {
-        user.require(Permission::Look)?;
+        user.require(Permission::View)?;
         Ok(self.templates.templates(user.team).await?)
     }
 
@@ -74,7 +74,7 @@ impl TemplateService for Templates {
         user: &SignedInUser,
         id: TemplateId,
     ) -> Result<StoredTemplate, PortalError> {
-        user.require(Permission::Look)?;
+        user.require(Permission::View)?;
         let own = self.team_template(user, id).await;
         if own.is_err() && user.require(Permission::Operate).is_ok() {
             return Ok(self.review().waiting(id).await?);
@@ -87,7 +87,7 @@ impl TemplateService for Templates {
         user: &SignedInUser,
         draft: Draft,
     ) -> Result<TemplateId, PortalError> {
-        user.require(Permission::Work)?;
+        user.require(Permission::Edit)?;
         if self.templates.templates(user.team).await?.len() >= MAX_TEMPLATES {
             return Err(PortalError::Invalid(format!(
                 "a team can have up to {MAX_TEMPLATES} templates"
@@ -103,7 +103,7 @@ impl TemplateService for Templates {
         id: TemplateId,
         draft: Draft,
     ) -> Result<(), PortalError> {
-        user.require(Permission::Work)?;
+        user.require(Permission::Edit)?;
         let stored = self.team_template(user, id).await?;
         self.audit.record(user, "template.write", &stored.id.to_string()).await?;
         let now = self.clock.now();
@@ -124,7 +124,7 @@ impl TemplateService for Templates {
     ) -> Result<(), PortalError> {
         let stored = match step {
             ReviewStep::Submit | ReviewStep::Withdraw => {
-                user.require(Permission::Work)?;
+                user.require(Permission::Edit)?;
                 self.team_template(user, id).await?
             }
             ReviewStep::Approve | ReviewStep::Reject => {
@@ -144,7 +144,7 @@ impl TemplateService for Templates {
         id: TemplateId,
         is_default: bool,
     ) -> Result<(), PortalError> {
-        user.require(Permission::Work)?;
+        user.require(Permission::Edit)?;
         self.team_template(user, id).await?;
         let action = if is_default { "template.prefer" } else { "template.prefer-no-more" };
         self.audit.record(user, action, &id.to_string()).await?;
@@ -159,7 +159,7 @@ impl TemplateService for Templates {
         user: &SignedInUser,
         id: TemplateId,
     ) -> Result<(), PortalError> {
-        user.require(Permission::Work)?;
+        user.require(Permission::Edit)?;
         self.team_template(user, id).await?;
         self.audit.record(user, "template.remove", &id.to_string()).await?;
         let removed = self.templates.remove_template(user.team, id).await?;
@@ -180,7 +180,7 @@ impl TemplateService for Templates {
         stored: StoredTemplate,
     ) -> Result<Preview, PortalError> {
         let is_own = stored.team == user.team;
-        user.require(if is_own { Permission::Look } else { Permission::Operate })?;
+        user.require(if is_own { Permission::View } else { Permission::Operate })?;
         let brand = self.brands.brand(stored.team).await?;
         let name = brand.name.as_ref().map(BrandName::as_str);
         let sender = name.unwrap_or(if is_own { &user.team_name } else { "The team" });

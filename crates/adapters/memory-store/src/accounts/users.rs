@@ -39,7 +39,7 @@ impl AccountState {
         }
         let mut others = self.users.values().filter(|other| other.team == team && other.id != id);
         let remains =
-            governs || others.any(|o| o.role.may(Permission::Govern) && o.password.is_some());
+            governs || others.any(|o| o.role.may(Permission::ManageTeam) && o.password.is_some());
         if remains { MembershipChange::Done } else { MembershipChange::Last }
     }
 
@@ -162,7 +162,7 @@ impl TeamMembers for MemoryStore {
         role: Role,
     ) -> Result<MembershipChange, StoreError> {
         let accounts = &mut self.state().accounts;
-        let change = accounts.may_change(team, id, role.may(Permission::Govern));
+        let change = accounts.may_change(team, id, role.may(Permission::ManageTeam));
         if let (MembershipChange::Done, Some(record)) = (change, accounts.users.get_mut(&id)) {
             record.role = role;
         }

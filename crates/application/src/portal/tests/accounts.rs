@@ -135,7 +135,7 @@ async fn a_required_second_factor_is_set_up_before_anything_else() {
     let token = fixture.token(ADA).await;
     let viewer = fixture.user_of(&token).await;
     assert_eq!(viewer.required_action, Some(RequiredAction::SecondFactor));
-    let refused = viewer.require(domain::account::Permission::Look);
+    let refused = viewer.require(domain::account::Permission::View);
     assert!(matches!(error(refused), PortalError::Forbidden));
     fixture.enable_totp(&viewer).await;
     assert_eq!(fixture.user_of(&token).await.required_action, None);

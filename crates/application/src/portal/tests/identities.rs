@@ -120,7 +120,7 @@ async fn a_second_factor_is_required_after_the_provider_as_well() {
     let signed_in = sign_in(&fixture, Provider::identifying(SUBJECT, ADA, None)).await.unwrap();
     assert!(signed_in.needs_code && signed_in.browsers.is_none());
     let user = user_of(&fixture, &signed_in).await;
-    assert!(matches!(error(user.require(Permission::Look)), PortalError::Forbidden));
+    assert!(matches!(error(user.require(Permission::View)), PortalError::Forbidden));
 }
 
 #[tokio::test]
