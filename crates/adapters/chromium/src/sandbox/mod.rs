@@ -51,7 +51,7 @@ pub struct Sandbox {
     pub arguments: Vec<String>,
     /// The browser, and the files of this machine that it may read.
     pub installation: Installation,
-    /// Additional root certificates for browsers, as [`write_roots`] wrote them. They replace the
+    /// Additional root certificates for browsers, as `write_root_certificates` wrote them. They replace the
     /// machine's own managed policies.
     pub policies: Option<PathBuf>,
     /// Cores that one browser may use at once.
