@@ -7,7 +7,8 @@ mod long_platform;
 mod sheet;
 
 use acceptance::{
-    applicant::Applicant, database::Kind, playground::Playground, service::Deployment,
+    applicant::Applicant, database::Kind, playground::Playground, portal_user::signed_in,
+    service::Deployment,
 };
 
 use self::{
@@ -26,6 +27,7 @@ const ARABIC: Language = ("ar-EG", "ar");
 async fn on_phones_each_step_of_a_session_is_shown_whole_and_accessible() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     allow_return(&deployment, &deployment.team);
+    set_brand(&deployment).await;
     for language in [ENGLISH, ARABIC] {
         let sheet = Sheet::without_pictures(language, &PHONE_LOOKS);
         let applicant = speaking(language).await;
@@ -62,12 +64,25 @@ async fn draw(language: Language) {
     playground.allow(&mut deployment);
     deployment.run().await;
     allow_return(&deployment, &deployment.team);
+    set_brand(&deployment).await;
     let sheet = Sheet::with_pictures(language, &[&LOOKS[..], &REFLOW_LOOKS].concat());
     let applicant = speaking(language).await;
     let stage = Stage { sheet: &sheet, deployment: &deployment, applicant: &applicant };
     stage.all(&playground).await;
     applicant.close().await;
     sheet.assert_faultless();
+}
+
+/// Gives the team a brand with a link to its privacy policy.
+async fn set_brand(deployment: &Deployment) {
+    const BRANDING: &str = "/portal/branding";
+    let owner = signed_in(deployment, "olga@lender.example", "owner").await;
+    let brand = [
+        ("name", "Lender Bank"),
+        ("colour", "#1f4fd8"),
+        ("privacy_url", "https://lender.example/privacy"),
+    ];
+    assert_eq!(owner.fill(BRANDING, BRANDING, &brand).await.status, 303);
 }
 
 /// Opens an applicant's browser whose language is the given one.
