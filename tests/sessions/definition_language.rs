@@ -89,6 +89,99 @@ async fn the_check_prints_all_findings_with_their_places() {
     assert_eq!(check(&deployment, &file, &["--strict"]).status.code(), Some(1));
 }
 
+/// A mistake: what an author wrote in place of what, and what the message says.
+type Mistake = (&'static str, &'static str, &'static str);
+
+const MISTAKES: [Mistake; 21] = [
+    ("\"until\": [\"in\"]", "\"until\": [\"inn\"]", "there is no signal `inn`; did you mean `in`?"),
+    ("\"next\": \"login\"", "\"next\": \"logn\"", "there is no node `logn`; did you mean `login`?"),
+    (
+        "\"fetch\": \"user\"",
+        "\"fetch\": \"usr\"",
+        "there is no request `usr`; did you mean `user`?",
+    ),
+    (
+        "\"textKey\": \"share\"",
+        "\"textKey\": \"shared\"",
+        "there is no English text `shared`; did you mean `share`?",
+    ),
+    ("\"onFail\"", "\"onfail\"", "is no member that is known here; did you mean `onFail`?"),
+    ("\"type\": \"act\"", "\"type\": \"click\"", "must be one of \"act\""),
+    (
+        "\"timeoutSeconds\": 300",
+        "\"timeoutSeconds\": \"300\"",
+        "is a string, must be of type integer",
+    ),
+    ("\"timeoutSeconds\": 300", "\"timeoutSeconds\": 3", "must be 5 to 3600"),
+    ("\"NO_DATA\"", "\"NODATA\"", "did you mean `NO_DATA`?"),
+    ("tr td:last-child", "dl.account [[", "an attribute is not written as [name]"),
+    ("tr td:last-child", "td:contains('x')", "`:contains()` is no pseudo-class of CSS"),
+    ("tr td:last-child", "//td[2]", "is no CSS selector"),
+    (
+        "\"url\": \"/users/*\"",
+        "\"url\": \"https://shop.localhost/users\"",
+        "it is compared with the path alone",
+    ),
+    (
+        "\"url\": \"/users/*\"",
+        "\"url\": \"/users?tab=1\"",
+        "the query and the fragment are not compared",
+    ),
+    ("\"fragment\": \"/home*\"", "\"fragment\": \"#/home\"", "is compared without `#`"),
+    (
+        "\"hosts\": [\"shop.localhost\"]",
+        "\"hosts\": [\"shop.localhost:8443\"]",
+        "must be a DNS name in lower case",
+    ),
+    (
+        "\"hosts\": [\"shop.localhost\"]",
+        "\"hosts\": [\"shop.localhost\", \"https://a.test\"]",
+        "without scheme",
+    ),
+    ("\"/data/user/id\"", "\"data.user.id\"", "is no JSON pointer, as /user/id"),
+    ("\"d. MMMM y\"", "\"DD. MMMM YYYY\"", "`DD` is no field of dates"),
+    ("\"seit (.+)\"", "\"seit (.+\"", "is no regular expression"),
+    (
+        "\"next\": \"review\"",
+        "\"next\": \"end\"",
+        "can be reached with data the applicant has not reviewed",
+    ),
+];
+
+#[tokio::test]
+async fn the_messages_for_typical_mistakes_say_what_to_do() {
+    let deployment = Deployment::prepare(Kind::Sqlite).await;
+    let site = ShopPlatform::start().await;
+    let file = deployment.folder.path().join("shop.json");
+    site.write(&file);
+    let right = std::fs::read_to_string(&file).unwrap();
+    for (written, mistake, message) in MISTAKES {
+        let wrong = right.replacen(written, mistake, 1);
+        assert_ne!(wrong, right, "{written} is not in the definition");
+        std::fs::write(&file, wrong).unwrap();
+        let output = check(&deployment, &file, &["--format", "text"]);
+        assert_eq!(output.status.code(), Some(1), "{mistake}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let found = text.lines().find(|line| line.contains(": error: ") && line.contains(message));
+        let line = found.unwrap_or_else(|| panic!("{mistake}: {text}"));
+        println!("{mistake:<45} {}", line.rsplit_once(": error: ").map_or(line, |(_, said)| said));
+    }
+    // A member that is there twice, a comma too many, and a file that is no JSON.
+    let twice =
+        right.replacen("\"start\": \"open\",", "\"start\": \"open\", \"start\": \"login\",", 1);
+    let comma = right.replacen("\"start\": \"open\",", "\"start\": \"open\",,", 1);
+    for (text, message) in
+        [(twice, "is there twice"), (comma, "is no JSON"), ("x".into(), "is no JSON")]
+    {
+        std::fs::write(&file, text).unwrap();
+        let output = check(&deployment, &file, &["--format", "text"]);
+        assert_eq!(output.status.code(), Some(1));
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains(message), "{text}");
+        println!("{text}");
+    }
+}
+
 #[tokio::test]
 async fn the_schema_of_definitions_is_printed() {
     let deployment = Deployment::prepare(Kind::Sqlite).await;
