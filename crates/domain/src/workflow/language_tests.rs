@@ -499,6 +499,12 @@ fn finishes(definition: Definition, results: &[StepResult]) -> Result<(), TestCa
 }
 
 proptest! {
+    // Few cases, for a fast loop; PROPTEST_CASES multiplies them.
+    #![proptest_config(ProptestConfig {
+        cases: ProptestConfig::default().cases / 4,
+        ..ProptestConfig::default()
+    })]
+
     /// For any results, a run ends within its budget, asks for nothing outside of the hosts, and shares
     /// only what the output allows.
     #[test]

@@ -157,6 +157,12 @@ fn converters_that_can_never_apply_are_reported() {
 }
 
 proptest! {
+    // Few cases, for a fast loop; PROPTEST_CASES multiplies them.
+    #![proptest_config(ProptestConfig {
+        cases: ProptestConfig::default().cases / 4,
+        ..ProptestConfig::default()
+    })]
+
     /// No text makes a converter panic, and what it returns is of its type.
     #[test]
     fn converters_are_total(text in "\\PC{0,60}|[0-9 .,'-]{0,30}", pattern in "[a-zMHE :/.'-]{0,20}") {
