@@ -262,6 +262,23 @@ fn data_of_two_accounts_is_never_shared_together() {
 }
 
 #[test]
+fn what_the_page_does_not_confirm_is_dropped() {
+    let mut changed = document();
+    changed["nodes"]["review"]["confirm"]["otherwise"]["next"] = json!("details");
+    let changed: Definition = serde_json::from_value(changed).unwrap();
+    let errors: Vec<_> = check(&changed).iter().map(ToString::to_string).collect();
+    assert_eq!(errors, ["$.nodes.end: can be reached without the required `balance`"]);
+    let mut run = Run::new(Arc::new(changed), noon());
+    let read = StepResult::Read(json!({ "data": { "joined": "1.3.2019" } }));
+    let mut results = until_page();
+    results.extend([texts("/u/ada"), read, StepResult::Arrived]);
+    results.extend([StepResult::Answered { share: true }, seen("/login", &[])]);
+    let step = results.into_iter().map(|result| run.next(result, noon())).last().unwrap();
+    // The URL has a value of the account that was left.
+    assert_eq!(step.command, Command::End(End::Failed(ErrorCode::PlatformUnavailable)));
+}
+
+#[test]
 fn a_trace_says_what_was_seen_and_why_fields_are_missing() {
     let mut run = Run::new(Arc::new(definition()), noon());
     assert_eq!(run.take_trace(), [], "it is not recorded");

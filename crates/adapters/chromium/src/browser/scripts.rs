@@ -43,11 +43,12 @@ pub(super) const READ_ELEMENTS: &str = concat!(
     "(reads) => { ",
     find!(),
     "const MAX_CHARS = 4096; \
-     const isSecret = (e) => e.type === 'password' || /one-time-code|password|cc-/.test(e.getAttribute('autocomplete') ?? ''); \
+     const isSecret = (e) => e.type === 'password' || /one-time-code|passw|passcode|pwd|otp|cvc|cvv|cc-/i.test( \
+     ['autocomplete', 'name', 'id'].map((name) => e.getAttribute(name) ?? '').join(' ')); \
      const value = (e) => { if (e.localName === 'select') return e.selectedOptions[0]?.textContent.trim() ?? null; \
-     return /^(input|textarea)$/.test(e.localName) && !isSecret(e) ? e.value : null; }; \
+     return /^(input|textarea)$/.test(e.localName) ? e.value : null; }; \
      return reads.map(({ selector, content, choice }) => { const found = find(selector); \
-     const e = found.at(choice === 'last' ? -1 : 0); if (!e) return null; \
+     const e = found.at(choice === 'last' ? -1 : 0); if (!e || (content !== 'text' && isSecret(e))) return null; \
      const text = content === 'text' ? e.textContent.trim() : content === 'value' ? value(e) : e.getAttribute(content.attribute); \
      return text?.slice(0, MAX_CHARS) ?? null; }); }"
 );

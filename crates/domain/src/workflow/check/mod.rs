@@ -22,6 +22,8 @@ const MAX_ENTRIES: usize = 500;
 const MAX_NAME_CHARS: usize = 64;
 /// The smallest similarity of a name that is suggested in place of an unknown one, from 0 to 1.
 const MIN_SIMILARITY: f64 = 0.75;
+/// The length up to which names are compared: it takes time with the product of two lengths.
+const MAX_COMPARED_BYTES: usize = 256;
 
 /// A validation error of a definition, or a warning.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -318,7 +320,11 @@ impl<'a> Checker<'a> {
 /// Returns the name that an author probably meant; `None` if none is similar.
 #[must_use]
 pub fn closest_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let similar = known.into_iter().map(|known| (strsim::jaro_winkler(known, name), known));
+    if name.len() > MAX_COMPARED_BYTES {
+        return None;
+    }
+    let known = known.into_iter().filter(|known| known.len() <= MAX_COMPARED_BYTES);
+    let similar = known.map(|known| (strsim::jaro_winkler(known, name), known));
     let similar = similar.filter(|(similarity, _)| *similarity >= MIN_SIMILARITY);
     similar.max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, known)| known)
 }

@@ -67,7 +67,12 @@ impl Checker<'_> {
                     fields.extend(collected.filter(|name| required.contains(name)));
                     reviewed = false;
                 }
-                Node::Review { .. } => reviewed = true,
+                Node::Review { confirm, .. } => {
+                    // What is not confirmed is dropped.
+                    let lost = confirm.iter().filter_map(|confirm| next_of(&confirm.otherwise));
+                    open.extend(lost.map(|to| (to, BTreeSet::new(), true)));
+                    reviewed = true;
+                }
                 // What was collected before is dropped.
                 Node::AwaitUser { kind, .. } if kind.may_change_account() => {
                     fields.clear();

@@ -196,9 +196,10 @@ impl Run {
         self.ask(PromptKind::Consent, text_key.to_owned(), deadline, command)
     }
 
-    /// Goes on if what the applicant has agreed to share is still that of the page's account.
+    /// Goes on if what the applicant has agreed to share is still that of the page's account, and drops
+    /// it if not.
     fn confirm(
-        &self,
+        &mut self,
         confirm: &Confirmation,
         result: Option<StepResult>,
         next: &str,
@@ -210,9 +211,11 @@ impl Run {
             if self.holds(&confirm.when, &page) {
                 return Visit::to(next);
             }
+            self.forget_account();
             return Visit::Leave(confirm.otherwise.clone());
         }
         if self.confirm_until.is_some_and(|until| now >= until) {
+            self.forget_account();
             return Visit::Leave(confirm.otherwise.clone());
         }
         self.stay(Command::Watch)
