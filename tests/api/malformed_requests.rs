@@ -152,6 +152,39 @@ async fn a_slow_body_times_out_and_an_endless_head_is_refused() {
     assert_eq!(deployment.partner.get("browser-sessions").await.status, 200);
 }
 
+/// Bytes that are no HTTP request are refused by the parser, before anything that could write the
+/// error body: the response has a status, no body, and the connection is closed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_http_gets_a_status_and_a_closed_connection() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let long_target = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(200_000));
+    let requests: &[(&str, &[u8], u16)] = &[
+        ("a TLS ClientHello", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
+        ("an unknown version", b"GET / HTTP/9.9\r\nhost: x\r\n\r\n", 400),
+        ("no version", b"GET /v1/health\r\n\r\n", 400),
+        ("a header without a colon", b"GET / HTTP/1.1\r\nhost x\r\n\r\n", 400),
+        ("a NUL in a header", b"GET / HTTP/1.1\r\nhost: x\x00\r\n\r\n", 400),
+        ("a folded header", b"GET / HTTP/1.1\r\nhost: x\r\n y\r\n\r\n", 400),
+        ("two lengths", b"POST / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", 400),
+        ("a negative length", b"POST / HTTP/1.1\r\ncontent-length: -1\r\n\r\n", 400),
+        ("an endless request target", long_target.as_bytes(), 431),
+    ];
+    for (what, request, expected) in requests {
+        let address = deployment.setting("AVOUCH_LISTEN").expect("an address");
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        let _ = stream.write_all(request).await;
+        let mut answer = Vec::new();
+        let end = stream.read_to_end(&mut answer);
+        // A reset after the response is how unread bytes end a connection.
+        let _ =
+            tokio::time::timeout(Duration::from_secs(30), end).await.expect("a closed connection");
+        let text = String::from_utf8_lossy(&answer).to_lowercase();
+        assert!(text.starts_with(&format!("http/1.1 {expected} ")), "{what}: {text:?}");
+        assert!(text.contains("\r\ncontent-length: 0\r\n"), "{what}: {text:?}");
+    }
+    assert_eq!(deployment.partner.get("browser-sessions").await.status, 200);
+}
+
 async fn send(deployment: &Deployment, malformed: &MalformedRequest) -> (u16, Value) {
     let MalformedRequest { line, headers, body, .. } = malformed;
     let json =
