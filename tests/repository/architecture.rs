@@ -79,7 +79,18 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         "domain",
         &["chrono", "regex", "schemars", "serde", "serde_json", "strsim", "thiserror", "uuid"],
     ),
-    ("ports", &["async-trait", "chrono", "mockall", "thiserror", "unicode-normalization", "uuid"]),
+    (
+        "ports",
+        &[
+            "async-trait",
+            "chrono",
+            "mockall",
+            "serde_json",
+            "thiserror",
+            "unicode-normalization",
+            "uuid",
+        ],
+    ),
     (
         "application",
         &[

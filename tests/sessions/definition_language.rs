@@ -23,19 +23,42 @@ async fn data_is_collected_from_a_site_that_needs_most_of_the_language() {
     embed.sign_in("ada", "wrong").await;
     embed.until_prompted("Shop did not accept that").await;
     embed.sign_in_again("", "right").await;
+    let fields =
+        "[...document.querySelectorAll('#consent-fields > dd')].map((e) => e.innerText).join('|')";
+    embed
+        .until(
+            "the request to share",
+            "document.querySelectorAll('#consent-fields > dd').length > 9",
+        )
+        .await;
+    let fields = embed.evaluate(fields).await;
+    let fields = fields.as_str().unwrap();
+    assert!(fields.contains("Entries: 6"), "{fields}");
+    assert!(fields.contains("Am Markt 1") && fields.contains("Entries: 2"), "{fields}");
+    assert!(fields.contains("November 2, 2026"), "{fields}");
     embed.click("[data-testid=consent-approve]").await;
     assert_eq!(embed.until_outcome().await, "PARTIAL_COMPLETE");
     let session = deployment.session(id).await;
     // The password is never read; the phone is not provided.
+    let orders: Vec<_> = [11, 12, 21, 22, 31, 32].map(order).into();
     let data = json!({
         "id": "ada l", "since": "2019-03-01", "balance": 1234.5, "edits": 7, "entries": 3,
         "shown": "Alle", "mail": "ada@shop.localhost", "active": true,
+        "orders": orders,
+        "address": { "city": "Bonn", "street": "Am Markt 1" },
+        "visits": [{ "at": "2026-11-01T08:00:00Z" }, { "at": "2026-11-02T09:30:00Z" }],
     });
     assert_eq!(session["extractedData"], data, "{session}");
     let mut missing: Vec<_> = session["missing"].as_array().unwrap().clone();
     missing.sort_by_key(Value::to_string);
     assert_eq!(missing, ["password", "phone"]);
     applicant.close().await;
+}
+
+/// What is collected of an order.
+fn order(number: i32) -> Value {
+    let total = f64::from(number) * 1000.0 + 0.5;
+    json!({ "number": format!("A-{number}"), "total": total, "kind": "paid" })
 }
 
 #[tokio::test]
@@ -118,12 +141,12 @@ const MISTAKES: [Mistake; 21] = [
     ("tr td:last-child", "td:contains('x')", "`:contains()` is no pseudo-class of CSS"),
     ("tr td:last-child", "//td[2]", "is no CSS selector"),
     (
-        "\"url\": \"/users/*\"",
-        "\"url\": \"https://shop.localhost/users\"",
+        "\"url\": \"/orders\"",
+        "\"url\": \"https://shop.localhost/orders\"",
         "it is compared with the path alone",
     ),
     (
-        "\"url\": \"/users/*\"",
+        "\"url\": \"/orders\"",
         "\"url\": \"/users?tab=1\"",
         "the query and the fragment are not compared",
     ),

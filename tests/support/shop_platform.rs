@@ -19,6 +19,11 @@ const PROFILE: &str = "<!doctype html><html lang=de><title>Konto</title><table><
     <tr><td>Guthaben<td>EUR 1.234,50</table><input name=mail value=ada@shop.localhost>\
     <input type=password value=secret><span id=phone> Keine  Angabe </span><i data-active=ja></i>";
 
+/// The heads of columns are a row without cells, as in many tables.
+const ORDERS: &str = "<!doctype html><html lang=de><title>Bestellungen</title>\
+    <address><b>Bonn</b><span>Am Markt 1</span></address>\
+    <table><thead><tr><th>Nummer<th>Summe<tbody>";
+
 /// The running web site.
 pub struct ShopPlatform {
     port: u16,
@@ -109,6 +114,27 @@ fn answer(request: &str, head: &str, body: &str) -> (String, String) {
         }
         "POST /graphql" => refused("403 Forbidden"),
         "GET /users/ada%20l" if is_in => (page, PROFILE.to_owned()),
+        "GET /orders" if is_in => (page, orders(1)),
+        "GET /orders?page=2" if is_in => (page, orders(2)),
+        "GET /orders?page=3" if is_in => (page, orders(3)),
+        "GET /visits?after=" if is_in => visits("2026-11-01T08:00:00Z", &json!("b c")),
+        "GET /visits?after=b%20c" if is_in => visits("2026-11-02T09:30:00Z", &json!(null)),
         _ => refused("404 Not Found"),
     }
+}
+
+fn orders(page: u32) -> String {
+    let rows = (1..=2).map(|row| {
+        let number = page * 10 + row;
+        format!("<tr class=paid><td>A-{number}<td>{number}.000,50\u{a0}\u{20ac}")
+    });
+    let rows: String = rows.collect();
+    let next = format!("<p><a rel=next href=\"/orders?page={}\">Weiter</a>", page + 1);
+    let next = if page < 3 { next.as_str() } else { "" };
+    format!("{ORDERS}{rows}</table>{next}")
+}
+
+fn visits(at: &str, next: &Value) -> (String, String) {
+    let head = "200 OK\r\ncontent-type: application/json\r\n".to_owned();
+    (head, json!({ "items": [{ "at": at }], "next": next }).to_string())
 }

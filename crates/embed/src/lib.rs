@@ -35,7 +35,7 @@ macro_rules! scripts {
 
 const ASSETS: &[(&str, Asset)] = scripts! {
     "main.js" "activity.js" "device.js" "devices.js" "dom.js" "link.js" "outcome.js" "outline.js"
-    "partner.js" "pointer.js" "screen.js" "values.js" "view.js" "watch.js" "words.js" "writer.js"
+    "partner.js" "pointer.js" "screen.js" "share.js" "values.js" "view.js" "watch.js" "words.js" "writer.js"
     "words/ar.js" "words/de.js" "words/en.js" "words/es.js" "words/fr.js" "words/it.js"
     "words/nl.js" "words/pl.js" "words/pt.js" "words/tr.js"
 };

@@ -2,8 +2,10 @@
 
 /**
  * @typedef {'login' | 'otp' | 'push' | 'security_question' | 'account_picker' | 'captcha' | 'consent'} Kind
- * @typedef {{ label: string, kind: 'text' | 'number' | 'boolean', value: string, format: 'date' | 'dateTime' | 'plain' | null,
- *   currency: string | null, attested: boolean }} ShareItem
+ * @typedef {{ format: 'date' | 'dateTime' | 'plain' | null, currency: string | null }} ValueStyle
+ * @typedef {{ kind: 'text' | 'number' | 'boolean', value: string }} Value
+ * @typedef {{ kind: 'object' | 'list', columns: ({ label: string } & ValueStyle)[], rows: (Value | null)[][] }} Table
+ * @typedef {{ label: string, attested: boolean } & ((Value & ValueStyle) | Table)} ShareItem
  * @typedef {{ number: number, kind: Kind, text: string, translated: boolean, left: number, share: ShareItem[], witnessed: boolean }} Prompt
  * @typedef {{ text: string, code: string | null, at: string | null, shared: string[], attested: (boolean | null)[], missing: string[] }} Outcome
  * @typedef {{ code: string, text: string, left: number }} Failure

@@ -2,7 +2,8 @@
 
 import { element, made, write } from './dom.js';
 import { named, session, tell } from './partner.js';
-import { moment, readable } from './values.js';
+import { inOneLine } from './share.js';
+import { moment } from './values.js';
 import { reason, words } from './words.js';
 
 /**
@@ -48,7 +49,7 @@ export function showOutcome({ status, outcome }, agreed) {
   element('outcome-shared').replaceChildren(...shared.map((label, at) => {
     const item = made('li', label);
     const given = agreed.find((one) => one.label === label);
-    if (given) item.append(': ', made('b', readable(given)));
+    if (given) item.append(': ', made('b', inOneLine(given)));
     const proved = attested[at] ?? null;
     if (proved !== null) item.append(' ', proof(proved));
     return item;

@@ -2,13 +2,11 @@
 
 import { tag, words } from './words.js';
 
-/** @typedef {import('./link.js').ShareItem} ShareItem */
-
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}:\d{2})?$/;
 const MIDNIGHT = /^00:00(:00(\.0+)?)?$/;
 
-/** @param {ShareItem} item */
+/** @param {import('./link.js').Value & import('./link.js').ValueStyle} value */
 export function readable({ kind, value, format, currency }) {
   if (kind === 'boolean') return value === 'true' ? words.yes : words.noValue;
   if (kind === 'number') return format === 'plain' ? value : number(value, currency);

@@ -4,7 +4,8 @@ import { element, made, write } from './dom.js';
 import { proof, showOutcome } from './outcome.js';
 import { named, session } from './partner.js';
 import { touch } from './pointer.js';
-import { duration, readable } from './values.js';
+import { shown } from './share.js';
+import { duration } from './values.js';
 import { reason, words } from './words.js';
 
 /**
@@ -402,7 +403,7 @@ export class View {
     this.#share = share;
     write('consent-title', named(words.consentTitle));
     element('consent-fields').replaceChildren(...share.flatMap((item) => {
-      const value = made('dd', readable(item));
+      const value = shown(item);
       if (item.attested) {
         const mark = proof(true);
         mark.textContent = words.willAttest;

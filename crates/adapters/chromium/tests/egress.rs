@@ -121,8 +121,8 @@ async fn check_proxies() {
 async fn done(browser: &std::sync::Arc<dyn Browser>) -> String {
     for _ in 0..200 {
         let texts = browser.read(&[ElementRead::text("#done")]).await.unwrap();
-        if let [Some(candidates)] = texts.as_slice() {
-            return candidates.clone();
+        if let Some(candidates) = texts.first().and_then(|text| text.as_str()) {
+            return candidates.to_owned();
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

@@ -34,7 +34,10 @@ async fn a_browser_uses_the_proxy_of_its_country_only() {
     let pool = network.pool(&format!("FR=http://127.0.0.1:1 DE={}", network.proxy_url("geheim")));
     let browser = pool.start(spec(HOST, "DE")).await.unwrap();
     browser.navigate(PAGE).await.unwrap();
-    assert_eq!(browser.read(&[ElementRead::text("h1")]).await.unwrap(), [Some("hello".to_owned())]);
+    assert_eq!(
+        browser.read(&[ElementRead::text("h1")]).await.unwrap(),
+        [serde_json::Value::from("hello")]
+    );
     assert_eq!(network.targets(), ["country.test:80", "page.test:80"]);
     let port = ours.local_addr().unwrap().port();
     for host in ["127.0.0.1", "localhost", "here.localhost", "printer.local", "127.1"] {

@@ -121,7 +121,7 @@ async fn wait_for_report(browser: &dyn Browser, expected: &str, within: Duration
     let deadline = tokio::time::Instant::now() + within;
     loop {
         let texts = browser.read(&[ElementRead::text("#output")]).await.unwrap_or_default();
-        let text = texts.into_iter().next().flatten().unwrap_or_default();
+        let text = texts.first().and_then(|text| text.as_str()).unwrap_or_default().to_owned();
         if text == expected || tokio::time::Instant::now() > deadline {
             return text;
         }

@@ -215,7 +215,7 @@ impl Page {
         loop {
             let texts =
                 self.browser.read(&[ElementRead::text("#output")]).await.unwrap_or_default();
-            let text = texts.into_iter().next().flatten().unwrap_or_default();
+            let text = texts.first().and_then(|text| text.as_str()).unwrap_or_default().to_owned();
             if text == expected {
                 return Ok(());
             }

@@ -38,7 +38,7 @@ async fn a_site_under_an_operators_root_is_trusted_if_the_root_is_installed() {
         if trusted {
             navigated.unwrap();
             let texts = browser.read(&[ElementRead::text("h1")]).await.unwrap();
-            assert_eq!(texts, [Some("hello".to_owned())]);
+            assert_eq!(texts, [serde_json::json!("hello")]);
         } else {
             assert!(matches!(navigated, Err(BrowserError::Refused(_))), "{navigated:?}");
         }

@@ -28,7 +28,7 @@ pub fn trace_line(event: &TraceEvent) -> String {
                 (Some(found), Ok(value)) if found == shown(value) => format!("  {name}: {found}"),
                 (Some(found), Ok(value)) => format!("  {name}: {found} -> {}", shown(value)),
                 (Some(found), Err(failure)) => {
-                    format!("  {name}: {found} -> missing: {}", reason(*failure))
+                    format!("  {name}: {found} -> missing: {}", reason(failure))
                 }
                 (None, _) => format!("  {name}: missing: {}", ReadFailure::NotFound),
             }
@@ -36,13 +36,18 @@ pub fn trace_line(event: &TraceEvent) -> String {
     }
 }
 
-/// Returns why there is no value, with the number of the converter counted from 1.
-fn reason(failure: ReadFailure) -> String {
+/// Returns why there is no value, with converters and rows counted from 1.
+fn reason(failure: &ReadFailure) -> String {
     match failure {
         ReadFailure::Converter(index) => format!("converter {} does not apply", index + 1),
-        ReadFailure::NotFound | ReadFailure::TooLong | ReadFailure::WrongType => {
-            failure.to_string()
+        ReadFailure::Row { row, member } => {
+            format!("row {} has no required member `{member}`", row + 1)
         }
+        ReadFailure::NotFound
+        | ReadFailure::TooLong
+        | ReadFailure::WrongType
+        | ReadFailure::Member(_)
+        | ReadFailure::TooMuch => failure.to_string(),
     }
 }
 

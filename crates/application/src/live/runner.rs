@@ -191,39 +191,38 @@ impl WorkflowRunner {
 
     /// Carries a command out, and returns its result for the interpreter.
     async fn command(&self, command: Command) -> StepResult {
-        let done = match command {
-            Command::Goto { url } => match self.browser.navigate(&url).await {
-                Err(BrowserError::Refused(_) | BrowserError::TimedOut) => {
-                    Ok(StepResult::Unreachable)
+        let done =
+            match command {
+                Command::Goto { url } => match self.browser.navigate(&url).await {
+                    Err(BrowserError::Refused(_) | BrowserError::TimedOut) => {
+                        Ok(StepResult::Unreachable)
+                    }
+                    arrived => arrived.map(|()| StepResult::Arrived),
+                },
+                Command::Watch => self.browser.observe().await.map(StepResult::Seen),
+                Command::Fetch(request) => self.browser.fetch(&request).await.map(|fetched| {
+                    let value = serde_json::from_str(&fetched.body).ok();
+                    let read = value.filter(|_| fetched.status == request.expect_status);
+                    read.map_or(StepResult::Unreadable, StepResult::Read)
+                }),
+                Command::ReadResponse { url } => self.browser.response(&url).await.map(|body| {
+                    let value = body.and_then(|body| serde_json::from_str(&body).ok());
+                    value.map_or(StepResult::Unreadable, StepResult::Read)
+                }),
+                Command::ReadDom { elements } => {
+                    let (names, reads): (Vec<_>, Vec<_>) = elements.into_iter().unzip();
+                    self.browser.read(&reads).await.map(|values| {
+                        let found = names.into_iter().zip(values);
+                        let found = found.filter(|(_, value)| !value.is_null());
+                        StepResult::Read(Value::Object(found.collect::<Map<_, _>>()))
+                    })
                 }
-                arrived => arrived.map(|()| StepResult::Arrived),
-            },
-            Command::Watch => self.browser.observe().await.map(StepResult::Seen),
-            Command::Fetch(request) => self.browser.fetch(&request).await.map(|fetched| {
-                let value = serde_json::from_str(&fetched.body).ok();
-                let read = value.filter(|_| fetched.status == request.expect_status);
-                read.map_or(StepResult::Unreadable, StepResult::Read)
-            }),
-            Command::ReadResponse { url } => self.browser.response(&url).await.map(|body| {
-                let value = body.and_then(|body| serde_json::from_str(&body).ok());
-                value.map_or(StepResult::Unreadable, StepResult::Read)
-            }),
-            Command::ReadDom { elements } => {
-                let (names, reads): (Vec<_>, Vec<_>) = elements.into_iter().unzip();
-                self.browser.read(&reads).await.map(|texts| {
-                    let found = names.into_iter().zip(texts);
-                    let found = found.filter_map(|(name, text)| Some((name, Value::from(text?))));
-                    StepResult::Read(Value::Object(found.collect::<Map<_, _>>()))
-                })
-            }
-            Command::Act(action) => self
-                .browser
-                .act(&action)
-                .await
-                .map(|is_done| if is_done { StepResult::Acted } else { StepResult::Unreadable }),
-            Command::Consent { .. } => Ok(self.answer().await),
-            Command::End(_) => Ok(StepResult::Waited),
-        };
+                Command::Act(action) => self.browser.act(&action).await.map(|is_done| {
+                    if is_done { StepResult::Acted } else { StepResult::Unreadable }
+                }),
+                Command::Consent { .. } => Ok(self.answer().await),
+                Command::End(_) => Ok(StepResult::Waited),
+            };
         done.unwrap_or_else(|error| match error {
             // Where the browser has ended, `wait_for_loss` ends this run.
             BrowserError::Gone | BrowserError::TimedOut => StepResult::Waited,

@@ -18,6 +18,7 @@ use ports::browser::{
     Browser, BrowserCredentials, BrowserError, BrowserPool, BrowserSpec, Fetched, Frame, Input,
     PageOutline, PageState, StartError, Viewport,
 };
+use serde_json::Value;
 use tokio::sync::watch;
 
 use super::Script;
@@ -133,8 +134,8 @@ impl Browser for FakeBrowser {
         self.bodies.next().map(|fetched| fetched.map(|fetched| fetched.body)).transpose()
     }
 
-    async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Option<String>>, BrowserError> {
-        Ok(elements.iter().map(|element| Some(format!("text of {}", element.selector))).collect())
+    async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Value>, BrowserError> {
+        Ok(elements.iter().map(|element| format!("text of {}", element.selector).into()).collect())
     }
 
     async fn act(&self, _: &Action) -> Result<bool, BrowserError> {

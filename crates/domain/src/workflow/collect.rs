@@ -1,15 +1,95 @@
 //! Converts the values that were read from a page to fields of the output.
 
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
-use super::{Extraction, Field, FieldType, ReadFailure};
+use super::{Extraction, Field, FieldType, ReadFailure, Source};
 
 const MAX_STRING_CHARS: usize = 4096;
+
+/// Returns the value at the place of an extraction; for the page, what was read there is under `name`.
+pub(super) fn located<'a>(
+    name: &str,
+    from: &Extraction,
+    read: &'a Value,
+    via: &Source,
+) -> Option<&'a Value> {
+    if matches!(via, Source::Dom {}) { read.get(name) } else { read.pointer(&from.at) }
+}
+
+/// Returns the value of a field in what was found at its place.
+pub(super) fn read_field(
+    field: &Field,
+    from: &Extraction,
+    found: Option<&Value>,
+    via: &Source,
+) -> Result<Value, ReadFailure> {
+    match field.kind {
+        FieldType::Object => {
+            let found = found.filter(|found| found.is_object()).ok_or(ReadFailure::NotFound)?;
+            let object = members(field, from, found, via).map_err(ReadFailure::Member)?;
+            if object.is_empty() { Err(ReadFailure::NotFound) } else { Ok(object.into()) }
+        }
+        FieldType::List => {
+            let items = found.and_then(Value::as_array).ok_or(ReadFailure::NotFound)?;
+            let mut rows = Vec::new();
+            for (row, item) in items.iter().enumerate().take(field.row_limit()) {
+                match members(field, from, item, via) {
+                    // Such as a row with a heading.
+                    Ok(read) if read.is_empty() => (),
+                    Ok(read) => rows.push(Value::Object(read)),
+                    Err(_) if is_blank(item, via) => (),
+                    Err(member) => return Err(ReadFailure::Row { row, member }),
+                }
+            }
+            Ok(rows.into())
+        }
+        FieldType::String | FieldType::Integer | FieldType::Number | FieldType::Boolean => {
+            read_scalar(field, from, found)
+        }
+    }
+}
+
+/// Returns whether nothing at all was found in a row of the page.
+fn is_blank(item: &Value, via: &Source) -> bool {
+    let is_missing = |value: &Value| value.as_str().is_none_or(|text| text.trim().is_empty());
+    matches!(via, Source::Dom {})
+        && item.as_object().is_some_and(|row| row.values().all(is_missing))
+}
+
+/// Reads the members of an object or of a row. The error is the name of a required one that is missing.
+fn members(
+    field: &Field,
+    from: &Extraction,
+    found: &Value,
+    via: &Source,
+) -> Result<Map<String, Value>, String> {
+    let mut values = Map::new();
+    for (name, member) in &field.members {
+        let value = from
+            .members
+            .get(name)
+            .and_then(|from| read_scalar(member, from, located(name, from, found, via)).ok());
+        match value {
+            Some(value) => drop(values.insert(name.clone(), value)),
+            None if member.required => return Err(name.clone()),
+            None => (),
+        }
+    }
+    Ok(values)
+}
+
+fn read_scalar(
+    field: &Field,
+    from: &Extraction,
+    found: Option<&Value>,
+) -> Result<Value, ReadFailure> {
+    take(field, &convert(from, found)?).ok_or(ReadFailure::WrongType)
+}
 
 /// Applies the converters of an extraction to the value that was read. Converters read texts of at most
 /// [`MAX_STRING_CHARS`].
 pub(super) fn convert(from: &Extraction, value: Option<&Value>) -> Result<Value, ReadFailure> {
-    let mut value = value.ok_or(ReadFailure::NotFound)?.clone();
+    let mut value = value.filter(|value| !value.is_null()).ok_or(ReadFailure::NotFound)?.clone();
     let is_long = value.as_str().is_some_and(|text| text.chars().count() > MAX_STRING_CHARS);
     if is_long && !from.convert.is_empty() {
         return Err(ReadFailure::TooLong);
@@ -22,7 +102,7 @@ pub(super) fn convert(from: &Extraction, value: Option<&Value>) -> Result<Value,
 
 /// Returns the value of a field if it is present and of the field's type. A text without a visible
 /// character is no value.
-pub(super) fn take(field: &Field, value: &Value) -> Option<Value> {
+fn take(field: &Field, value: &Value) -> Option<Value> {
     let fits = match field.kind {
         FieldType::String => {
             let filled =
@@ -32,6 +112,7 @@ pub(super) fn take(field: &Field, value: &Value) -> Option<Value> {
         FieldType::Integer => value.is_i64() || value.is_u64(),
         FieldType::Number => value.is_number(),
         FieldType::Boolean => value.is_boolean(),
+        FieldType::Object | FieldType::List => false,
     };
     if fits {
         return Some(value.clone());
@@ -39,7 +120,7 @@ pub(super) fn take(field: &Field, value: &Value) -> Option<Value> {
     // The DOM contains only text.
     let text = value.as_str()?.trim();
     match field.kind {
-        FieldType::String => None,
+        FieldType::String | FieldType::Object | FieldType::List => None,
         FieldType::Integer => text.parse::<i64>().ok().map(Value::from),
         // `inf` and `NaN` are no numbers of JSON (RFC 8259, section 6).
         FieldType::Number => text.parse().ok().and_then(Number::from_f64).map(Value::Number),
@@ -49,20 +130,86 @@ pub(super) fn take(field: &Field, value: &Value) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde_json::json;
 
     use super::*;
 
-    #[test]
-    fn an_empty_text_is_no_value() {
-        let field = |kind| Field {
+    fn field(kind: FieldType, members: &[(&str, Field)]) -> Field {
+        Field {
             kind,
             required: true,
             label_key: String::new(),
             format: None,
             currency: None,
-            value_keys: std::collections::BTreeMap::new(),
-        };
+            value_keys: BTreeMap::new(),
+            members: members
+                .iter()
+                .map(|(name, field)| ((*name).to_owned(), field.clone()))
+                .collect(),
+            member_order: vec![],
+            max_rows: None,
+        }
+    }
+
+    fn row() -> (Field, Extraction) {
+        let amount = Field { required: false, ..field(FieldType::Number, &[]) };
+        let members = [("id", field(FieldType::String, &[])), ("amount", amount)];
+        let places = [("id", "/id"), ("amount", "/amount")];
+        let places = places.map(|(name, at)| (name.to_owned(), Extraction::from(at)));
+        let from =
+            Extraction { members: places.into_iter().collect(), ..Extraction::from("/rows") };
+        (field(FieldType::List, &members), from)
+    }
+
+    #[test]
+    fn a_list_has_rows_with_the_declared_members_alone() {
+        let (field, from) = row();
+        let fetch = Source::Fetch(String::new());
+        let read = |rows: Value| read_field(&field, &from, Some(&rows), &fetch);
+        let rows = json!([{ "id": "a", "amount": 1.5, "other": 1 }, { "id": "b", "amount": null }]);
+        assert_eq!(read(rows), Ok(json!([{ "id": "a", "amount": 1.5 }, { "id": "b" }])));
+        assert_eq!(read(json!([])), Ok(json!([])));
+        let without_id = json!([{ "id": "a" }, { "amount": 2 }]);
+        let failure = ReadFailure::Row { row: 1, member: "id".into() };
+        assert_eq!(read(without_id), Err(failure));
+        for no_list in [json!({ "id": "a" }), json!("a"), json!(null)] {
+            assert_eq!(read(no_list), Err(ReadFailure::NotFound));
+        }
+        assert_eq!(read_field(&field, &from, None, &fetch), Err(ReadFailure::NotFound));
+        let many: Vec<_> = (0..200).map(|id| json!({ "id": id.to_string() })).collect();
+        assert_eq!(read(many.into()).unwrap().as_array().unwrap().len(), 100);
+    }
+
+    #[test]
+    fn rows_of_a_page_without_any_text_are_skipped() {
+        let (field, from) = row();
+        let rows = json!([
+            { "id": null, "amount": null },
+            { "id": "a", "amount": "2" },
+            { "id": " ", "amount": "" },
+        ]);
+        let read = |rows: &Value| read_field(&field, &from, Some(rows), &Source::Dom {});
+        assert_eq!(read(&rows), Ok(json!([{ "id": "a", "amount": 2.0 }])));
+        let failure = ReadFailure::Row { row: 0, member: "id".into() };
+        assert_eq!(read(&json!([{ "id": null, "amount": "2" }])), Err(failure));
+    }
+
+    #[test]
+    fn an_object_needs_its_required_members() {
+        let (list, from) = row();
+        let field = Field { kind: FieldType::Object, ..list };
+        let fetch = Source::Fetch(String::new());
+        let read = |object: Value| read_field(&field, &from, Some(&object), &fetch);
+        assert_eq!(read(json!({ "id": "a", "x": 1 })), Ok(json!({ "id": "a" })));
+        assert_eq!(read(json!({ "amount": 1 })), Err(ReadFailure::Member("id".into())));
+        assert_eq!(read(json!([])), Err(ReadFailure::NotFound));
+    }
+
+    #[test]
+    fn an_empty_text_is_no_value() {
+        let field = |kind| field(kind, &[]);
         for kind in [FieldType::String, FieldType::Integer, FieldType::Boolean] {
             for text in ["", " ", "\n\t\u{a0}"] {
                 assert_eq!(take(&field(kind), &json!(text)), None, "{kind:?} {text:?}");

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::{Attest, AttestMode, Condition, Extraction, JsonPath};
+use super::{
+    Attest, AttestMode, Condition, CsrfHeader, CsrfToken, Extraction, Field, JsonPath, NextPage,
+    Pages, Request, output::in_order,
+};
 use crate::{api_key::Environment, error_code::ErrorCode};
 
 /// Separates the selectors of a frame or a shadow host and of an element in it.
@@ -137,7 +139,10 @@ pub enum Node {
         /// differ from those of fields.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         variables: BTreeMap<String, Extraction>,
-        /// The number of further attempts: 0 to 5.
+        /// Further pages with rows of the same lists.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pages: Option<Pages>,
+        /// The number of further attempts: 0 to 5. Each page has as many.
         #[serde(default)]
         retries: u8,
         /// The exit if a required field cannot be read.
@@ -296,120 +301,6 @@ pub enum Source {
     Dom {},
 }
 
-/// A named request of the definition, made in the page with its cookies.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Request {
-    /// `{name}` in the path or query stands for a collected field or variable.
-    pub url: String,
-    pub expect_status: u16,
-    /// The maximum size of the response: 1 to 1,048,576.
-    pub max_bytes: u32,
-    /// Members without a value are not serialized, as with [`Field`].
-    #[serde(default, skip_serializing_if = "Method::is_get")]
-    pub method: Method,
-    /// Headers in addition to those of the browser, with their values: at most 20.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub headers: BTreeMap<String, String>,
-    /// The header that proves to the site that the request comes from its own page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub csrf: Option<CsrfHeader>,
-    /// The JSON body of a POST, at most 64 kB. A string that is exactly `{name}` stands for a
-    /// collected field or variable.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub body: Option<Value>,
-}
-
-/// The method of a request (RFC 9110, section 9.3).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Method {
-    #[default]
-    Get,
-    /// For APIs that read by POST, such as GraphQL.
-    Post,
-}
-
-impl Method {
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-        }
-    }
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-    const fn is_get(&self) -> bool {
-        matches!(self, Self::Get)
-    }
-}
-
-/// A header with a token against cross-site request forgery. The token never leaves the page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct CsrfHeader {
-    /// The name of the header, such as `X-CSRF-Token`.
-    pub header: String,
-    pub from: CsrfToken,
-}
-
-/// Where a token against cross-site request forgery is read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum CsrfToken {
-    /// The name of a cookie that scripts of the page can read.
-    Cookie(String),
-    /// An attribute of an element.
-    #[serde(rename_all = "camelCase")]
-    Element { selector: String, attribute: String },
-}
-
-/// A field of the output.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Field {
-    #[serde(rename = "type")]
-    pub kind: FieldType,
-    #[serde(default)]
-    pub required: bool,
-    /// The key of the label that the applicant reads beside the value before sharing it.
-    pub label_key: String,
-    /// How the applicant reads the value. It changes nothing of what is shared. Like the following
-    /// members, it is not serialized without a value, so that documents published before keep their
-    /// hash.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub format: Option<FieldFormat>,
-    /// The ISO 4217 code of the currency, if the number is an amount of money.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub currency: Option<String>,
-    /// The keys of the texts that the applicant reads in place of certain values of a string.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub value_keys: BTreeMap<String, String>,
-}
-
-/// How an applicant reads a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum FieldFormat {
-    /// A string that begins with an ISO 8601 date: without the time.
-    Date,
-    /// A string that is an ISO 8601 date and time.
-    DateTime,
-    /// As it was read: a number that identifies something.
-    Plain,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum FieldType {
-    /// At most 4,096 characters.
-    String,
-    Integer,
-    Number,
-    Boolean,
-}
-
 impl Definition {
     /// Returns whether the attestor sees the whole exchange of an attestation, including the
     /// credentials.
@@ -456,12 +347,17 @@ impl Definition {
             if let Node::Collect { via: Source::Dom {}, fields, variables, .. } = node {
                 for (member, values) in [("fields", fields), ("variables", variables)] {
                     let path = path.member(member);
-                    selectors.extend(
-                        values
-                            .iter()
-                            .map(|(name, from)| (from.at_path(&path.member(name)), &*from.at)),
-                    );
+                    for (name, from) in values {
+                        from.selector_paths(&path.member(name), &mut selectors);
+                    }
                 }
+            }
+            if let Node::Collect {
+                pages: Some(Pages { next: NextPage::Act(action), .. }), ..
+            } = node
+            {
+                let path = path.member("pages").member("next").member("act");
+                selectors.push((action.selector_path(&path), action.selector()));
             }
             if let Node::Act { action, .. } = node {
                 let path = path.member("action");
@@ -498,9 +394,7 @@ impl Definition {
 
     /// Returns the fields of the output in the order in which applicants read them.
     pub fn ordered_output(&self) -> impl Iterator<Item = (&String, &Field)> {
-        let listed = self.output_order.iter().filter_map(|name| self.output.get_key_value(name));
-        let others = self.output.iter().filter(|(name, _)| !self.output_order.contains(name));
-        listed.chain(others)
+        in_order(&self.output, &self.output_order)
     }
 
     /// Returns the text of a key in the given language or in its primary language. `None` if the

@@ -1,6 +1,6 @@
 //! Where the value of a field is read, and how it is converted.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
@@ -19,6 +19,11 @@ pub struct Extraction {
     pub element: ElementChoice,
     /// Applied in order, each to the result of the one before: at most 10.
     pub convert: Vec<Converter>,
+    /// For a list in the page: the selector of its rows, in the element at `at`.
+    pub each: Option<String>,
+    /// For an object or a list: the members, with places in the object or row. An empty place is that
+    /// of the object or row itself. None of them has members.
+    pub members: BTreeMap<String, Self>,
 }
 
 /// What is read of an element.
@@ -60,6 +65,13 @@ struct FullExtraction {
     /// Applied in order, each to the result of the one before: at most 10.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     convert: Vec<Converter>,
+    /// For a list in the page: the selector of its rows, in the element at `at`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    each: Option<String>,
+    /// For an object or a list: the members, with places in the object or row. An empty place is that
+    /// of the object or row itself. None of them has members.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    members: BTreeMap<String, Extraction>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -69,7 +81,27 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 impl Extraction {
     /// Whether it is a place alone, which is written as a string.
     fn is_place(&self) -> bool {
-        is_default(&self.read) && is_default(&self.element) && self.convert.is_empty()
+        is_default(&self.read)
+            && is_default(&self.element)
+            && self.convert.is_empty()
+            && self.each.is_none()
+            && self.members.is_empty()
+    }
+
+    /// Adds the selectors, with their places, if the extraction is at `path`. A place that is empty has
+    /// none.
+    pub(super) fn selector_paths<'a>(
+        &'a self,
+        path: &JsonPath,
+        selectors: &mut Vec<(JsonPath, &'a str)>,
+    ) {
+        if !self.at.is_empty() {
+            selectors.push((self.at_path(path), &self.at));
+        }
+        selectors.extend(self.each.iter().map(|each| (path.member("each"), each.as_str())));
+        for (name, member) in &self.members {
+            member.selector_paths(&path.member("members").member(name), selectors);
+        }
     }
 
     /// Returns where the place stands in the document, if the extraction is at `path`.
@@ -89,8 +121,8 @@ impl Serialize for Extraction {
         if self.is_place() {
             return serializer.serialize_str(&self.at);
         }
-        let Self { at, read, element, convert } = self.clone();
-        FullExtraction { at, read, element, convert }.serialize(serializer)
+        let Self { at, read, element, convert, each, members } = self.clone();
+        FullExtraction { at, read, element, convert, each, members }.serialize(serializer)
     }
 }
 
@@ -111,8 +143,8 @@ impl<'de> Deserialize<'de> for Extraction {
 
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Extraction, A::Error> {
                 let full = FullExtraction::deserialize(MapAccessDeserializer::new(map))?;
-                let FullExtraction { at, read, element, convert } = full;
-                Ok(Extraction { at, read, element, convert })
+                let FullExtraction { at, read, element, convert, each, members } = full;
+                Ok(Extraction { at, read, element, convert, each, members })
             }
         }
 
@@ -148,6 +180,7 @@ mod tests {
             json!({ "at": "h1", "element": "last" }),
             json!({ "at": "a", "read": { "attribute": "href" }, "convert": ["trim"] }),
             json!({ "at": "input", "read": "value" }),
+            json!({ "at": "table", "each": "tr", "members": { "id": "td", "row": "" } }),
         ] {
             let read: Extraction = serde_json::from_value(document.clone()).unwrap();
             assert_eq!(serde_json::to_value(&read).unwrap(), document);

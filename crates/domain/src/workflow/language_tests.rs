@@ -6,14 +6,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::*;
+use super::{list_tests::document_with_lists, *};
 use crate::{error_code::ErrorCode, session::Collected};
 
 type Mutation<'a> = &'a dyn Fn(&mut Value);
 
 const HOST: &str = "https://shop.test";
 
-fn document() -> Value {
+pub(super) fn document() -> Value {
     json!({
         "schema": "avouch-workflow/1", "platform": "shop", "version": "1.0.0",
         "environment": "production", "displayName": "Shop", "icon": "/icon.svg",
@@ -90,11 +90,11 @@ fn definition() -> Definition {
     serde_json::from_value(document()).unwrap()
 }
 
-fn noon() -> DateTime<Utc> {
+pub(super) fn noon() -> DateTime<Utc> {
     DateTime::from_timestamp(1_767_268_800, 0).unwrap()
 }
 
-fn page(fragment: &str, present: &[&str]) -> Observation {
+pub(super) fn page(fragment: &str, present: &[&str]) -> Observation {
     Observation {
         url: format!("{HOST}/#{fragment}"),
         settled: true,
@@ -139,7 +139,8 @@ fn values_are_converted_and_used_in_requests_and_urls() {
     let (mut run, step) = play(until_page());
     let Command::ReadDom { elements } = &step.command else { panic!("{step:?}") };
     assert_eq!(elements["balance"].choice, ElementChoice::Last);
-    assert_eq!(elements["user"].content, ElementContent::Attribute("href".into()));
+    let href = ElementContent::Attribute("href".into());
+    assert_eq!(elements["user"].content, ReadContent::Value(href));
     let step = run.next(texts("/u/ada lovelace"), noon());
     let Command::Fetch(request) = &step.command else { panic!("{step:?}") };
     assert_eq!(request.url, "https://shop.test/api/ada%20lovelace?full=true");
@@ -458,7 +459,10 @@ fn any_result() -> impl Strategy<Value = StepResult> {
     let present = prop::sample::subsequence(vec!["#cookies", "shop-app >>> form", "#a", ""], 0..4);
     let text = || any_text().prop_map(Value::from);
     let read = (text(), text()).prop_map(|(a, b)| {
-        json!({ "balance": a, "user": b, "active": "1", "data": { "joined": "1.3.2019" } })
+        json!({
+            "balance": a, "user": b, "active": "1", "data": { "joined": "1.3.2019" },
+            "orders": [{ "id": a, "total": b }], "items": [{ "name": b }], "next": a,
+        })
     });
     prop_oneof![
         1 => Just(StepResult::Arrived),
@@ -473,6 +477,27 @@ fn any_result() -> impl Strategy<Value = StepResult> {
         1 => any::<bool>().prop_map(|share| StepResult::Answered { share }),
         1 => Just(StepResult::Waited),
     ]
+}
+
+/// Returns whether a field can have a value.
+fn is_allowed(field: &Field, value: &Value) -> bool {
+    let is_row = |row: &Value| {
+        let Some(row) = row.as_object() else { return false };
+        row.keys().all(|name| field.members.contains_key(name))
+            && field.members.iter().all(|(name, member)| {
+                row.get(name).map_or(!member.required, |value| is_allowed(member, value))
+            })
+    };
+    match field.kind {
+        FieldType::String => value.is_string(),
+        FieldType::Integer => value.is_i64() || value.is_u64(),
+        FieldType::Number => value.is_number(),
+        FieldType::Boolean => value.is_boolean(),
+        FieldType::Object => is_row(value),
+        FieldType::List => value
+            .as_array()
+            .is_some_and(|rows| rows.len() <= field.row_limit() && rows.iter().all(is_row)),
+    }
 }
 
 /// Runs a valid definition on results until it ends; checks what it asks for and what it shares.
@@ -493,12 +518,7 @@ fn finishes(definition: Definition, results: &[StepResult]) -> Result<(), TestCa
             Command::End(End::Done(Collected { data, .. })) => {
                 for (name, field) in &definition.output {
                     let value = data.get(name);
-                    let fits = value.is_none_or(|value| match field.kind {
-                        FieldType::String => value.is_string(),
-                        FieldType::Integer => value.is_i64() || value.is_u64(),
-                        FieldType::Number => value.is_number(),
-                        FieldType::Boolean => value.is_boolean(),
-                    });
+                    let fits = value.is_none_or(|value| is_allowed(field, value));
                     prop_assert!(fits && (value.is_some() || !field.required), "{name}: {value:?}");
                 }
                 prop_assert!(data.keys().all(|name| definition.output.contains_key(name)));
@@ -527,6 +547,7 @@ proptest! {
     #[test]
     fn every_run_of_the_language_ends(results in prop::collection::vec(any_result(), 1..200)) {
         finishes(definition(), &results)?;
+        finishes(serde_json::from_value(document_with_lists()).unwrap(), &results)?;
     }
 
     /// No document makes the validation panic, and every definition that it accepts can be run.
@@ -535,7 +556,7 @@ proptest! {
         changes in prop::collection::vec(any_change(), 1..4),
         results in prop::collection::vec(any_result(), 1..60),
     ) {
-        let mut changed = document();
+        let mut changed = document_with_lists();
         for (index, value) in changes {
             let mut places = Vec::new();
             pointers(&changed, "", &mut places);

@@ -9,7 +9,9 @@ mod convert;
 mod definition;
 mod extraction;
 mod json_path;
+mod output;
 mod placeholders;
+mod request;
 mod run;
 mod trace;
 
@@ -19,20 +21,23 @@ pub use self::{
     condition::{Condition, Observation, SeenResponse, matches_url},
     convert::{BooleanWords, Converter, DateFormat, DateLanguage, DecimalMark, NumberFormat},
     definition::{
-        Action, Budgets, Case, Confirmation, CsrfHeader, CsrfToken, Definition, FRAME_SEPARATOR,
-        Field, FieldFormat, FieldType, Hint, Interrupt, InterruptTarget, Method, Node, PromptKind,
-        Request, Source, WorkflowExit,
+        Action, Budgets, Case, Confirmation, Definition, FRAME_SEPARATOR, Hint, Interrupt,
+        InterruptTarget, Node, PromptKind, Source, WorkflowExit,
     },
     extraction::{ElementChoice, ElementContent, Extraction},
     json_path::{JsonPath, PathSegment},
+    output::{Field, FieldFormat, FieldType},
+    request::{CsrfHeader, CsrfToken, Method, NextPage, Pages, Request},
     run::{
-        Command, ElementRead, End, MIN_ABSENCE, PageFetch, PublicPhase, Run, RunStep, SharedField,
-        StepResult,
+        Command, ElementRead, End, MIN_ABSENCE, PageFetch, PublicPhase, ReadContent, Run, RunStep,
+        SharedField, StepResult,
     },
     trace::{ReadFailure, TraceEvent},
 };
 
 #[cfg(test)]
 mod language_tests;
+#[cfg(test)]
+mod list_tests;
 #[cfg(test)]
 mod tests;

@@ -37,7 +37,12 @@ pub(super) fn expand_url<'a>(
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),
             Value::Bool(boolean) => boolean.to_string(),
-            Value::Null | Value::Array(_) | Value::Object(_) => return None,
+            // The first page of a list has no cursor.
+            Value::Null => {
+                rest = after;
+                continue;
+            }
+            Value::Array(_) | Value::Object(_) => return None,
         };
         // A dot segment would lead to another path (RFC 3986, section 5.2.4).
         let is_dots = matches!(text.as_str(), "." | "..");
@@ -111,13 +116,14 @@ mod tests {
         for (value, text) in [
             (json!("ada"), "ada"),
             (json!(7), "7"),
+            (json!(null), ""),
             (json!("a/b?c#d"), "a%2Fb%3Fc%23d"),
             (json!("../x"), "..%2Fx"),
             (json!("é {id}"), "%C3%A9%20%7Bid%7D"),
         ] {
             assert_eq!(expand(value).unwrap(), format!("https://a.test/u/{text}/x?y={text}"));
         }
-        for value in [json!(""), json!("."), json!(".."), json!(null), json!([1])] {
+        for value in [json!(""), json!("."), json!(".."), json!({}), json!([1])] {
             assert_eq!(expand(value.clone()), None, "{value}");
         }
         assert_eq!(expand(json!("a".repeat(513))), None);

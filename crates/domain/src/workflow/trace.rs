@@ -29,7 +29,7 @@ pub enum TraceEvent {
 }
 
 /// Why what was read is no value of a field or variable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadFailure {
     #[error("nothing is there")]
     NotFound,
@@ -40,4 +40,12 @@ pub enum ReadFailure {
     Converter(usize),
     #[error("the value is empty, or of another type than the field")]
     WrongType,
+    /// A required member of an object, by its name.
+    #[error("the required member `{0}` is missing")]
+    Member(String),
+    /// A row of a list without a required member, with its index, from 0.
+    #[error("row {row} has no required member `{member}`")]
+    Row { row: usize, member: String },
+    #[error("all data together is larger than 256 KiB")]
+    TooMuch,
 }

@@ -73,6 +73,7 @@ const words = {
   willAttest: 'Wird an der Quelle bestätigt',
   yes: 'Ja',
   noValue: 'Nein',
+  entries: 'Einträge: {count}',
   left: 'Verbleibende Zeit für diesen Schritt: {time}',
   leaveTitle: 'Bestätigung abbrechen?',
   leaveText: 'Es wurden keine Daten geteilt. Eine abgebrochene Bestätigung kann nicht fortgesetzt werden.',

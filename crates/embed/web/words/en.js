@@ -72,6 +72,7 @@ const words = {
   willAttest: 'Will be verified at the source',
   yes: 'Yes',
   noValue: 'No',
+  entries: 'Entries: {count}',
   left: 'Time left for this step: {time}',
   leaveTitle: 'Cancel the verification?',
   leaveText: 'No data has been shared. A cancelled verification cannot be continued.',

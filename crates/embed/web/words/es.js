@@ -73,6 +73,7 @@ const words = {
   willAttest: 'Se verificará en la fuente',
   yes: 'Sí',
   noValue: 'No',
+  entries: 'Entradas: {count}',
   left: 'Tiempo restante para este paso: {time}',
   leaveTitle: '¿Cancelar la verificación?',
   leaveText: 'No se ha compartido ningún dato. Una verificación cancelada no se puede continuar.',

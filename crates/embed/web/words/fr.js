@@ -73,6 +73,7 @@ const words = {
   willAttest: 'Sera vérifié à la source',
   yes: 'Oui',
   noValue: 'Non',
+  entries: 'Entrées : {count}',
   left: 'Temps restant pour cette étape : {time}',
   leaveTitle: 'Annuler la vérification ?',
   leaveText: 'Aucune donnée n\'a été partagée. Une vérification annulée ne peut pas être reprise.',

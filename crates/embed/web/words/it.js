@@ -73,6 +73,7 @@ const words = {
   willAttest: 'Sarà verificato alla fonte',
   yes: 'Sì',
   noValue: 'No',
+  entries: 'Voci: {count}',
   left: 'Tempo rimasto per questo passaggio: {time}',
   leaveTitle: 'Annullare la verifica?',
   leaveText: 'Nessun dato è stato condiviso. Una verifica annullata non può essere ripresa.',

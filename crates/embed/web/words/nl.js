@@ -73,6 +73,7 @@ const words = {
   willAttest: 'Wordt bij de bron geverifieerd',
   yes: 'Ja',
   noValue: 'Nee',
+  entries: 'Vermeldingen: {count}',
   left: 'Resterende tijd voor deze stap: {time}',
   leaveTitle: 'De verificatie annuleren?',
   leaveText: 'Er zijn geen gegevens gedeeld. Een geannuleerde verificatie kan niet worden hervat.',

@@ -73,6 +73,7 @@ const words = {
   willAttest: 'Zostanie potwierdzone u źródła',
   yes: 'Tak',
   noValue: 'Nie',
+  entries: 'Liczba pozycji: {count}',
   left: 'Pozostały czas na ten krok: {time}',
   leaveTitle: 'Anulować weryfikację?',
   leaveText: 'Żadne dane nie zostały udostępnione. Anulowanej weryfikacji nie można wznowić.',

@@ -73,6 +73,7 @@ const words = {
   willAttest: 'Será verificado na origem',
   yes: 'Sim',
   noValue: 'Não',
+  entries: 'Entradas: {count}',
   left: 'Tempo restante para este passo: {time}',
   leaveTitle: 'Cancelar a verificação?',
   leaveText: 'Nenhum dado foi partilhado. Uma verificação cancelada não pode ser retomada.',

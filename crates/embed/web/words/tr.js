@@ -73,6 +73,7 @@ const words = {
   willAttest: 'Kaynağında doğrulanacak',
   yes: 'Evet',
   noValue: 'Hayır',
+  entries: 'Kayıt sayısı: {count}',
   left: 'Bu adım için kalan süre: {time}',
   leaveTitle: 'Doğrulama iptal edilsin mi?',
   leaveText: 'Hiçbir veri paylaşılmadı. İptal edilen bir doğrulamaya devam edilemez.',

@@ -244,15 +244,47 @@ pub struct Prompt {
 pub struct ShareItem {
     /// The label in the applicant's language, if the definition has it.
     pub label: String,
+    pub content: ShareContent,
+    /// Whether the attestor will be asked to attest the value.
+    pub attested: bool,
+}
+
+/// What a field that the applicant is asked to share contains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ShareContent {
+    Value {
+        value: ShownValue,
+        style: ValueStyle,
+    },
+    /// An object is a table of one row.
+    Object(ShareTable),
+    List(ShareTable),
+}
+
+/// Rows that the applicant is asked to share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShareTable {
+    /// The labels of the members, in the definition's order, and how their values are shown.
+    pub columns: Vec<(String, ValueStyle)>,
+    /// For each row a value for each column; `None` where a row has none.
+    pub rows: Vec<Vec<Option<ShownValue>>>,
+}
+
+/// A value as the applicant's page receives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownValue {
     pub kind: ValueKind,
     /// The value as JSON writes it, a text without quotation marks. Where the definition has a text for
     /// the value, that text.
-    pub value: String,
+    pub text: String,
+}
+
+/// How values are shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ValueStyle {
     pub format: Option<FieldFormat>,
     /// The ISO 4217 code of the currency of an amount.
     pub currency: Option<String>,
-    /// Whether the attestor will be asked to attest the value.
-    pub attested: bool,
 }
 
 /// What a value to be shared is.

@@ -19,8 +19,8 @@ pub use self::{
     applicant::{
         ApplicantConnection, ApplicantError, ApplicantService, ClientCommand, Guest, GuestAnswer,
         Handover, Introduction, JoinRequest, LinkState, MailPreference, MailPreferenceService,
-        PageAppearance, Prompt, ServerEvent, SessionSnapshot, ShareItem, SharedItem, ShownFailure,
-        ShownOutcome, ValueKind,
+        PageAppearance, Prompt, ServerEvent, SessionSnapshot, ShareContent, ShareItem, ShareTable,
+        SharedItem, ShownFailure, ShownOutcome, ShownValue, ValueKind, ValueStyle,
     },
     observer::{ObserveError, ObserverConnection, ObserverEvent, ObserverService},
     partner::{

@@ -240,13 +240,10 @@ impl Browser for RemoteBrowser {
         }
     }
 
-    async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Option<String>>, BrowserError> {
-        let reads = elements.iter().map(|ElementRead { selector, content, choice }| {
-            json!({ "selector": selector, "content": content, "choice": choice })
-        });
-        let value = self.pages.run(READ_ELEMENTS, vec![reads.collect()]).await?;
+    async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Value>, BrowserError> {
+        let value = self.pages.run(READ_ELEMENTS, vec![json!(elements)]).await?;
         serde_json::from_value(value)
-            .map_err(|_| BrowserError::Refused("the texts have an unexpected form".into()))
+            .map_err(|_| BrowserError::Refused("the values have an unexpected form".into()))
     }
 
     async fn act(&self, action: &Action) -> Result<bool, BrowserError> {

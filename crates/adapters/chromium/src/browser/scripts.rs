@@ -1,12 +1,12 @@
 //! The scripts that run in pages, in an isolated world.
 
-/// Defines `find`, which returns the elements that a selector matches, and `isVisible`. `a >>> b`
+/// Defines `find`, which returns the elements in a root that a selector matches, and `isVisible`. `a >>> b`
 /// matches `b` in the open shadow root of `a`, or in its document if `a` is a frame of the same origin.
 macro_rules! find {
     () => {
         "const isVisible = (e) => e.getClientRects().length > 0; \
-         const find = (selector) => { const parts = selector.split('>>>'); const last = parts.pop(); \
-         let roots = [document]; for (const part of parts) roots = roots.flatMap((root) => \
+         const find = (selector, root = document) => { const parts = selector.split('>>>'); const last = parts.pop(); \
+         let roots = [root]; for (const part of parts) roots = roots.flatMap((root) => \
          [...root.querySelectorAll(part)]).map((e) => e.shadowRoot ?? e.contentDocument).filter(Boolean).slice(0, 50); \
          return roots.flatMap((root) => [...root.querySelectorAll(last)].slice(0, 1000)); }; "
     };
@@ -42,15 +42,22 @@ pub(super) const FETCH: &str = concat!(
 pub(super) const READ_ELEMENTS: &str = concat!(
     "(reads) => { ",
     find!(),
-    "const MAX_CHARS = 4096; \
+    "const MAX_UNITS = 8194; let left = 1_000_000; \
      const isSecret = (e) => e.type === 'password' || /one-time-code|passw|passcode|pwd|otp|cvc|cvv|cc-/i.test( \
      ['autocomplete', 'name', 'id'].map((name) => e.getAttribute(name) ?? '').join(' ')); \
      const value = (e) => { if (e.localName === 'select') return e.selectedOptions[0]?.textContent.trim() ?? null; \
      return /^(input|textarea)$/.test(e.localName) ? e.value : null; }; \
-     return reads.map(({ selector, content, choice }) => { const found = find(selector); \
-     const e = found.at(choice === 'last' ? -1 : 0); if (!e || (content !== 'text' && isSecret(e))) return null; \
+     const text = (e, content) => { if (content !== 'text' && isSecret(e)) return null; \
      const text = content === 'text' ? e.textContent.trim() : content === 'value' ? value(e) : e.getAttribute(content.attribute); \
-     return text?.slice(0, MAX_CHARS) ?? null; }); }"
+     const cut = text?.slice(0, MAX_UNITS) ?? null; left -= cut?.length ?? 0; \
+     if (left < 0) throw new Error('too long'); return cut; }; \
+     const object = (e, members) => Object.fromEntries(Object.entries(members).map(([name, member]) => [name, read(member, e)])); \
+     const read = ({ selector, content, choice }, root) => { \
+     const e = selector ? find(selector, root).at(choice === 'last' ? -1 : 0) : root; if (!e) return null; \
+     if (content.members) return object(e, content.members); \
+     const rows = content.rows; if (!rows) return text(e, content.value); \
+     return find(rows.each, e).slice(0, rows.max).map((row) => object(row, rows.members)); }; \
+     return reads.map((one) => read(one, document)); }"
 );
 /// Does something with the first visible element of a selector, and returns whether there was one.
 pub(super) const ACT: &str = concat!(

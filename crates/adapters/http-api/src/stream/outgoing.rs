@@ -8,7 +8,10 @@ use ports::{
     browser::{
         Checked, DialogKind, OutlineEntry, OutlineRole, PageOutline, PageState, RefusedAction,
     },
-    driving::{Guest, GuestAnswer, Handover, SessionSnapshot, ShareItem, ValueKind},
+    driving::{
+        Guest, GuestAnswer, Handover, SessionSnapshot, ShareContent, ShareItem, ShareTable,
+        ShownValue, ValueKind, ValueStyle,
+    },
 };
 use qrcode::{Color, QrCode};
 use serde_json::{Map, Value, json};
@@ -59,19 +62,42 @@ pub(super) fn state(view: &SessionSnapshot, now: DateTime<Utc>) -> Value {
 }
 
 fn share_item(item: &ShareItem) -> Value {
-    let kind = match item.kind {
+    let (label, attested) = (&item.label, item.attested);
+    match &item.content {
+        ShareContent::Value { value, style } => json!({
+            "label": label,
+            "kind": value_kind(value.kind),
+            "value": value.text,
+            "format": style.format,
+            "currency": style.currency,
+            "attested": attested,
+        }),
+        ShareContent::Object(table) => share_table("object", label, table),
+        ShareContent::List(table) => share_table("list", label, table),
+    }
+}
+
+fn share_table(kind: &str, label: &str, table: &ShareTable) -> Value {
+    let column = |(label, style): &(String, ValueStyle)| json!({ "label": label, "format": style.format, "currency": style.currency });
+    let cell = |cell: &Option<ShownValue>| {
+        cell.as_ref().map(|value| json!({ "kind": value_kind(value.kind), "value": value.text }))
+    };
+    let row = |row: &Vec<Option<ShownValue>>| row.iter().map(cell).collect::<Vec<_>>();
+    json!({
+        "label": label,
+        "kind": kind,
+        "columns": table.columns.iter().map(column).collect::<Vec<_>>(),
+        "rows": table.rows.iter().map(row).collect::<Vec<_>>(),
+        "attested": false,
+    })
+}
+
+const fn value_kind(kind: ValueKind) -> &'static str {
+    match kind {
         ValueKind::Text => "text",
         ValueKind::Number => "number",
         ValueKind::Boolean => "boolean",
-    };
-    json!({
-        "label": item.label,
-        "kind": kind,
-        "value": item.value,
-        "format": item.format,
-        "currency": item.currency,
-        "attested": item.attested,
-    })
+    }
 }
 
 /// The state that a guest receives.

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::workflow::PromptKind;
-use ports::driving::{Prompt, ShareItem, ValueKind};
+use ports::driving::{Prompt, ShareContent, ShareItem, ShownValue, ValueKind, ValueStyle};
 
 use super::{LiveState, SessionHub};
 
@@ -15,10 +15,10 @@ fn prompt(kind: PromptKind, value: &str) -> Prompt {
         deadline: DateTime::<Utc>::MIN_UTC,
         share: vec![ShareItem {
             label: "Name".into(),
-            kind: ValueKind::Text,
-            value: value.into(),
-            format: None,
-            currency: None,
+            content: ShareContent::Value {
+                value: ShownValue { kind: ValueKind::Text, text: value.into() },
+                style: ValueStyle::default(),
+            },
             attested: false,
         }],
         witnessed: false,

@@ -6,9 +6,13 @@ use chrono::{DateTime, Utc};
 use domain::{
     request::AttestationRequest,
     session::{Event, PendingPrompt},
-    workflow::{Attest, Command, Definition, PromptKind, PublicPhase, SharedField, StepResult},
+    workflow::{
+        Attest, Command, Definition, Field, PromptKind, PublicPhase, SharedField, StepResult,
+    },
 };
-use ports::driving::{Prompt, ShareItem, ValueKind};
+use ports::driving::{
+    Prompt, ShareContent, ShareItem, ShareTable, ShownValue, ValueKind, ValueStyle,
+};
 use serde_json::Value;
 
 use super::WorkflowRunner;
@@ -122,21 +126,56 @@ fn share_item(
     attest: Option<&Attest>,
 ) -> Option<ShareItem> {
     let output = definition.output.get(&field.name)?;
-    let text = |key: &String| definition.text(language, key).to_owned();
-    let named = field.value.as_str().and_then(|value| output.value_keys.get(value));
-    let (kind, value) = match &field.value {
-        Value::String(value) => (ValueKind::Text, named.map_or_else(|| value.clone(), text)),
-        Value::Number(number) => (ValueKind::Number, number.to_string()),
-        Value::Bool(value) => (ValueKind::Boolean, value.to_string()),
-        // The interpreter collects no other values.
-        Value::Null | Value::Array(_) | Value::Object(_) => return None,
+    let table = |rows: Vec<&Value>| {
+        let members = || output.ordered_members();
+        let column = |(_, member): (&String, &Field)| {
+            let label = definition.text(language, &member.label_key).to_owned();
+            (label, style(member))
+        };
+        let row = |row: &Value| {
+            let cell = |(name, member): (&String, &Field)| {
+                shown_value(row.get(name)?, member, definition, language)
+            };
+            members().map(cell).collect()
+        };
+        let columns = members().map(column).collect();
+        ShareTable { columns, rows: rows.into_iter().map(row).collect() }
+    };
+    let content = match &field.value {
+        Value::Array(rows) => ShareContent::List(table(rows.iter().collect())),
+        object @ Value::Object(_) => ShareContent::Object(table(vec![object])),
+        value @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+            let value = shown_value(value, output, definition, language)?;
+            ShareContent::Value { value, style: style(output) }
+        }
     };
     Some(ShareItem {
-        label: text(&output.label_key),
-        kind,
-        value,
-        format: output.format,
-        currency: output.currency.clone(),
+        label: definition.text(language, &output.label_key).to_owned(),
+        content,
         attested: attest.is_some_and(|attest| attest.fields.contains_key(&field.name)),
     })
+}
+
+fn style(field: &Field) -> ValueStyle {
+    ValueStyle { format: field.format, currency: field.currency.clone() }
+}
+
+fn shown_value(
+    value: &Value,
+    field: &Field,
+    definition: &Definition,
+    language: Option<&str>,
+) -> Option<ShownValue> {
+    let (kind, text) = match value {
+        Value::String(value) => {
+            let named = field.value_keys.get(value);
+            let text = named.map_or(value.as_str(), |key| definition.text(language, key));
+            (ValueKind::Text, text.to_owned())
+        }
+        Value::Number(number) => (ValueKind::Number, number.to_string()),
+        Value::Bool(value) => (ValueKind::Boolean, value.to_string()),
+        // The interpreter collects no other values here.
+        Value::Null | Value::Array(_) | Value::Object(_) => return None,
+    };
+    Some(ShownValue { kind, text })
 }

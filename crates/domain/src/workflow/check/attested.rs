@@ -57,6 +57,11 @@ impl Checker<'_> {
         }
         for (field, pointer) in &attest.fields {
             self.output_field(&fields.member(field), field);
+            if definition.output.get(field).is_some_and(|field| field.kind.has_members()) {
+                let wrong =
+                    "an object or a list is not attested as a whole: name a field for a value";
+                self.error(&fields.member(field), wrong);
+            }
             if !is_json_pointer(pointer) {
                 self.error(&fields.member(field), not_a_pointer(pointer));
             }

@@ -6,13 +6,14 @@ use serde_json::Value;
 
 use super::{Checker, conditions::is_json_pointer, not_a_pointer, top};
 use crate::workflow::{
-    Action, CsrfToken, ElementChoice, ElementContent, Extraction, JsonPath, Method, Node, Request,
-    Source,
+    Action, CsrfToken, ElementChoice, ElementContent, Extraction, Field, FieldType, JsonPath,
+    Method, NextPage, Node, Pages, Request, Source,
     convert::ConvertedType,
     placeholders::{body_names, names},
 };
 
 const MAX_CONVERTERS: usize = 10;
+const MAX_PAGES: u32 = 50;
 const MAX_HEADERS: usize = 20;
 const MAX_HEADER_BYTES: usize = 1000;
 const MAX_BODY_BYTES: usize = 64 * 1024;
@@ -61,14 +62,11 @@ impl<'a> Checker<'a> {
         for (name, from) in fields {
             let path = path.member("fields").member(name);
             self.output_field(&path, name);
-            let output = self.extraction(&path, via, from);
-            let field = self.definition.output.get(name);
-            if let Some((output, field)) = output.zip(field)
-                && !output.fits(field.kind)
-            {
-                let types =
-                    "its last converter returns another type than the field of the output has";
-                self.error(&path.member("convert"), types);
+            let Some(field) = self.definition.output.get(name) else { continue };
+            if field.kind.has_members() {
+                self.member_extractions(&path, via, field, from);
+            } else {
+                self.field_extraction(&path, via, field, from);
             }
         }
         for (name, from) in variables {
@@ -77,7 +75,132 @@ impl<'a> Checker<'a> {
             if self.definition.output.contains_key(name) {
                 self.error(&path, format!("`{name}` is a field of the output already"));
             }
+            self.has_no_members(&path, from);
             self.extraction(&path, via, from);
+        }
+    }
+
+    /// Validates where a field is read that is no object and no list.
+    fn field_extraction(
+        &mut self,
+        path: &JsonPath,
+        via: &Source,
+        field: &Field,
+        from: &Extraction,
+    ) {
+        self.has_no_members(path, from);
+        let output = self.extraction(path, via, from);
+        if output.is_some_and(|output| !output.fits(field.kind)) {
+            let types = "its last converter returns another type than the field of the output has";
+            self.error(&path.member("convert"), types);
+        }
+    }
+
+    fn has_no_members(&mut self, path: &JsonPath, from: &Extraction) {
+        if !from.members.is_empty() || from.each.is_some() {
+            self.error(path, "only an object or a list of the output has `members` and `each`");
+        }
+    }
+
+    /// Validates where an object or a list is read.
+    fn member_extractions(
+        &mut self,
+        path: &JsonPath,
+        via: &Source,
+        field: &Field,
+        from: &Extraction,
+    ) {
+        let group = Extraction {
+            convert: vec![],
+            read: ElementContent::Text,
+            members: BTreeMap::new(),
+            ..from.clone()
+        };
+        self.extraction(path, via, &group);
+        if !from.convert.is_empty() || from.read != ElementContent::Text {
+            self.error(path, "`read` and `convert` are for the members of an object or a list");
+        }
+        let is_dom = matches!(via, Source::Dom {});
+        match (&from.each, is_dom && field.kind == FieldType::List) {
+            (Some(each), true) => self.selector(&path.member("each"), each),
+            (None, false) => (),
+            (None, true) => {
+                let wrong = "a list in the page needs `each`, the selector of its rows";
+                self.error(path, wrong);
+            }
+            (Some(_), false) => self.error(&path.member("each"), "is for lists in the page only"),
+        }
+        let members = path.member("members");
+        for (name, member) in &from.members {
+            let path = members.member(name);
+            self.exists(&path, "member", name, field.members.keys());
+            let Some(field) = field.members.get(name) else { continue };
+            if member.at.is_empty() && is_dom {
+                let at_row = Extraction { at: "*".to_owned(), ..member.clone() };
+                self.field_extraction(&path, via, field, &at_row);
+            } else {
+                self.field_extraction(&path, via, field, member);
+            }
+        }
+        for (name, member) in &field.members {
+            if !from.members.contains_key(name) && member.required {
+                self.error(&members, format!("the required member `{name}` is not read"));
+            }
+        }
+    }
+
+    /// Validates how a node gets to further pages.
+    pub(super) fn pages(
+        &mut self,
+        path: &JsonPath,
+        via: &Source,
+        fields: &BTreeMap<String, Extraction>,
+        pages: &Pages,
+    ) {
+        self.range(&path.member("max"), pages.max.into(), 2, MAX_PAGES);
+        let output = &self.definition.output;
+        let is_list =
+            |name: &String| output.get(name).is_some_and(|field| field.kind == FieldType::List);
+        if !fields.keys().any(is_list) {
+            self.error(path, "the node collects no list");
+        }
+        let path = path.member("next");
+        match (&pages.next, via) {
+            (NextPage::Act(action), Source::Dom {}) => self.action(&path.member("act"), action),
+            (NextPage::Act(_), _) => self.error(&path, "`act` is for `dom` only"),
+            (next, Source::Fetch(request)) => {
+                let (member, from) = match next {
+                    NextPage::Act(_) | NextPage::Number { .. } => ("number", None),
+                    NextPage::Offset { .. } => ("offset", None),
+                    NextPage::Cursor { from, .. } => ("cursor", Some(from)),
+                };
+                let path = path.member(member);
+                self.page_name(&path.member("name"), next.name().unwrap_or_default(), request);
+                if let Some(from) = from {
+                    self.has_no_members(&path.member("from"), from);
+                    self.extraction(&path.member("from"), via, from);
+                }
+            }
+            _ => self.error(&path, "is for `fetch` only; the page has `act`"),
+        }
+    }
+
+    /// Validates the name of the value that stands for a page in a request.
+    fn page_name(&mut self, path: &JsonPath, name: &str, request: &str) {
+        self.name(path, name);
+        let is_variable = self.definition.nodes.values().any(
+            |node| matches!(node, Node::Collect { variables, .. } if variables.contains_key(name)),
+        );
+        if self.definition.output.contains_key(name) || is_variable {
+            self.error(path, format!("`{name}` is a field or variable already"));
+        }
+        if let Some(request) = self.definition.requests.get(request) {
+            let in_url = names(&request.url).unwrap_or_default().contains(&name);
+            let in_body = request.body.iter().flat_map(body_names).any(|other| other == name);
+            if !in_url && !in_body {
+                let wrong = format!("the request has no `{{{name}}}` in its URL or body");
+                self.error(path, wrong);
+            }
         }
     }
 
@@ -224,13 +347,20 @@ impl<'a> Checker<'a> {
     }
 
     fn collected_name(&mut self, path: &JsonPath, name: &str) {
-        let mut collected: BTreeSet<&String> = BTreeSet::new();
+        let (mut collected, mut pages_names) =
+            (BTreeSet::<&String>::new(), BTreeSet::<&str>::new());
         for node in self.definition.nodes.values() {
-            if let Node::Collect { fields, variables, .. } = node {
-                collected.extend(fields.keys().chain(variables.keys()));
+            if let Node::Collect { fields, variables, pages, .. } = node {
+                let scalar = |field: &&String| {
+                    !self.definition.output.get(*field).is_some_and(|f| f.kind.has_members())
+                };
+                collected.extend(fields.keys().filter(scalar).chain(variables.keys()));
+                pages_names.extend(pages.iter().filter_map(|pages| pages.next.name()));
             }
         }
-        self.exists(path, "collected field or variable", name, collected.into_iter());
+        let names = collected.into_iter().map(String::as_str).chain(pages_names);
+        let names: Vec<_> = names.map(ToOwned::to_owned).collect();
+        self.exists(path, "collected field or variable", name, names.iter());
     }
 
     /// Validates that an attested request is one that the attestor can repeat.

@@ -10,12 +10,15 @@ mod unused;
 use std::collections::BTreeMap;
 
 use super::{
-    Definition, InterruptTarget, JsonPath, Node, WorkflowExit,
-    definition::{Field, FieldFormat, FieldType, Hint, SCHEMA},
+    Definition, Field, FieldFormat, FieldType, Hint, InterruptTarget, JsonPath, Node, WorkflowExit,
+    definition::SCHEMA,
 };
 
 /// Values of one field that have a text.
 const MAX_VALUE_KEYS: usize = 100;
+/// Members of an object or a row.
+const MAX_MEMBERS: usize = 30;
+const MAX_ROWS: u16 = 1000;
 const MAX_NODES: usize = 200;
 /// Signals, requests, fields of the output, and texts of a language.
 const MAX_ENTRIES: usize = 500;
@@ -180,6 +183,7 @@ impl<'a> Checker<'a> {
         if matches!(field.format, Some(FieldFormat::Date | FieldFormat::DateTime)) && !is_text {
             self.error(&path.member("format"), "only a string has the format of a date");
         }
+        self.members(path, field);
         if let Some(currency) = &field.currency {
             let path = path.member("currency");
             if !is_number {
@@ -198,6 +202,47 @@ impl<'a> Checker<'a> {
         }
         for (value, key) in &field.value_keys {
             self.text(&path.member(value), key);
+        }
+    }
+
+    /// Validates the members of an object or a list.
+    fn members(&mut self, path: &JsonPath, field: &Field) {
+        let members = path.member("members");
+        match (field.kind.has_members(), field.members.len()) {
+            (true, 1..=MAX_MEMBERS) | (false, 0) => (),
+            (true, _) => {
+                self.error(&members, format!("an object or a list has 1 to {MAX_MEMBERS} members"));
+            }
+            (false, _) => self.error(&members, "only an object or a list has members"),
+        }
+        if field.kind.has_members() && field.format.is_some() {
+            self.error(
+                &path.member("format"),
+                "an object or a list has no format, its members have",
+            );
+        }
+        for (name, member) in &field.members {
+            let path = members.member(name);
+            self.name(&path, name);
+            if member.kind.has_members() {
+                self.error(&path.member("type"), "a member cannot be an object or a list itself");
+            } else {
+                self.field(&path, member);
+            }
+        }
+        for (index, name) in field.member_order.iter().enumerate() {
+            let path = path.member("memberOrder").item(index);
+            self.exists(&path, "member", name, field.members.keys());
+            if field.member_order.iter().take(index).any(|earlier| earlier == name) {
+                self.error(&path, format!("`{name}` is listed twice"));
+            }
+        }
+        if let Some(max) = field.max_rows {
+            let path = path.member("maxRows");
+            self.range(&path, max.into(), 1, MAX_ROWS.into());
+            if field.kind != FieldType::List {
+                self.error(&path, "only a list has rows");
+            }
         }
     }
 
@@ -233,9 +278,12 @@ impl<'a> Checker<'a> {
                 self.node_exists(&path.member("next"), next);
                 self.exit(&path.member("onTimeout"), on_timeout);
             }
-            Node::Collect { via, fields, variables, retries, on_missing, next } => {
+            Node::Collect { via, fields, variables, pages, retries, on_missing, next } => {
                 self.range(&path.member("retries"), (*retries).into(), 0, 5);
                 self.collection(path, via, fields, variables);
+                if let Some(pages) = pages {
+                    self.pages(&path.member("pages"), via, fields, pages);
+                }
                 self.exit(&path.member("onMissing"), on_missing);
                 self.node_exists(&path.member("next"), next);
             }

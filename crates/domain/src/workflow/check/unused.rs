@@ -72,7 +72,8 @@ impl<'a> Used<'a> {
                 }
             });
         }
-        for field in definition.output.values() {
+        let members = definition.output.values().flat_map(|field| field.members.values());
+        for field in definition.output.values().chain(members) {
             used.texts.insert(&field.label_key);
             used.texts.extend(field.value_keys.values().map(String::as_str));
         }

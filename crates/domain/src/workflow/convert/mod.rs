@@ -159,7 +159,7 @@ impl ConvertedType {
     /// Returns whether a field can have a value of this type. A text may be that of any type.
     pub(super) const fn fits(self, field: FieldType) -> bool {
         match self {
-            Self::Text => true,
+            Self::Text => !field.has_members(),
             Self::Number => matches!(field, FieldType::Integer | FieldType::Number),
             Self::Date => matches!(field, FieldType::String),
             Self::Boolean => matches!(field, FieldType::Boolean),

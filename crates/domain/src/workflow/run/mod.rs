@@ -1,14 +1,16 @@
 //! The interpreter of a workflow: from the state of a run and the result of its last command it
 //! decides the next command. It is pure: the caller passes time in and executes the commands.
 
+mod collecting;
 mod visit;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
 use serde_json::Value;
 
-use self::visit::Visit;
+use self::{collecting::PageProgress, visit::Visit};
 use super::{
     Action, CsrfHeader, Definition, ElementChoice, ElementContent, Method, Observation, TraceEvent,
     WorkflowExit,
@@ -59,19 +61,33 @@ pub struct PageFetch {
     pub max_bytes: u32,
 }
 
-/// What is read of the page.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An element that is read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ElementRead {
+    /// Empty in an object or a row for the element of the object or row itself.
     pub selector: String,
-    pub content: ElementContent,
+    pub content: ReadContent,
     pub choice: ElementChoice,
+}
+
+/// What is read of an element.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ReadContent {
+    /// A text.
+    Value(ElementContent),
+    /// An object with what is read of elements in it.
+    Members(BTreeMap<String, ElementRead>),
+    /// An array with an object for each of the first `max` elements in it that `each` matches.
+    Rows { each: String, members: BTreeMap<String, ElementRead>, max: usize },
 }
 
 impl ElementRead {
     /// Reads the text of the first element that a selector matches.
     #[must_use]
     pub fn text(selector: &str) -> Self {
-        let (content, choice) = (ElementContent::Text, ElementChoice::First);
+        let content = ReadContent::Value(ElementContent::Text);
+        let choice = ElementChoice::First;
         Self { selector: selector.to_owned(), content, choice }
     }
 }
@@ -115,7 +131,7 @@ pub enum StepResult {
     Arrived,
     Unreachable,
     Seen(Observation),
-    /// A JSON document; for the DOM, an object with the texts by the names of the elements.
+    /// A JSON document; for the DOM, an object with what was read, by the names of the elements.
     Read(Value),
     Unreadable,
     /// The action was done. If there was no element for it, the result is `Unreadable`.
@@ -159,6 +175,7 @@ pub struct Run {
     deadline: DateTime<Utc>,
     remaining_steps: u16,
     attempts: u8,
+    pages: PageProgress,
     hints: Vec<HintState>,
     /// The number of the newest response of any observation.
     newest_response: u64,
@@ -201,6 +218,7 @@ impl Run {
             deadline: now + TimeDelta::seconds(budgets.total_seconds.into()),
             remaining_steps: budgets.steps,
             attempts: 0,
+            pages: PageProgress::default(),
             hints: vec![],
             newest_response: 0,
             responses_before: 0,
@@ -307,6 +325,7 @@ impl Run {
         self.entered_at = now;
         self.was_away = false;
         self.attempts = 0;
+        self.pages = PageProgress::default();
         self.interrupt_actions = 0;
         self.confirm_until = None;
         self.hints.clear();

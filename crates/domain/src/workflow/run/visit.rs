@@ -1,23 +1,16 @@
 //! How each kind of node handles the result of a command, and when the run leaves it.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, TimeDelta, Utc};
-use serde_json::Value;
 
 use super::{
-    Command, ElementRead, End, HintState, MIN_ABSENCE, PageFetch, PublicPhase, Run, RunStep,
-    SharedField, StepResult,
+    Command, End, HintState, MIN_ABSENCE, PublicPhase, Run, RunStep, SharedField, StepResult,
 };
 use crate::{
     error_code::ErrorCode,
     session::{Collected, PendingPrompt},
     workflow::{
-        Action, Case, Confirmation, Extraction, Field, Hint, InterruptTarget, Node, Observation,
-        PromptKind, ReadFailure, Request, Source, TraceEvent, WorkflowExit,
-        collect::{convert, take},
-        condition::SignalEvaluation,
-        placeholders::{expand_body, expand_url},
+        Action, Case, Confirmation, Field, Hint, InterruptTarget, Node, Observation, PromptKind,
+        WorkflowExit, condition::SignalEvaluation, placeholders::expand_url,
     },
 };
 
@@ -39,7 +32,7 @@ enum Interruption {
 }
 
 impl Visit {
-    fn to(next: &str) -> Self {
+    pub(super) fn to(next: &str) -> Self {
         Self::Leave(WorkflowExit::Next(next.to_owned()))
     }
 }
@@ -70,7 +63,7 @@ impl Run {
                 self.branch(cases, self.after(*settle_seconds), default, result, now)
             }
             Node::AwaitUser { .. } => self.await_user(node, result.as_ref(), now),
-            Node::Collect { .. } => self.collect(node, result),
+            Node::Collect { .. } => self.collect(node, result, now),
             Node::Review { text_key, timeout_seconds, confirm, next } => {
                 let deadline = self.user_deadline(*timeout_seconds);
                 self.review(text_key, deadline, (confirm.as_ref(), next), result, now)
@@ -136,32 +129,6 @@ impl Run {
         }
         let text_key = self.hint_text_key.clone().unwrap_or_else(|| text_key.clone());
         self.ask(*kind, text_key, deadline, command)
-    }
-
-    fn collect(&mut self, node: &Node, result: Option<StepResult>) -> Visit {
-        let Node::Collect { via, fields, variables, retries, on_missing, next } = node else {
-            return Visit::Stay(self.end(End::Failed(ErrorCode::WorkflowInvalid)));
-        };
-        self.collecting = true;
-        let (missing, has_variables) = match result {
-            Some(StepResult::Read(value)) => {
-                let missing = self.take_fields(fields, &value, via);
-                (missing, self.take_variables(variables, &value, via))
-            }
-            Some(StepResult::Unreadable) => {
-                (fields.keys().cloned().collect(), variables.is_empty())
-            }
-            Some(_) | None => return self.read(via, [fields, variables], on_missing),
-        };
-        let is_complete = missing.is_empty() && has_variables;
-        if !is_complete && self.attempts < *retries {
-            self.attempts = self.attempts.saturating_add(1);
-            return self.read(via, [fields, variables], on_missing);
-        }
-        if !has_variables {
-            return Visit::Leave(on_missing.clone());
-        }
-        self.settle(missing, on_missing, next)
     }
 
     /// Asks the applicant for consent until the deadline, and then has the page confirm what was agreed
@@ -235,130 +202,10 @@ impl Run {
         self.update_hints(hints, page)
     }
 
-    fn settle(&mut self, missing: Vec<String>, on_missing: &WorkflowExit, next: &str) -> Visit {
-        let required = |name: &String| self.definition.output.get(name).is_some_and(|f| f.required);
-        if missing.iter().any(required) {
-            return Visit::Leave(on_missing.clone());
-        }
-        for name in missing {
-            if !self.collected.missing.contains(&name) {
-                self.collected.missing.push(name);
-            }
-        }
-        Visit::to(next)
-    }
-
-    fn read(
-        &self,
-        via: &Source,
-        values: [&BTreeMap<String, Extraction>; 2],
-        on_missing: &WorkflowExit,
-    ) -> Visit {
-        let command = match via {
-            Source::Fetch(name) => match self.definition.requests.get(name) {
-                Some(request) => match self.page_fetch(request) {
-                    Some(request) => Command::Fetch(request),
-                    // A value that it needs is missing.
-                    None => return Visit::Leave(on_missing.clone()),
-                },
-                None => Command::End(End::Failed(ErrorCode::WorkflowInvalid)),
-            },
-            Source::Response(url) => Command::ReadResponse { url: url.clone() },
-            Source::Dom {} => {
-                let elements = values.into_iter().flatten().map(|(name, from)| {
-                    let Extraction { at, read, element, .. } = from.clone();
-                    (name.clone(), ElementRead { selector: at, content: read, choice: element })
-                });
-                Command::ReadDom { elements: elements.collect() }
-            }
-        };
-        self.stay(command)
-    }
-
-    /// Returns a request with collected values in place of their names; `None` if one is missing.
-    fn page_fetch(&self, request: &Request) -> Option<PageFetch> {
-        let value = |name: &str| self.value(name);
-        let body = match &request.body {
-            Some(body) => Some(expand_body(body, &value)?.to_string()),
-            None => None,
-        };
-        Some(PageFetch {
-            url: expand_url(&request.url, value)?,
-            method: request.method,
-            headers: request.headers.clone(),
-            csrf: request.csrf.clone(),
-            body,
-            expect_status: request.expect_status,
-            max_bytes: request.max_bytes,
-        })
-    }
-
-    /// Returns a variable, or a collected field.
-    fn value(&self, name: &str) -> Option<&Value> {
-        self.variables.get(name).or_else(|| self.collected.data.get(name))
-    }
-
-    /// Collects the fields that are present and returns the names of those that are missing.
-    fn take_fields(
-        &mut self,
-        fields: &BTreeMap<String, Extraction>,
-        read: &Value,
-        via: &Source,
-    ) -> Vec<String> {
-        let mut missing = Vec::new();
-        for (name, from) in fields {
-            let found = located(name, from, read, via);
-            let field = self.definition.output.get(name);
-            let result = convert(from, found).and_then(|value| {
-                field.and_then(|field| take(field, &value)).ok_or(ReadFailure::WrongType)
-            });
-            self.trace_read(name, found, &result);
-            match result {
-                Ok(value) => {
-                    self.collected.missing.retain(|missing| missing != name);
-                    self.collected.data.insert(name.clone(), value);
-                }
-                Err(_) if self.collected.data.contains_key(name) => (),
-                Err(_) => missing.push(name.clone()),
-            }
-        }
-        missing
-    }
-
-    fn trace_read(
-        &mut self,
-        name: &str,
-        found: Option<&Value>,
-        result: &Result<Value, ReadFailure>,
-    ) {
-        if let Some(trace) = &mut self.trace {
-            let (name, found, result) = (name.to_owned(), found.cloned(), result.clone());
-            trace.push(TraceEvent::Read { name, found, result });
-        }
-    }
-
     /// Drops what was read of an account, because what follows may be read of another one.
     fn forget_account(&mut self) {
         self.collected = Collected::default();
         self.variables.clear();
-    }
-
-    /// Stores the variables that are present, and returns whether all are.
-    fn take_variables(
-        &mut self,
-        variables: &BTreeMap<String, Extraction>,
-        read: &Value,
-        via: &Source,
-    ) -> bool {
-        for (name, from) in variables {
-            let found = located(name, from, read, via);
-            let result = convert(from, found);
-            self.trace_read(name, found, &result);
-            if let Ok(value) = result {
-                self.variables.insert(name.clone(), value);
-            }
-        }
-        variables.keys().all(|name| self.variables.contains_key(name))
     }
 
     /// Returns the collected fields in the order in which the applicant reads them.
@@ -430,7 +277,7 @@ impl Run {
         self.entered_at + TimeDelta::seconds(seconds.into())
     }
 
-    fn stay(&self, command: Command) -> Visit {
+    pub(super) fn stay(&self, command: Command) -> Visit {
         let shown = if self.collecting { PublicPhase::Collecting } else { PublicPhase::Running };
         Visit::Stay(RunStep { shown, command })
     }
@@ -450,9 +297,4 @@ impl Run {
         let shown = if self.collecting { PublicPhase::Collecting } else { PublicPhase::Running };
         RunStep { shown, command: Command::End(end) }
     }
-}
-
-/// Returns the value of a field or variable in what was read.
-fn located<'a>(name: &str, from: &Extraction, read: &'a Value, via: &Source) -> Option<&'a Value> {
-    if matches!(via, Source::Dom {}) { read.get(name) } else { read.pointer(&from.at) }
 }

@@ -15,6 +15,7 @@ use domain::{
     secret::Secret,
     workflow::{Action, ElementRead, Observation, PageFetch},
 };
+use serde_json::Value;
 
 pub use self::{
     input::{Input, MouseButton, MouseKind, TouchKind, TouchPoint},
@@ -155,8 +156,9 @@ pub trait Browser: Send + Sync {
     /// Returns the body of the newest observed response whose path matches.
     async fn response(&self, pattern: &str) -> Result<Option<String>, BrowserError>;
 
-    /// Returns what is read of each element, if there is one: at most 4,096 characters.
-    async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Option<String>>, BrowserError>;
+    /// Returns what is read of each element, `null` if there is none. Texts longer than 4,096 characters
+    /// are cut, at more than 4,096. Refused if all texts together have more than a million characters.
+    async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Value>, BrowserError>;
 
     /// Does something in the page, and returns whether there was a visible element for it.
     async fn act(&self, action: &Action) -> Result<bool, BrowserError>;

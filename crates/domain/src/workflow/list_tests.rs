@@ -1,0 +1,334 @@
+//! Objects, lists, and lists on several pages.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::{Value, json};
+
+use super::{
+    language_tests::{document, noon, page},
+    *,
+};
+use crate::error_code::ErrorCode;
+
+/// The definition of the other tests, with an object and lists of several pages before the consent.
+pub(super) fn document_with_lists() -> Value {
+    let mut document = document();
+    document["nodes"]["api"]["next"] = json!("orders");
+    document["nodes"]["orders"] = json!({
+        "type": "collect", "via": { "dom": {} },
+        "fields": {
+            "orders": { "at": "table", "each": "tbody tr", "members": {
+                "id": "td.id", "total": { "at": "td.sum", "convert": [{ "number": { "decimalMark": "." } }] },
+                "link": { "at": "", "read": { "attribute": "data-link" } },
+            } },
+            "address": { "at": "#address", "element": "last", "members": { "city": ".city" } },
+        },
+        "pages": { "next": { "act": { "click": "a[rel=next]" } }, "max": 4 },
+        "retries": 1, "onMissing": { "fail": "NO_DATA" }, "next": "events",
+    });
+    document["nodes"]["events"] = json!({
+        "type": "collect", "via": { "fetch": "events" },
+        "fields": { "events": { "at": "/items", "members": { "name": "/name" } } },
+        "pages": { "next": { "cursor": { "name": "after", "from": "/next" } }, "max": 3 },
+        "retries": 1, "onMissing": { "fail": "NO_DATA" }, "next": "details",
+    });
+    document["requests"]["events"] = json!({
+        "url": "https://shop.test/events?after={after}", "expectStatus": 200, "maxBytes": 10000,
+    });
+    document["output"]["orders"] = json!({
+        "type": "list", "required": true, "labelKey": "orders", "memberOrder": ["total", "id"], "maxRows": 7,
+        "members": {
+            "id": { "type": "string", "required": true, "labelKey": "id" },
+            "total": { "type": "number", "labelKey": "balance", "currency": "EUR" },
+            "link": { "type": "string", "labelKey": "id" },
+        },
+    });
+    document["output"]["address"] = json!({
+        "type": "object", "labelKey": "address",
+        "members": { "city": { "type": "string", "labelKey": "city" } },
+    });
+    document["output"]["events"] = json!({
+        "type": "list", "labelKey": "events",
+        "members": { "name": { "type": "string", "required": true, "labelKey": "id" } },
+    });
+    for key in ["orders", "id", "address", "city", "events"] {
+        document["texts"]["en"][key] = json!(key);
+    }
+    document
+}
+
+/// A run that is at a node of the definition, with changes.
+struct Listing {
+    run: Run,
+    now: DateTime<Utc>,
+}
+
+impl Listing {
+    fn at(node: &str, change: impl Fn(&mut Value)) -> Self {
+        let mut document = document_with_lists();
+        document["start"] = json!(node);
+        change(&mut document);
+        let definition = serde_json::from_value(document).unwrap();
+        Self { run: Run::new(Arc::new(definition), noon()), now: noon() }
+    }
+
+    fn next(&mut self, result: StepResult) -> Command {
+        self.run.next(result, self.now).command
+    }
+
+    fn settled(&mut self) -> Command {
+        self.next(StepResult::Seen(page("", &[])))
+    }
+
+    /// Reads rows of orders with these identifiers.
+    fn rows(&mut self, ids: &[&str]) -> Command {
+        let row = |id: &&str| json!({ "id": id, "total": "1.50", "link": null });
+        let rows: Vec<_> = ids.iter().map(row).collect();
+        self.next(StepResult::Read(json!({ "orders": rows, "address": { "city": "Bonn" } })))
+    }
+
+    fn events(&mut self, names: &[&str], next: &Value) -> Command {
+        let items: Vec<_> = names.iter().map(|name| json!({ "name": name })).collect();
+        self.next(StepResult::Read(json!({ "items": items, "next": next })))
+    }
+
+    /// Returns one member of all rows of a collected list.
+    fn collected(&self, list: &str, member: &str) -> Vec<Value> {
+        let rows = self.run.value(list).and_then(Value::as_array).cloned().unwrap_or_default();
+        rows.iter().map(|row| row[member].clone()).collect()
+    }
+
+    fn is_at(&self, node: &str) -> bool {
+        self.run.path().last().is_some_and(|last| last == node)
+    }
+}
+
+#[test]
+fn lists_and_objects_pass_the_check_and_keep_their_form() {
+    let document = document_with_lists();
+    let definition: Definition = serde_json::from_value(document.clone()).unwrap();
+    assert_eq!(check(&definition), []);
+    let written = serde_json::to_value(&definition).unwrap();
+    assert_eq!(written["nodes"]["orders"], document["nodes"]["orders"]);
+    assert_eq!(written["nodes"]["events"], document["nodes"]["events"]);
+    let again: Definition = serde_json::from_value(written).unwrap();
+    assert_eq!(again, definition);
+}
+
+#[test]
+fn a_click_leads_through_the_pages_of_a_table() {
+    let mut listing = Listing::at("orders", |_| ());
+    let Command::ReadDom { elements } = listing.next(StepResult::Begin) else { panic!() };
+    let ReadContent::Rows { each, members, max } = &elements["orders"].content else { panic!() };
+    assert_eq!((each.as_str(), members.len(), *max), ("tbody tr", 3, 7));
+    assert!(matches!(elements["address"].content, ReadContent::Members(_)));
+    let click = Command::Act(Action::Click("a[rel=next]".into()));
+    assert_eq!(listing.rows(&["a", "b"]), click);
+    assert_eq!(listing.next(StepResult::Acted), Command::Watch);
+    assert!(matches!(listing.settled(), Command::ReadDom { .. }));
+    // The page still has the rows that were read before, and then none.
+    assert_eq!(listing.rows(&["a", "b"]), Command::Watch);
+    assert!(matches!(listing.settled(), Command::ReadDom { .. }));
+    assert_eq!(listing.rows(&[]), Command::Watch);
+    assert!(matches!(listing.settled(), Command::ReadDom { .. }));
+    assert_eq!(listing.rows(&["c"]), click);
+    assert!(!listing.is_at("events"));
+    // There is no further page.
+    listing.next(StepResult::Unreadable);
+    assert!(listing.is_at("events"));
+    assert_eq!(listing.collected("orders", "id"), ["a", "b", "c"]);
+    assert_eq!(listing.run.value("address"), Some(&json!({ "city": "Bonn" })));
+}
+
+#[test]
+fn a_button_may_add_rows() {
+    let mut listing = Listing::at("orders", |_| ());
+    listing.next(StepResult::Begin);
+    for rows in [&["a"][..], &["a", "b"], &["a", "b", "c"]] {
+        assert!(matches!(listing.rows(rows), Command::Act(_)));
+        listing.next(StepResult::Acted);
+        listing.settled();
+    }
+    assert_eq!(listing.collected("orders", "id"), ["a", "b", "c"]);
+}
+
+#[test]
+fn a_list_ends_when_an_action_changes_nothing_at_its_bound_and_after_its_pages() {
+    let mut listing = Listing::at("orders", |_| ());
+    listing.next(StepResult::Begin);
+    listing.rows(&["a"]);
+    listing.next(StepResult::Acted);
+    listing.now += TimeDelta::seconds(11);
+    listing.settled();
+    listing.rows(&["a"]);
+    assert!(listing.is_at("events"));
+
+    let mut listing = Listing::at("orders", |_| ());
+    listing.next(StepResult::Begin);
+    listing.rows(&["1", "2", "3", "4", "5", "6"]);
+    listing.next(StepResult::Acted);
+    listing.settled();
+    listing.rows(&["7", "8", "9"]);
+    assert!(listing.is_at("events"));
+    assert_eq!(listing.collected("orders", "id").len(), 7);
+
+    let mut listing = Listing::at("orders", |_| ());
+    listing.next(StepResult::Begin);
+    for id in ["1", "2", "3", "4"] {
+        listing.rows(&[id]);
+        listing.next(StepResult::Acted);
+        listing.settled();
+    }
+    assert!(listing.is_at("events"));
+    assert_eq!(listing.collected("orders", "id"), ["1", "2", "3", "4"]);
+}
+
+#[test]
+fn a_list_with_a_page_that_cannot_be_read_is_missing() {
+    let mut listing = Listing::at("events", |_| ());
+    listing.next(StepResult::Begin);
+    listing.events(&["a"], &json!("p2"));
+    assert_eq!(listing.collected("events", "name"), ["a"]);
+    // One further attempt is allowed.
+    assert!(matches!(listing.next(StepResult::Unreadable), Command::Fetch(_)));
+    listing.next(StepResult::Unreadable);
+    assert!(listing.is_at("details"));
+    assert_eq!(listing.run.value("events"), None);
+
+    let mut listing = Listing::at("events", |document| {
+        document["output"]["events"]["required"] = json!(true);
+    });
+    listing.next(StepResult::Begin);
+    listing.events(&["a"], &json!("p2"));
+    listing.next(StepResult::Unreadable);
+    let end = listing.next(StepResult::Read(json!({ "items": [{ "title": "no name" }] })));
+    assert_eq!(end, Command::End(End::Failed(ErrorCode::NoData)));
+}
+
+#[test]
+fn a_cursor_leads_through_the_pages_of_an_api() {
+    let url = |command: Command| {
+        let Command::Fetch(PageFetch { url, .. }) = command else { panic!("{command:?}") };
+        url
+    };
+    let mut listing = Listing::at("events", |_| ());
+    assert_eq!(url(listing.next(StepResult::Begin)), "https://shop.test/events?after=");
+    assert_eq!(url(listing.events(&["a"], &json!("p 2"))), "https://shop.test/events?after=p%202");
+    // The third page is the last that is read.
+    assert_eq!(url(listing.events(&["b"], &json!(3))), "https://shop.test/events?after=3");
+    listing.events(&["c"], &json!("p4"));
+    assert!(listing.is_at("details"));
+    assert_eq!(listing.collected("events", "name"), ["a", "b", "c"]);
+    for end in [json!(null), json!(""), json!("same")] {
+        let mut listing = Listing::at("events", |_| ());
+        listing.next(StepResult::Begin);
+        listing.events(&["a"], &json!("same"));
+        listing.events(&["b"], &end);
+        assert!(listing.is_at("details"), "{end}");
+    }
+}
+
+#[test]
+fn numbers_and_offsets_end_with_a_page_without_rows() {
+    let expected = [
+        (json!({ "number": { "name": "after", "first": 0 } }), ["0", "1", "2"]),
+        (json!({ "offset": { "name": "after" } }), ["0", "2", "3"]),
+    ];
+    for (next, expected) in expected {
+        let mut listing = Listing::at("events", |document| {
+            document["nodes"]["events"]["pages"]["next"] = next.clone();
+        });
+        let mut urls = Vec::new();
+        let mut command = listing.next(StepResult::Begin);
+        for names in [&["a", "b"][..], &["c"], &[]] {
+            let Command::Fetch(PageFetch { url, .. }) = command else { panic!("{command:?}") };
+            urls.push(url.replace("https://shop.test/events?after=", ""));
+            command = listing.events(names, &json!(null));
+        }
+        assert_eq!(urls, expected);
+        assert!(listing.is_at("details"));
+        assert_eq!(listing.collected("events", "name"), ["a", "b", "c"]);
+    }
+}
+
+#[test]
+fn all_data_has_a_bound() {
+    let mut listing = Listing::at("events", |document| {
+        document["output"]["events"]["maxRows"] = json!(1000);
+        document["nodes"]["events"]["retries"] = json!(0);
+    });
+    listing.next(StepResult::Begin);
+    let name = "n".repeat(4000);
+    listing.events(&[name.as_str(); 60], &json!("p2"));
+    assert_eq!(listing.collected("events", "name").len(), 60);
+    listing.events(&[name.as_str(); 70], &json!("p3"));
+    assert!(listing.is_at("details"));
+    assert_eq!(listing.run.value("events"), None);
+}
+
+#[test]
+fn errors_in_lists_are_reported() {
+    type Mutation<'a> = &'a dyn Fn(&mut Value);
+    let errors = |mutate: Mutation<'_>| {
+        let mut changed = document_with_lists();
+        mutate(&mut changed);
+        let definition: Definition = serde_json::from_value(changed).unwrap();
+        let errors = check(&definition);
+        let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        lines.join("\n")
+    };
+    let mutations: [(&str, Mutation<'_>); 18] = [
+        ("no members", &|d| d["output"]["orders"]["members"] = json!({})),
+        ("members of a text", &|d| {
+            d["output"]["since"]["members"] = d["output"]["address"]["members"].clone();
+        }),
+        ("a list in a list", &|d| d["output"]["orders"]["members"]["id"]["type"] = json!("list")),
+        ("the order of others", &|d| {
+            d["output"]["orders"]["memberOrder"] = json!(["ids", "id", "id"]);
+        }),
+        ("too many rows", &|d| d["output"]["orders"]["maxRows"] = json!(1001)),
+        ("rows of an object", &|d| d["output"]["address"]["maxRows"] = json!(3)),
+        ("a list with a format", &|d| d["output"]["orders"]["format"] = json!("plain")),
+        ("no rows", &|d| {
+            d["nodes"]["orders"]["fields"]["orders"].as_object_mut().unwrap().remove("each");
+        }),
+        ("rows of a response", &|d| d["nodes"]["events"]["fields"]["events"]["each"] = json!("li")),
+        ("a required member is not read", &|d| {
+            d["nodes"]["orders"]["fields"]["orders"]["members"]
+                .as_object_mut()
+                .unwrap()
+                .remove("id");
+        }),
+        ("an unknown member", &|d| {
+            d["nodes"]["orders"]["fields"]["address"]["members"] = json!({ "town": ".city" });
+        }),
+        ("members of members", &|d| {
+            d["nodes"]["orders"]["fields"]["address"]["members"]["city"] =
+                json!({ "at": "a", "members": { "b": "c" } });
+        }),
+        ("a converted list", &|d| {
+            d["nodes"]["orders"]["fields"]["orders"]["convert"] = json!(["trim"]);
+        }),
+        ("pages without a list", &|d| {
+            d["nodes"]["page"]["pages"] = d["nodes"]["orders"]["pages"].clone();
+        }),
+        ("a click in a response", &|d| {
+            d["nodes"]["events"]["pages"] = d["nodes"]["orders"]["pages"].clone();
+        }),
+        ("a cursor in the page", &|d| {
+            d["nodes"]["orders"]["pages"] = d["nodes"]["events"]["pages"].clone();
+        }),
+        ("a request without the cursor", &|d| {
+            d["requests"]["events"]["url"] = json!("https://shop.test/events");
+        }),
+        ("a list in a URL", &|d| {
+            d["nodes"]["details"]["url"] = json!("https://shop.test/{orders}");
+        }),
+    ];
+    let mut report = String::new();
+    for (name, mutate) in mutations {
+        writeln!(report, "# {name}\n{}", errors(mutate)).unwrap();
+    }
+    insta::assert_snapshot!(report);
+}

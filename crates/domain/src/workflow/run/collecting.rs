@@ -1,0 +1,427 @@
+//! How a run collects data: what it reads of each page, and how it gets to the next one.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::Value;
+
+use super::{Command, ElementRead, End, PageFetch, ReadContent, Run, StepResult, visit::Visit};
+use crate::{
+    error_code::ErrorCode,
+    workflow::{
+        Extraction, Field, FieldType, NextPage, Node, Pages, ReadFailure, Request, Source,
+        TraceEvent, WorkflowExit,
+        collect::{convert, located, read_field},
+        placeholders::{expand_body, expand_url},
+    },
+};
+
+/// All data of a run, as JSON.
+const MAX_DATA_BYTES: usize = 256 * 1024;
+/// The time in which an action must have changed the rows of a page.
+const PAGE_CHANGE_TIMEOUT: TimeDelta = TimeDelta::seconds(10);
+
+/// How far the pages of a node have been read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PageProgress {
+    /// The pages that were read completely.
+    count: u8,
+    /// The value in requests that stands for the page, with its name.
+    value: Option<(String, Value)>,
+    /// What was read of the last page.
+    last: Option<Value>,
+    step: PageStep,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum PageStep {
+    #[default]
+    Reading,
+    /// The action is under way that leads to the next page.
+    Acting,
+    /// The page has until then to show other rows.
+    Changing(DateTime<Utc>),
+}
+
+/// A `collect` node.
+struct Collect<'a> {
+    via: &'a Source,
+    fields: &'a BTreeMap<String, Extraction>,
+    variables: &'a BTreeMap<String, Extraction>,
+    pages: Option<&'a Pages>,
+    retries: u8,
+    on_missing: &'a WorkflowExit,
+    next: &'a str,
+}
+
+impl Run {
+    pub(super) fn collect(
+        &mut self,
+        node: &Node,
+        result: Option<StepResult>,
+        now: DateTime<Utc>,
+    ) -> Visit {
+        let Node::Collect { via, fields, variables, pages, retries, on_missing, next } = node
+        else {
+            return Visit::Stay(self.end(End::Failed(ErrorCode::WorkflowInvalid)));
+        };
+        let (pages, retries) = (pages.as_ref(), *retries);
+        let node = Collect { via, fields, variables, pages, retries, on_missing, next };
+        self.collecting = true;
+        match (result, self.pages.step) {
+            (None | Some(StepResult::Begin), _) => {
+                self.pages.value = pages.and_then(|pages| first_value(&pages.next));
+                self.read(&node)
+            }
+            // There is no element for the action.
+            (Some(StepResult::Unreadable), PageStep::Acting) => self.settle(&[], &node),
+            (Some(_), PageStep::Acting) => {
+                self.pages.step = PageStep::Changing(now + PAGE_CHANGE_TIMEOUT);
+                self.stay(Command::Watch)
+            }
+            (Some(StepResult::Read(read)), step) => self.page_read(&node, read, step, now),
+            (Some(StepResult::Seen(page)), PageStep::Changing(until))
+                if !page.settled && now < until =>
+            {
+                self.stay(Command::Watch)
+            }
+            // The document was replaced while it was read.
+            (Some(StepResult::Unreadable), PageStep::Changing(until)) if now < until => {
+                self.stay(Command::Watch)
+            }
+            (Some(StepResult::Unreadable), _) => self.incomplete(&node),
+            (Some(_), _) => self.read(&node),
+        }
+    }
+
+    /// Processes what was read of a page.
+    fn page_read(
+        &mut self,
+        node: &Collect<'_>,
+        read: Value,
+        step: PageStep,
+        now: DateTime<Utc>,
+    ) -> Visit {
+        if let PageStep::Changing(until) = step {
+            let is_same = self.pages.last.as_ref() == Some(&read);
+            if is_same || !self.has_rows(node, &read) {
+                return if now < until {
+                    self.stay(Command::Watch)
+                } else {
+                    self.settle(&[], node)
+                };
+            }
+        }
+        let is_first = self.pages.count == 0;
+        let (missing, rows) = if is_first {
+            let missing = self.take_fields(node.fields, &read, node.via);
+            if !self.take_variables(node.variables, &read, node.via) {
+                return self.incomplete(node);
+            }
+            (missing, self.row_count(node))
+        } else {
+            match self.add_rows(node, &read) {
+                Some(added) => (vec![], added),
+                None => return self.incomplete(node),
+            }
+        };
+        if !missing.is_empty() && self.attempts < node.retries {
+            self.attempts = self.attempts.saturating_add(1);
+            return self.read(node);
+        }
+        self.attempts = 0;
+        self.pages.count = self.pages.count.saturating_add(1);
+        match node.pages {
+            Some(pages)
+                if self.pages.count < pages.max
+                    && self.has_room(node)
+                    && !self.lacks_required(&missing) =>
+            {
+                self.turn(node, &pages.next, read, rows, &missing)
+            }
+            Some(_) | None => self.settle(&missing, node),
+        }
+    }
+
+    /// Goes to the next page, or leaves the node after the last one.
+    fn turn(
+        &mut self,
+        node: &Collect<'_>,
+        next: &NextPage,
+        read: Value,
+        rows: usize,
+        missing: &[String],
+    ) -> Visit {
+        // Fields that the first page lacks are not on the others.
+        self.note_missing(missing);
+        let value = match next {
+            NextPage::Act(action) => {
+                self.pages.step = PageStep::Acting;
+                self.pages.last = Some(read);
+                return self.stay(Command::Act(action.clone()));
+            }
+            NextPage::Number { first, .. } if rows > 0 => {
+                Some(Value::from(u64::from(*first) + u64::from(self.pages.count)))
+            }
+            NextPage::Offset { .. } if rows > 0 => Some(Value::from(self.row_count(node))),
+            NextPage::Number { .. } | NextPage::Offset { .. } => None,
+            NextPage::Cursor { from, .. } => {
+                let cursor = convert(from, read.pointer(&from.at)).ok();
+                let is_new = |cursor: &Value| {
+                    self.pages.value.as_ref().is_none_or(|(_, last)| last != cursor)
+                };
+                cursor.filter(|cursor| cursor.as_str() != Some("") && is_new(cursor))
+            }
+        };
+        match next.name().zip(value) {
+            Some((name, value)) => {
+                self.pages.value = Some((name.to_owned(), value));
+                self.read(node)
+            }
+            None => self.settle(missing, node),
+        }
+    }
+
+    /// Reads a page again, or leaves the node without its lists: what is known of them is a part.
+    fn incomplete(&mut self, node: &Collect<'_>) -> Visit {
+        if self.attempts < node.retries {
+            self.attempts = self.attempts.saturating_add(1);
+            return self.read(node);
+        }
+        let is_known = |name: &&String| {
+            if self.pages.count > 0 {
+                !self.is_list(name)
+            } else {
+                self.collected.data.contains_key(*name)
+            }
+        };
+        let missing: Vec<_> = node.fields.keys().filter(|name| !is_known(name)).cloned().collect();
+        if self.pages.count > 0 {
+            self.collected.data.retain(|name, _| !missing.contains(name));
+        }
+        let has_variables = node.variables.keys().all(|name| self.variables.contains_key(name));
+        if !has_variables {
+            return Visit::Leave(node.on_missing.clone());
+        }
+        self.settle(&missing, node)
+    }
+
+    /// Leaves the node.
+    fn settle(&mut self, missing: &[String], node: &Collect<'_>) -> Visit {
+        if self.lacks_required(missing) {
+            return Visit::Leave(node.on_missing.clone());
+        }
+        self.note_missing(missing);
+        Visit::to(node.next)
+    }
+
+    fn lacks_required(&self, missing: &[String]) -> bool {
+        let required = |name: &String| self.definition.output.get(name).is_some_and(|f| f.required);
+        missing.iter().any(required)
+    }
+
+    fn note_missing(&mut self, missing: &[String]) {
+        for name in missing {
+            if !self.collected.missing.contains(name) {
+                self.collected.missing.push(name.clone());
+            }
+        }
+    }
+
+    fn is_list(&self, name: &str) -> bool {
+        self.definition.output.get(name).is_some_and(|field| field.kind == FieldType::List)
+    }
+
+    /// Returns the number of collected rows of the node's longest list.
+    fn row_count(&self, node: &Collect<'_>) -> usize {
+        let rows = |name: &String| self.collected.data.get(name)?.as_array().map(Vec::len);
+        node.fields.keys().filter_map(rows).max().unwrap_or_default()
+    }
+
+    /// Returns whether a list of the node may have further rows.
+    fn has_room(&self, node: &Collect<'_>) -> bool {
+        node.fields.keys().filter(|name| self.is_list(name)).any(|name| {
+            let limit = self.definition.output.get(name).map_or(0, Field::row_limit);
+            let rows = self.collected.data.get(name).and_then(Value::as_array);
+            rows.is_some_and(|rows| rows.len() < limit)
+        })
+    }
+
+    fn has_rows(&self, node: &Collect<'_>, read: &Value) -> bool {
+        node.fields.iter().filter(|(name, _)| self.is_list(name)).any(|(name, from)| {
+            let found = located(name, from, read, node.via).and_then(Value::as_array);
+            found.is_some_and(|rows| !rows.is_empty())
+        })
+    }
+
+    /// Adds the rows of a further page, and returns how many there are; `None` if a list is missing.
+    fn add_rows(&mut self, node: &Collect<'_>, read: &Value) -> Option<usize> {
+        let mut most = 0;
+        let definition = self.definition.clone();
+        for (name, from) in node.fields {
+            let Some(field) = definition.output.get(name) else { continue };
+            if field.kind != FieldType::List {
+                continue;
+            }
+            // A list that the first page lacks is missing.
+            let Some(Value::Array(known)) = self.collected.data.get(name).cloned() else {
+                continue;
+            };
+            let found = located(name, from, read, node.via);
+            let result = read_field(field, from, found, node.via);
+            self.trace_read(name, found, &result);
+            let Ok(Value::Array(rows)) = result else { return None };
+            // A button that adds rows leaves those of the pages before.
+            let new = rows.strip_prefix(known.as_slice()).unwrap_or(&rows);
+            let mut all = known.clone();
+            all.extend_from_slice(new);
+            all.truncate(field.row_limit());
+            most = most.max(all.len().saturating_sub(known.len()));
+            self.insert(name, all.into()).ok()?;
+        }
+        Some(most)
+    }
+
+    fn read(&self, node: &Collect<'_>) -> Visit {
+        let command = match node.via {
+            Source::Fetch(name) => match self.definition.requests.get(name) {
+                Some(request) => match self.page_fetch(request) {
+                    Some(request) => Command::Fetch(request),
+                    // A value that it needs is missing.
+                    None => return Visit::Leave(node.on_missing.clone()),
+                },
+                None => Command::End(End::Failed(ErrorCode::WorkflowInvalid)),
+            },
+            Source::Response(url) => Command::ReadResponse { url: url.clone() },
+            Source::Dom {} => {
+                let elements = node.fields.iter().chain(node.variables).map(|(name, from)| {
+                    (name.clone(), element_read(from, self.definition.output.get(name)))
+                });
+                Command::ReadDom { elements: elements.collect() }
+            }
+        };
+        self.stay(command)
+    }
+
+    /// Returns a request with collected values in place of their names; `None` if one is missing.
+    fn page_fetch(&self, request: &Request) -> Option<PageFetch> {
+        let value = |name: &str| self.value(name);
+        let body = match &request.body {
+            Some(body) => Some(expand_body(body, &value)?.to_string()),
+            None => None,
+        };
+        Some(PageFetch {
+            url: expand_url(&request.url, value)?,
+            method: request.method,
+            headers: request.headers.clone(),
+            csrf: request.csrf.clone(),
+            body,
+            expect_status: request.expect_status,
+            max_bytes: request.max_bytes,
+        })
+    }
+
+    /// Returns the value that stands for a page, a variable, or a collected field.
+    pub(in crate::workflow) fn value(&self, name: &str) -> Option<&Value> {
+        let page = self.pages.value.as_ref().filter(|(page, _)| page == name);
+        let value = page.map(|(_, value)| value).or_else(|| self.variables.get(name));
+        value.or_else(|| self.collected.data.get(name))
+    }
+
+    /// Collects a value, unless all data would be too large.
+    fn insert(&mut self, name: &str, value: Value) -> Result<(), ReadFailure> {
+        let others = self.collected.data.iter().filter(|(other, _)| *other != name);
+        let size = |(name, value): (&String, &Value)| name.len() + value.to_string().len();
+        let others: usize = others.map(size).sum();
+        if others + name.len() + value.to_string().len() > MAX_DATA_BYTES {
+            return Err(ReadFailure::TooMuch);
+        }
+        self.collected.missing.retain(|missing| missing != name);
+        self.collected.data.insert(name.to_owned(), value);
+        Ok(())
+    }
+
+    /// Collects the fields that are present and returns the names of those that are missing.
+    fn take_fields(
+        &mut self,
+        fields: &BTreeMap<String, Extraction>,
+        read: &Value,
+        via: &Source,
+    ) -> Vec<String> {
+        let mut missing = Vec::new();
+        for (name, from) in fields {
+            let found = located(name, from, read, via);
+            let field = self.definition.output.get(name);
+            let result = field.ok_or(ReadFailure::WrongType);
+            let mut result = result.and_then(|field| read_field(field, from, found, via));
+            if let Ok(value) = &result
+                && let Err(failure) = self.insert(name, value.clone())
+            {
+                result = Err(failure);
+            }
+            self.trace_read(name, found, &result);
+            match result {
+                Ok(_) => (),
+                Err(_) if self.collected.data.contains_key(name) => (),
+                Err(_) => missing.push(name.clone()),
+            }
+        }
+        missing
+    }
+
+    fn trace_read(
+        &mut self,
+        name: &str,
+        found: Option<&Value>,
+        result: &Result<Value, ReadFailure>,
+    ) {
+        if let Some(trace) = &mut self.trace {
+            let (name, found, result) = (name.to_owned(), found.cloned(), result.clone());
+            trace.push(TraceEvent::Read { name, found, result });
+        }
+    }
+
+    /// Stores the variables that are present, and returns whether all are.
+    fn take_variables(
+        &mut self,
+        variables: &BTreeMap<String, Extraction>,
+        read: &Value,
+        via: &Source,
+    ) -> bool {
+        for (name, from) in variables {
+            let found = located(name, from, read, via);
+            let result = convert(from, found);
+            self.trace_read(name, found, &result);
+            if let Ok(value) = result {
+                self.variables.insert(name.clone(), value);
+            }
+        }
+        variables.keys().all(|name| self.variables.contains_key(name))
+    }
+}
+
+/// Returns the value that stands for the first page in requests, with its name.
+fn first_value(next: &NextPage) -> Option<(String, Value)> {
+    let value = match next {
+        NextPage::Act(_) => return None,
+        NextPage::Number { first, .. } => Value::from(*first),
+        NextPage::Offset { .. } => Value::from(0),
+        NextPage::Cursor { first, .. } => first.as_deref().map_or(Value::Null, Value::from),
+    };
+    next.name().map(|name| (name.to_owned(), value))
+}
+
+/// Returns what the page is asked for.
+fn element_read(from: &Extraction, field: Option<&Field>) -> ElementRead {
+    let Extraction { at, read, element, each, members, .. } = from.clone();
+    let members = || members.iter().map(|(name, from)| (name.clone(), element_read(from, None)));
+    let content = match (field.map(|field| field.kind), each) {
+        (Some(FieldType::List), Some(each)) => {
+            let max = field.map_or(0, Field::row_limit);
+            ReadContent::Rows { each, members: members().collect(), max }
+        }
+        (Some(FieldType::Object), _) => ReadContent::Members(members().collect()),
+        _ => ReadContent::Value(read),
+    };
+    ElementRead { selector: at, content, choice: element }
+}
