@@ -42,7 +42,7 @@ async fn the_applicant_has_as_many_attempts_as_the_session() {
     // First: the site is down.
     embed.sign_in("site_down", "any").await;
     let text = offer(&embed).await;
-    assert!(text.contains("Attempts left: 2"), "{text}");
+    assert!(text.contains("Attempts left:\u{a0}2"), "{text}");
     assert_eq!(embed.accessibility_violations().await, json!([]));
     let session = deployment.session(&id).await;
     assert_eq!(
@@ -69,7 +69,7 @@ async fn the_applicant_has_as_many_attempts_as_the_session() {
         applicant.press("Enter").await;
     }
     let text = offer(&embed).await;
-    assert!(text.contains("Attempts left: 1"), "{text}");
+    assert!(text.contains("Attempts left:\u{a0}1"), "{text}");
     applicant.evaluate("document.querySelector('iframe').src += ''").await;
     let embed = applicant.embed().await;
     assert_eq!(offer(&embed).await, text);

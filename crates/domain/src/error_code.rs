@@ -78,7 +78,7 @@ catalogue! {
     CaptchaTimeout "CAPTCHA_TIMEOUT" Applicant Worthwhile
         "The platform's challenge was not solved in time" "The puzzle was not solved in time.";
     AccountLocked "ACCOUNT_LOCKED" Applicant Pointless
-        "The platform has locked the account" "This account is locked. Unlock it at the platform, then try again.";
+        "The platform has locked the account" "This account is locked. Unlock it at the platform.";
     AccountActionRequired "ACCOUNT_ACTION_REQUIRED" Applicant Pointless
         "The platform asks the applicant to act on the account first" "The platform wants you to do something in your account first.";
     AlreadyLoggedInElsewhere "ALREADY_LOGGED_IN_ELSEWHERE" Applicant Worthwhile

@@ -1,6 +1,7 @@
 // Several devices: the code to continue on another one, a guest's request to join, and the guest's side.
 
-import { element } from './dom.js';
+import { element, made } from './dom.js';
+import { whole } from './values.js';
 import { words } from './words.js';
 
 /** @typedef {import('./link.js').Guest} Guest */
@@ -33,10 +34,16 @@ export function askAbout(guest, send) {
   admit.onclose = null;
   admit.close();
   if (guest === null) return;
-  element('admit-text').textContent = words.admitText.replace('{number}', String(guest));
+  element('admit-text').replaceChildren(...withNumber(words.admitText, guest));
   admit.returnValue = '';
   admit.onclose = () => send({ t: 'admit', number: guest, allow: admit.returnValue === 'yes' });
   admit.showModal();
+}
+
+/** Inserts a number that people compare. @param {string} text @param {number} number */
+function withNumber(text, number) {
+  const [before = '', after = ''] = text.split('{number}');
+  return [before, made('b', whole(number)), after];
 }
 
 /** Closes the dialogs of this module. */
@@ -58,9 +65,9 @@ export function showGuest(guest, send) {
     send({ t: 'code', code: code.value.trim().slice(0, 64) });
     code.value = '';
   };
-  element('guest-answer').textContent = guest.asking === null
-    ? (guest.answer === null ? '' : words.guestAnswers[guest.answer])
-    : words.guestAsking.replace('{number}', String(guest.asking));
+  code.setAttribute('aria-invalid', String(guest.answer === 'wrong_code' && guest.asking === null));
+  const answer = guest.answer === null ? '' : words.guestAnswers[guest.answer];
+  element('guest-answer').replaceChildren(...guest.asking === null ? [answer] : withNumber(words.guestAsking, guest.asking));
   if (!card.hidden) return;
   card.hidden = false;
   card.focus();

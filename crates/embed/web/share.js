@@ -1,8 +1,8 @@
 // The fields that an applicant shares, as they read them.
 
 import { made } from './dom.js';
-import { readable } from './values.js';
-import { tag, words } from './words.js';
+import { readable, whole } from './values.js';
+import { words } from './words.js';
 
 /**
  * @typedef {import('./link.js').ShareItem} ShareItem
@@ -41,7 +41,7 @@ function list(table) {
 
 /** @param {Table} table */
 function count({ rows }) {
-  return words.entries.replace('{count}', new Intl.NumberFormat(tag).format(rows.length));
+  return words.entries.replace('{count}', whole(rows.length));
 }
 
 /** @param {Table} table @param {Table['rows'][number]} row */

@@ -54,3 +54,8 @@ export function duration(milliseconds) {
   const [value, unit] = seconds >= 60 ? [Math.round(seconds / 60), 'minute'] : [seconds, 'second'];
   return new Intl.NumberFormat(tag, { style: 'unit', unit, unitDisplay: 'long' }).format(value);
 }
+
+/** A whole number, in the digits of the page's language. @param {number} number */
+export function whole(number) {
+  return new Intl.NumberFormat(tag).format(number);
+}

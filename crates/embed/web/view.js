@@ -5,7 +5,7 @@ import { proof, showOutcome } from './outcome.js';
 import { named, session } from './partner.js';
 import { touch } from './pointer.js';
 import { shown } from './share.js';
-import { duration } from './values.js';
+import { duration, whole } from './values.js';
 import { reason, words } from './words.js';
 
 /**
@@ -109,14 +109,14 @@ export class View {
       const { code, text, left } = state.failure;
       this.#quiet();
       write('failed-text', named(reason(code, text)));
-      write('failed-left', words.attemptsLeft.replace('{number}', String(left)));
+      write('failed-left', words.attemptsLeft.replace('{number}', whole(left)));
     }
     if (state.outcome) {
       this.#quiet();
       this.#isOver = true;
       showOutcome(state, this.#share);
     } else if (WAITING.has(state.status)) {
-      this.#note(state.platform, state.place === null ? words.starting : `${words.full} ${words.place.replace('{number}', String(state.place))}`);
+      this.#note(state.platform, state.place === null ? words.starting : `${words.full} ${words.place.replace('{number}', whole(state.place))}`);
     } else if (state.status === 'VERIFYING') {
       this.#note(words.attesting, words.certifying);
     }
@@ -142,12 +142,15 @@ export class View {
     this.screen.tabIndex = isText ? -1 : 0;
     this.screen.ariaHidden = isText ? 'true' : null;
     // A code that opens the page on a phone is useless on a phone.
-    element('phone').hidden = touch || this.screen.hidden || card === 'consent' || card === 'intro';
-    element('cancel').hidden = !open || card === 'guest' || card === 'failed';
+    element('phone').hidden = touch || this.screen.hidden || card === 'consent' || card === 'intro' || this.#isLost;
+    // Nothing can be sent while the connection is lost.
+    element('cancel').hidden = !open || card === 'guest' || card === 'failed' || this.#isLost;
+    document.body.toggleAttribute('data-lost', this.#isLost);
+    element('note').toggleAttribute('data-over', this.#isOver);
     this.#site();
     // For a link that is not valid there is no partner to name.
     const isTitled = card === 'intro' || card === 'failed' || !session.partner;
-    this.#instruct(isTitled ? words.title : open ? this.#instruction() : '');
+    this.#instruct(isTitled ? words.title : open && card !== 'down' ? this.#instruction() : '');
     this.#scrolls();
     this.#announce(card);
     if (card === before) return;
@@ -407,6 +410,7 @@ export class View {
       if (item.attested) {
         const mark = proof(true);
         mark.textContent = words.willAttest;
+        mark.classList.add('planned');
         value.append(mark);
       }
       return [made('dt', item.label), value];

@@ -28,7 +28,7 @@ const link = new Link(url, () => ({ pass }), {
     element('progress').style.width = `${progress}%`;
     if (over) screen.clear();
     if (withheld || over) note(over ? 'The session has ended.' : 'The applicant is signing in. Nothing is shown meanwhile.');
-    else if (!canvas.dataset.pictures) note('One moment …');
+    else if (!canvas.dataset.pictures) note('One moment…');
   },
   covered: () => note('Nothing is shown at this moment.'),
   picture: (picture) => {
@@ -36,7 +36,7 @@ const link = new Link(url, () => ({ pass }), {
     note('');
     screen.draw(picture);
   },
-  lost: () => note('Connection lost. Trying again …'),
+  lost: () => note('Connection lost. Trying again…'),
   ended: (why) => {
     screen.clear();
     note(why === 'full' ? 'Too many are watching this session.' : 'This link has run out. Ask for a new one.');

@@ -36,7 +36,7 @@ fn outcome(
     let text = match outcome.error_code() {
         Some(code) => ErrorCode::applicant_text(code),
         None if outcome.data().is_some() => "Your data was shared. You can close this page.",
-        None => "This verification was ended. You can close this page.",
+        None => "This verification was ended, and no data was shared. You can close this page.",
     };
     let label = |name: &String| {
         let field = definition.and_then(|d| Some((d, d.output.get(name)?)));
