@@ -4,6 +4,7 @@
 mod attempts;
 mod attestation;
 mod definition_language;
+mod fixtures;
 mod journeys;
 mod observer;
 mod placement;

@@ -22,6 +22,8 @@ use crate::{
 
 /// The exit code of `workflow run` if the session did not share data.
 const NOTHING_SHARED: u8 = 3;
+/// The exit code of `workflow run --replay` if a fixture led to another result.
+const REPLAY_DIFFERS: u8 = 4;
 
 /// Reads the command line, carries its command out, and returns the process's exit code.
 ///
@@ -88,9 +90,16 @@ fn workflow(
         WorkflowCommand::Descriptor { file } => {
             println!("{}", WorkflowCommand::descriptor(&definitions(), &file)?);
         }
-        WorkflowCommand::Run { file } => {
+        WorkflowCommand::Run { file, replay, .. } if !replay.is_empty() => {
+            let report = WorkflowCommand::replay(&definitions(), &file, &replay)?;
+            println!("{}", report.text);
+            if !report.passed {
+                return Ok(ExitCode::from(REPLAY_DIFFERS));
+            }
+        }
+        WorkflowCommand::Run { file, record, .. } => {
             start_log(&config)?;
-            let end = runtime.block_on(workflow_run::run(config, &file))?;
+            let end = runtime.block_on(workflow_run::run(config, &file, record.as_deref()))?;
             println!("{}", end.payload);
             if !end.has_data() {
                 return Ok(ExitCode::from(NOTHING_SHARED));

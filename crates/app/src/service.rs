@@ -12,7 +12,7 @@ use std::{
 use actix_web::dev::{Server, ServerHandle};
 use application::{
     api_keys::KeyUses,
-    live::{Applicants, Observers},
+    live::{Applicants, AuthorTools, Observers},
     mail_preferences::MailPreferences,
     sessions::{KeyAuthenticator, LookupUseCases, SessionUseCases},
 };
@@ -21,9 +21,7 @@ use chrono::{DateTime, Utc};
 use domain::id::InstanceId;
 use http_api::{Metrics, Services, TrustedProxies};
 use objects::RecordingFiles;
-use ports::{
-    clock::Clock, random::RandomSource, rate_limiter::RateLimiter, workflow_trace::WorkflowTrace,
-};
+use ports::{clock::Clock, random::RandomSource, rate_limiter::RateLimiter};
 use sandbox::SandboxPlatform;
 use store::Store;
 use system::{
@@ -53,14 +51,14 @@ pub struct Overrides {
     pub clock: Arc<dyn Clock>,
     /// The `avouch` program, which also starts the sandbox of each browser.
     pub program: PathBuf,
-    /// Receives what workflow runs see, for authors.
-    pub trace: Option<Arc<dyn WorkflowTrace>>,
+    /// For runs of authors.
+    pub author: Option<Arc<AuthorTools>>,
 }
 
 impl Default for Overrides {
     fn default() -> Self {
         // Whatever became of the file since we were started.
-        Self { clock: Arc::new(SystemClock), program: "/proc/self/exe".into(), trace: None }
+        Self { clock: Arc::new(SystemClock), program: "/proc/self/exe".into(), author: None }
     }
 }
 
@@ -239,7 +237,7 @@ impl Service {
             notifier: Arc::new(channels(config, mail.clone())?),
             mailer: mail,
             uses: uses.clone(),
-            trace: overrides.trace,
+            author: overrides.author,
             tasks: tasks.clone(),
         };
         application::workers::spawn(workers.workers()?, &stop, &tasks);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use application::{
     api_keys::KeyUses,
     delivery::{DeliveryGiveUp, WebhookDispatcher},
+    live::AuthorTools,
     workers::{
         AccountLinkMails, AccountNoticeMails, BrowserStarter, JobExecutor, KeyUseRecorder,
         LinkComposer, LinkNotifications, LinkSender, OutboxWorker, Recordings, Retention,
@@ -17,7 +18,6 @@ use ports::{
     notifier::{Mailer, Notifier},
     places::Places,
     recording::RecordingVault,
-    workflow_trace::WorkflowTrace,
 };
 use store::Store;
 use tokio_util::task::TaskTracker;
@@ -36,7 +36,7 @@ pub(crate) struct WorkerParts<'a> {
     pub(crate) notifier: Arc<dyn Notifier>,
     pub(crate) mailer: Arc<dyn Mailer>,
     pub(crate) uses: Arc<KeyUses>,
-    pub(crate) trace: Option<Arc<dyn WorkflowTrace>>,
+    pub(crate) author: Option<Arc<AuthorTools>>,
     pub(crate) tasks: TaskTracker,
 }
 
@@ -80,7 +80,7 @@ impl WorkerParts<'_> {
             vault: self.vault.clone(),
             frames: shared.frames.clone(),
             queue_timeout: self.config.queue_patience,
-            trace: self.trace.clone(),
+            author: self.author.clone(),
             tasks: self.tasks.clone(),
         };
         let executor = JobExecutor {

@@ -5,10 +5,15 @@ use std::{net::TcpListener, path::Path, sync::Arc};
 
 use application::{
     administration::{TrialEnd, TrialProgress, TrialSession},
+    live::{AuthorTools, FixtureCapture},
     settings::Addresses,
 };
-use command_line::{CommandError, read_definition, trace_line};
-use domain::{id::PlatformId, webhook::wire_time, workflow::TraceEvent};
+use command_line::{CommandError, read_definition, trace_line, write_fixture};
+use domain::{
+    id::PlatformId,
+    webhook::wire_time,
+    workflow::{Definition, TraceEvent},
+};
 use ports::{
     catalogue::Catalogue as _, clock::Clock as _, driving::Caller, workflow_trace::WorkflowTrace,
 };
@@ -28,7 +33,13 @@ use crate::{
 
 /// Runs a definition once to its end. A signal that asks the process to end is an error, so that the
 /// folder is removed as well.
-pub(crate) async fn run(config: Config, file: &Path) -> Result<TrialEnd, CommandError> {
+///
+/// With `fixture`, what the run saw is written to that file.
+pub(crate) async fn run(
+    config: Config,
+    file: &Path,
+    fixture: Option<&Path>,
+) -> Result<TrialEnd, CommandError> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -42,9 +53,12 @@ pub(crate) async fn run(config: Config, file: &Path) -> Result<TrialEnd, Command
         database_url: DatabaseUrl::Sqlite(folder.path().join("avouch.db").display().to_string()),
         ..config
     };
-    let (caller, platform) = prepare(&config, file).await?;
-    let trace: Option<Arc<dyn WorkflowTrace>> = Some(Arc::new(PrintedTrace));
-    let service = Service::start(&config, Overrides { trace, ..Overrides::default() }).await?;
+    let definition = Arc::new(read_definition(&definitions(), file)?);
+    let (caller, platform) = prepare(&config, &definition).await?;
+    let capture = fixture.map(|_| FixtureCapture::default());
+    let author = Arc::new(AuthorTools { trace: Arc::new(PrintedTrace), capture });
+    let overrides = Overrides { author: Some(author.clone()), ..Overrides::default() };
+    let service = Service::start(&config, overrides).await?;
     let sessions = service.partners.clone();
     let trial = TrialSession { sessions, clock: Arc::new(SystemClock), caller, platform };
     let result = tokio::select! {
@@ -54,14 +68,20 @@ pub(crate) async fn run(config: Config, file: &Path) -> Result<TrialEnd, Command
         _ = interrupt.recv() => Err("stopped by SIGINT".into()),
     };
     service.stop().await;
+    if let Some((capture, fixture)) = author.capture.as_ref().zip(fixture) {
+        let captured = capture.finish(&definition).ok_or("the run did not end, or was too long")?;
+        eprintln!("{}", write_fixture(&definitions(), &definition, captured, fixture)?);
+    }
     result
 }
 
 /// Publishes the definition, and creates a caller that may use it.
-async fn prepare(config: &Config, file: &Path) -> Result<(Caller, PlatformId), CommandError> {
-    let definition = read_definition(&definitions(), file)?;
+async fn prepare(
+    config: &Config,
+    definition: &Definition,
+) -> Result<(Caller, PlatformId), CommandError> {
     let store = open_store(config).await?.store;
-    let (platform, _) = store.publish(&definition, SystemClock.now()).await.map_err(error_chain)?;
+    let (platform, _) = store.publish(definition, SystemClock.now()).await.map_err(error_chain)?;
     let sources = (&SystemClock, &SystemRandom);
     let caller = TrialSession::create_caller(
         (&*store, &*store),

@@ -30,7 +30,7 @@ export class View {
   picker = /** @type {HTMLInputElement} */ (element('picker'));
   #ask = /** @type {HTMLDialogElement} */ (element('ask'));
   /** What scrolls if its content is long. */
-  #areas = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('.card, .list, .long, #prompt')]);
+  #areas = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('.text, .scroll, #prompt')]);
   #asked = 0;
   #refused = 0;
   #at = '';

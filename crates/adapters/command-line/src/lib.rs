@@ -5,6 +5,7 @@
 
 mod admin;
 mod check_report;
+mod replay;
 mod trace;
 mod workflow;
 
@@ -15,6 +16,7 @@ use clap::{Parser, Subcommand};
 pub use self::{
     admin::{AdminCommand, AdminServices},
     check_report::{CheckReport, CheckRow},
+    replay::write_fixture,
     trace::trace_line,
     workflow::{CheckOutput, ReportFormat, WorkflowCommand, read_definition},
 };

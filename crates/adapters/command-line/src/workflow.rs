@@ -35,8 +35,17 @@ pub enum WorkflowCommand {
     /// Prints what an attestor has to allow for a definition
     Descriptor { file: PathBuf },
     /// Runs a definition once in a real browser: prints a link with which you play the applicant on
-    /// standard error, and the result as JSON. The exit code is 3 if the session shared no data
-    Run { file: PathBuf },
+    /// standard error, and the result as JSON. The exit code is 3 if the session shared no data, and 4 if
+    /// the replay of a fixture differs
+    Run {
+        file: PathBuf,
+        /// Writes what the run saw to this file, as a fixture; what you type and credentials are masked
+        #[arg(long, value_name = "FIXTURE", conflicts_with = "replay")]
+        record: Option<PathBuf>,
+        /// Runs the definition on a fixture, without a browser, and prints what differs; may be repeated
+        #[arg(long, value_name = "FIXTURE")]
+        replay: Vec<PathBuf>,
+    },
 }
 
 /// The format of the findings of a validation.

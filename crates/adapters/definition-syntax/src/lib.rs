@@ -7,9 +7,10 @@ mod document;
     reason = "most kinds of errors are of keywords that the schema does not have"
 )]
 mod schema;
+mod select;
 mod selector;
 
-use domain::workflow::JsonPath;
+use domain::workflow::{JsonPath, PageTree};
 use ports::definition_syntax::{DefinitionSyntax, DocumentPosition, SyntaxError};
 
 /// Implements [`DefinitionSyntax`].
@@ -29,6 +30,10 @@ impl DefinitionSyntax for Syntax {
 
     fn selector_error(&self, selector: &str) -> Option<String> {
         selector::error(selector)
+    }
+
+    fn select(&self, page: &PageTree, scope: usize, selector: &str) -> Vec<usize> {
+        select::select(page, scope, selector)
     }
 
     fn schema(&self) -> String {

@@ -106,7 +106,7 @@ fn describe(kind: &SelectorParseErrorKind, unknown: Option<String>) -> String {
 
 /// The grammar of Chromium, without pseudo-elements.
 #[derive(Default)]
-struct Grammar {
+pub(crate) struct Grammar {
     /// The last name that is not known.
     unknown: RefCell<Option<String>>,
 }
@@ -143,8 +143,9 @@ impl<'i> Parser<'i> for Grammar {
         &self,
         name: &str,
     ) -> Result<PseudoClass, ParseError<SelectorError>> {
-        if PSEUDO_CLASSES.contains(&name.to_ascii_lowercase().as_str()) {
-            return Ok(PseudoClass);
+        let lower = name.to_ascii_lowercase();
+        if PSEUDO_CLASSES.contains(&lower.as_str()) {
+            return Ok(PseudoClass(lower));
         }
         self.unknown(format!(":{name}"))
     }
@@ -155,13 +156,14 @@ impl<'i> Parser<'i> for Grammar {
         arguments: &mut CssParser<'i>,
         _after_part: bool,
     ) -> Result<PseudoClass, ParseError<SelectorError>> {
-        if !FUNCTIONS.contains(&name.to_ascii_lowercase().as_str()) {
+        let lower = name.to_ascii_lowercase();
+        if !FUNCTIONS.contains(&lower.as_str()) {
             return self.unknown(format!(":{name}()"));
         }
         arguments
             .expect_ident_or_string()
             .map_err(|error| ParseError::from_basic_kind(error.kind))?;
-        Ok(PseudoClass)
+        Ok(PseudoClass(lower))
     }
 
     fn parse_pseudo_element(&self, name: &str) -> Result<NoElement, ParseError<SelectorError>> {
@@ -179,7 +181,7 @@ impl<'i> Parser<'i> for Grammar {
 
 /// What the parser reports, in a type of ours.
 #[derive(Debug, Clone, PartialEq)]
-struct SelectorError(SelectorParseErrorKind);
+pub(crate) struct SelectorError(SelectorParseErrorKind);
 
 impl From<SelectorParseErrorKind> for SelectorError {
     fn from(kind: SelectorParseErrorKind) -> Self {
@@ -187,9 +189,9 @@ impl From<SelectorParseErrorKind> for SelectorError {
     }
 }
 
-/// The types of the names in a selector. Nothing is matched with it.
+/// The types of the names in a selector.
 #[derive(Debug, Clone)]
-struct Names;
+pub(crate) struct Names;
 
 impl SelectorImpl for Names {
     type ExtraMatchingData<'a> = ();
@@ -205,7 +207,19 @@ impl SelectorImpl for Names {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Name(String);
+pub(crate) struct Name(String);
+
+impl Name {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for Name {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
 
 impl<'a> From<&'a str> for Name {
     fn from(name: &'a str) -> Self {
@@ -225,13 +239,19 @@ impl ToCss for Name {
     }
 }
 
-/// A pseudo-class that depends on more than the tree.
+/// A pseudo-class that depends on more than the tree, by its name in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct PseudoClass;
+pub(crate) struct PseudoClass(String);
+
+impl PseudoClass {
+    pub(crate) fn name(&self) -> &str {
+        &self.0
+    }
+}
 
 impl ToCss for PseudoClass {
     fn to_css<W: fmt::Write>(&self, dest: &mut W) -> fmt::Result {
-        serialize_identifier("state", dest)
+        serialize_identifier(&self.0, dest)
     }
 }
 
@@ -247,7 +267,7 @@ impl NonTSPseudoClass for PseudoClass {
 
 /// No pseudo-element is accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum NoElement {}
+pub(crate) enum NoElement {}
 
 impl ToCss for NoElement {
     fn to_css<W: fmt::Write>(&self, _dest: &mut W) -> fmt::Result {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use domain::workflow::{Definition, JsonPath, Severity, ValidationError, check};
+use domain::workflow::{
+    Definition, Fixture, JsonPath, PageTree, Replayed, Severity, ValidationError, check, replay,
+};
 use ports::{
     attestation_descriptors::{AttestationDescriptors, InvalidDescriptor},
     definition_syntax::DefinitionSyntax,
@@ -59,6 +61,13 @@ impl DefinitionService for DefinitionValidation {
 
     fn schema(&self) -> String {
         self.syntax.schema()
+    }
+
+    fn replay(&self, definition: &Arc<Definition>, fixture: &Fixture) -> Replayed {
+        let select = |page: &PageTree, scope: usize, selector: &str| {
+            self.syntax.select(page, scope, selector)
+        };
+        replay(definition, fixture, &select)
     }
 }
 

@@ -4,6 +4,7 @@
 mod applicants;
 mod attest;
 mod devices;
+mod fixture;
 mod guest;
 mod hub;
 mod nodes;
@@ -17,8 +18,8 @@ mod start;
 mod viewer;
 
 pub use self::{
-    applicants::Applicants, devices::SessionDevices, hub::SessionHub, observer::Observers,
-    start::SessionStarter,
+    applicants::Applicants, devices::SessionDevices, fixture::FixtureCapture, hub::SessionHub,
+    observer::Observers, runner::AuthorTools, start::SessionStarter,
 };
 pub(crate) use self::{
     devices::with_code,

@@ -18,7 +18,7 @@ use ports::{
 use serde_json::{Map, Value};
 
 use self::prompts::RunMode;
-use super::{hub::LiveSession, nodes::Nodes};
+use super::{fixture::FixtureCapture, hub::LiveSession, nodes::Nodes};
 use crate::{
     advance::{AdvanceError, BROWSER_LEASE_TTL, LEASE_RENEW_INTERVAL, SessionEngine},
     attestations::Attestations,
@@ -41,7 +41,14 @@ pub(crate) struct WorkflowRunner {
     /// Publishes each node; dropped with the run.
     pub(crate) nodes: Nodes,
     /// For runs of authors alone.
-    pub(crate) trace: Option<Arc<dyn WorkflowTrace>>,
+    pub(crate) author: Option<Arc<AuthorTools>>,
+}
+
+/// What an author of a definition learns of a run. It has data of the applicant.
+pub struct AuthorTools {
+    pub trace: Arc<dyn WorkflowTrace>,
+    /// Captures a fixture of the run.
+    pub capture: Option<FixtureCapture>,
 }
 
 /// Runs until the session or its browser has ended, and then removes the browser from the live
@@ -101,7 +108,7 @@ impl WorkflowRunner {
 
     async fn run_to_end(&self) -> Result<(), AdvanceError> {
         let mut run = Run::new(self.definition.clone(), self.engine.clock.now());
-        if self.trace.is_some() {
+        if self.author.is_some() {
             run.record_trace();
         }
         let first = run.next(StepResult::Begin, self.engine.clock.now());
@@ -150,8 +157,8 @@ impl WorkflowRunner {
         loop {
             let RunStep { shown, command } = step;
             published = self.nodes.publish(&run, published);
-            if let Some(trace) = &self.trace {
-                run.take_trace().iter().for_each(|event| trace.record(event));
+            if let Some(author) = &self.author {
+                run.take_trace().iter().for_each(|event| author.trace.record(event));
             }
             if command != Command::End(End::Declined) {
                 mode = self.show(mode, &shown, &command, &self.definition).await?;
@@ -161,6 +168,9 @@ impl WorkflowRunner {
             }
             has_watched = command == Command::Watch;
             if let Command::End(end) = command {
+                if let Some(capture) = self.capture() {
+                    capture.end(run.path(), &end);
+                }
                 return self.end(end).await;
             }
             let result = match first_result.take() {
@@ -189,8 +199,21 @@ impl WorkflowRunner {
         }
     }
 
+    fn capture(&self) -> Option<&FixtureCapture> {
+        self.author.as_ref()?.capture.as_ref()
+    }
+
     /// Carries a command out, and returns its result for the interpreter.
     async fn command(&self, command: Command) -> StepResult {
+        let Some(capture) = self.capture() else { return self.execute(command).await };
+        let result = self.execute(command.clone()).await;
+        let is_typing = self.live.state.borrow().prompt.is_some();
+        let now = self.engine.clock.now();
+        capture.record(&*self.browser, &command, &result, (now, is_typing)).await;
+        result
+    }
+
+    async fn execute(&self, command: Command) -> StepResult {
         let done =
             match command {
                 Command::Goto { url } => match self.browser.navigate(&url).await {

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use domain::{
     id::BrowserId,
     secret::Secret,
-    workflow::{Action, ElementRead, Observation, PageFetch},
+    workflow::{Action, ElementRead, Observation, PageFetch, PageNode, PageTree},
 };
 use ports::browser::{
     Browser, BrowserCredentials, BrowserError, BrowserPool, BrowserSpec, Fetched, Frame, Input,
@@ -136,6 +136,10 @@ impl Browser for FakeBrowser {
 
     async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Value>, BrowserError> {
         Ok(elements.iter().map(|element| format!("text of {}", element.selector).into()).collect())
+    }
+
+    async fn page_tree(&self, _: bool) -> Result<PageTree, BrowserError> {
+        Ok(PageTree { nodes: vec![PageNode::default()] })
     }
 
     async fn act(&self, _: &Action) -> Result<bool, BrowserError> {

@@ -18,7 +18,6 @@ use ports::{
     outbox::{ClaimOutcome, OutboxClaim},
     places::Places,
     recording::RecordingVault,
-    workflow_trace::WorkflowTrace,
 };
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -27,7 +26,7 @@ use crate::{
     advance::{AdvanceError, BROWSER_START_TTL, SessionEngine},
     attestations::Attestations,
     browser_turns::BrowserTurns,
-    live::{LiveSession, Recorder, WorkflowRunner, nodes, run_workflow},
+    live::{AuthorTools, LiveSession, Recorder, WorkflowRunner, nodes, run_workflow},
 };
 
 /// Failed starts after which a session fails.
@@ -50,7 +49,7 @@ pub struct BrowserStarter {
     /// How long a session waits for a browser.
     pub queue_timeout: TimeDelta,
     /// For runs of authors alone.
-    pub trace: Option<Arc<dyn WorkflowTrace>>,
+    pub author: Option<Arc<AuthorTools>>,
     pub tasks: TaskTracker,
 }
 
@@ -128,7 +127,7 @@ impl BrowserStarter {
             workflow,
             definition: Arc::new(definition),
             nodes,
-            trace: self.trace.clone(),
+            author: self.author.clone(),
         };
         let (pool, turns) = (self.pool.clone(), self.turns.clone());
         self.tasks.spawn(async move {

@@ -8,9 +8,11 @@ mod condition;
 mod convert;
 mod definition;
 mod extraction;
+mod fixture;
 mod json_path;
 mod output;
 mod placeholders;
+mod replay;
 mod request;
 mod run;
 mod trace;
@@ -25,8 +27,10 @@ pub use self::{
         InterruptTarget, Node, PromptKind, Source, WorkflowExit,
     },
     extraction::{ElementChoice, ElementContent, Extraction},
+    fixture::{Fixture, FixtureEvent, PageNode, PageTree, RunResult},
     json_path::{JsonPath, PathSegment},
     output::{Field, FieldFormat, FieldType},
+    replay::{Replayed, Select, replay},
     request::{CsrfHeader, CsrfToken, Method, NextPage, Pages, Request},
     run::{
         Command, ElementRead, End, MIN_ABSENCE, PageFetch, PublicPhase, ReadContent, Run, RunStep,

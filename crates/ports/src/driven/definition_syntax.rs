@@ -1,6 +1,6 @@
 //! The syntax of platform definitions.
 
-use domain::workflow::JsonPath;
+use domain::workflow::{JsonPath, PageTree};
 
 /// The maximum length of a document.
 pub const MAX_DEFINITION_BYTES: usize = 1024 * 1024;
@@ -41,6 +41,10 @@ pub trait DefinitionSyntax: Send + Sync {
 
     /// Returns why a browser would not accept a CSS selector; `None` if it would.
     fn selector_error(&self, selector: &str) -> Option<String>;
+
+    /// Returns the elements within a node of a recorded page that a CSS selector matches, in document
+    /// order; none if a browser would not accept it.
+    fn select(&self, page: &PageTree, scope: usize, selector: &str) -> Vec<usize>;
 
     /// Returns the JSON Schema of definitions (draft 2020-12).
     fn schema(&self) -> String;

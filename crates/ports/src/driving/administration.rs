@@ -1,7 +1,7 @@
 //! The services that operators use on the command line. No team's member is signed in: the operator
 //! has access to the machine, and audit events name the command.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
@@ -14,7 +14,7 @@ use domain::{
     secret::Secret,
     session::{DefinitionVersion, ProofHash},
     template::ReviewStep,
-    workflow::{AttestMode, Definition, JsonPath, Severity},
+    workflow::{AttestMode, Definition, Fixture, JsonPath, Replayed, Severity},
 };
 
 use crate::{
@@ -304,6 +304,9 @@ pub trait DefinitionService: Send + Sync {
 
     /// Returns the JSON Schema of definitions (draft 2020-12).
     fn schema(&self) -> String;
+
+    /// Runs a definition on a fixture, without a browser.
+    fn replay(&self, definition: &Arc<Definition>, fixture: &Fixture) -> Replayed;
 }
 
 /// Publishes platform definitions.

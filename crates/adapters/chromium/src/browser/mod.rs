@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::{
     egress_proxy::parse_country_response,
-    workflow::{Action, ElementRead, Observation, PageFetch},
+    workflow::{Action, ElementRead, Observation, PageFetch, PageTree},
 };
 use ports::browser::{
     Browser, BrowserCredentials, BrowserError, Fetched, Frame, Input, PageOutline, PageState,
@@ -33,7 +33,7 @@ use self::{
     activation::Activation,
     input_queue::InputQueue,
     pages::Pages,
-    scripts::{ACT, FETCH, FILL_FIELD, OBSERVE, READ_ELEMENTS},
+    scripts::{ACT, FETCH, FILL_FIELD, OBSERVE, PAGE_TREE, READ_ELEMENTS},
 };
 pub(crate) use self::{page_state::OpenDialog, unassigned::UnassignedBrowser};
 use crate::{
@@ -244,6 +244,15 @@ impl Browser for RemoteBrowser {
         let value = self.pages.run(READ_ELEMENTS, vec![json!(elements)]).await?;
         serde_json::from_value(value)
             .map_err(|_| BrowserError::Refused("the values have an unexpected form".into()))
+    }
+
+    async fn page_tree(&self, is_typing: bool) -> Result<PageTree, BrowserError> {
+        let arguments = vec![json!(is_typing), json!(PageTree::MAX_NODES)];
+        let value = self.pages.run(PAGE_TREE, arguments).await?;
+        serde_json::from_value::<PageTree>(value)
+            .ok()
+            .filter(PageTree::is_valid)
+            .ok_or_else(|| BrowserError::Refused("the page has an unexpected form".into()))
     }
 
     async fn act(&self, action: &Action) -> Result<bool, BrowserError> {

@@ -38,13 +38,20 @@ pub(super) const FETCH: &str = concat!(
      size += value.length; if (size > maxBytes) { await reader.cancel(); throw new Error('too long'); } \
      parts.push(value); } return { status: r.status, body: await new Blob(parts).text() }; }"
 );
+/// Defines `isSecret`, which tells whether an applicant types a secret in an element.
+macro_rules! is_secret {
+    () => {
+        "const isSecret = (e) => e.type === 'password' || /one-time-code|passw|passcode|pwd|otp|cvc|cvv|cc-/i.test( \
+         ['autocomplete', 'name', 'id'].map((name) => e.getAttribute(name) ?? '').join(' ')); "
+    };
+}
+
 /// Returns what is read of elements, up to a bound. What an applicant types as a secret is never read.
 pub(super) const READ_ELEMENTS: &str = concat!(
     "(reads) => { ",
     find!(),
+    is_secret!(),
     "const MAX_UNITS = 8194; let left = 1_000_000; \
-     const isSecret = (e) => e.type === 'password' || /one-time-code|passw|passcode|pwd|otp|cvc|cvv|cc-/i.test( \
-     ['autocomplete', 'name', 'id'].map((name) => e.getAttribute(name) ?? '').join(' ')); \
      const value = (e) => { if (e.localName === 'select') return e.selectedOptions[0]?.textContent.trim() ?? null; \
      return /^(input|textarea)$/.test(e.localName) ? e.value : null; }; \
      const text = (e, content) => { if (content !== 'text' && isSecret(e)) return null; \
@@ -58,6 +65,72 @@ pub(super) const READ_ELEMENTS: &str = concat!(
      const rows = content.rows; if (!rows) return text(e, content.value); \
      return find(rows.each, e).slice(0, rows.max).map((row) => object(row, rows.members)); }; \
      return reads.map((one) => read(one, document)); }"
+);
+/// Returns the nodes of the page: of the document, of open shadow roots, and of frames of the same
+/// origin. Values that are typed or secret are left out, also where texts repeat them.
+pub(super) const PAGE_TREE: &str = concat!(
+    "(isTyping, maxNodes) => { ",
+    is_secret!(),
+    r"
+  const MAX_UNITS = 8194;
+  let left = 4_000_000;
+  const nodes = [];
+  const roots = [document];
+  for (const root of roots) {
+    for (const e of root.querySelectorAll('*')) {
+      let inner = e.shadowRoot;
+      try { inner ??= e.contentDocument; } catch { inner = null; }
+      if (inner && roots.length < 200) roots.push(inner);
+    }
+  }
+  const isField = (e) => /^(input|textarea)$/.test(e.localName);
+  const isHidden = (e) => isSecret(e) || e.type === 'hidden' || isTyping && e.value !== e.defaultValue;
+  const typed = roots.flatMap((root) => [...root.querySelectorAll('input,textarea')])
+    .filter((e) => e.type !== 'hidden' && isHidden(e) && e.value.length > 2).map((e) => e.value)
+    .sort((a, b) => b.length - a.length).slice(0, 100);
+  const masked = (text) => {
+    let shown = text.slice(0, MAX_UNITS);
+    for (const value of typed) shown = shown.replaceAll(value, '•'.repeat(value.length));
+    if ((left -= shown.length) < 0) throw new Error('too much text');
+    return shown;
+  };
+  const add = (node) => {
+    if (nodes.length === maxNodes) throw new Error('too many nodes');
+    return nodes.push(node) - 1;
+  };
+  const isToken = (e) => e.localName === 'meta' && /csrf|xsrf|token|nonce/i.test(e.getAttribute('name') ?? '');
+  const element = (e, parent) => {
+    const attributes = {};
+    for (const { name, value } of [...e.attributes].slice(0, 100)) {
+      const isLeftOut = name === 'value' && isField(e) && isHidden(e) || name === 'content' && isToken(e) || name === 'nonce';
+      if (name.length < 100) attributes[name] = isLeftOut ? '' : masked(value);
+    }
+    const node = { in: parent, tag: e.localName, attributes, visible: e.getClientRects().length > 0 };
+    if (isField(e) && !isHidden(e)) node.value = masked(e.value);
+    if (e.localName === 'select') node.value = masked(e.selectedOptions[0]?.textContent.trim() ?? '');
+    if (e.checked === true || e.selected === true) node.checked = true;
+    return add(node);
+  };
+  const isOpaque = (e) => /^(script|style|template|noscript)$/.test(e.localName);
+  const waiting = [[document, add({})]];
+  for (let root = waiting.shift(); root; root = waiting.shift()) {
+    const [owner, at] = root;
+    const open = [...owner.childNodes].reverse().map((child) => [child, at]);
+    for (let top = open.pop(); top; top = open.pop()) {
+      const [node, parent] = top;
+      if (node.nodeType === Node.TEXT_NODE) add({ in: parent, text: masked(node.data.trim() === '' ? ' ' : node.data) });
+      if (node.nodeType !== Node.ELEMENT_NODE) continue;
+      const index = element(node, parent);
+      // The texts of scripts and styles are no texts of the page.
+      if (isOpaque(node)) continue;
+      let inner = node.shadowRoot;
+      try { inner ??= node.contentDocument; } catch { inner = null; }
+      if (inner) waiting.push([inner, add({ in: index })]);
+      for (const child of [...node.childNodes].reverse()) open.push([child, index]);
+    }
+  }
+  return { nodes };
+}"
 );
 /// Does something with the first visible element of a selector, and returns whether there was one.
 pub(super) const ACT: &str = concat!(

@@ -40,7 +40,10 @@ fn shared_fields_are_labelled_in_the_applicants_language() {
 #[test]
 fn an_outcome_without_data_says_why() {
     let ended = outcome(Outcome::Terminated);
-    assert_eq!(ended.text, "This verification was ended, and no data was shared. You can close this page.");
+    assert_eq!(
+        ended.text,
+        "This verification was ended, and no data was shared. You can close this page."
+    );
     assert!(ended.shared.is_empty() && ended.missing.is_empty());
     let collected =
         Collected { missing: vec!["other".into(), "name".into()], ..Collected::default() };

@@ -56,7 +56,7 @@ impl Run {
             workflow: DefinitionVersion { version: "1.0.0".into(), sha256: "00".repeat(32) },
             definition: Arc::new(definition),
             nodes,
-            trace: None,
+            author: None,
         };
         let task = tokio::spawn(run_workflow(runner));
         pass(1).await;

@@ -285,7 +285,7 @@ impl Setup {
             vault: self.vault.clone(),
             frames: Arc::new(NamingRedactor),
             queue_timeout: TimeDelta::minutes(1),
-            trace: None,
+            author: None,
             tasks: self.world.tasks.clone(),
         }
     }

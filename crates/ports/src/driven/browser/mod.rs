@@ -13,7 +13,7 @@ use domain::{
     id::BrowserId,
     request::Location,
     secret::Secret,
-    workflow::{Action, ElementRead, Observation, PageFetch},
+    workflow::{Action, ElementRead, Observation, PageFetch, PageTree},
 };
 use serde_json::Value;
 
@@ -159,6 +159,12 @@ pub trait Browser: Send + Sync {
     /// Returns what is read of each element, `null` if there is none. Texts longer than 4,096 characters
     /// are cut, at more than 4,096. Refused if all texts together have more than a million characters.
     async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Value>, BrowserError>;
+
+    /// Returns the elements and texts of the page, for fixtures. Values of fields for secrets are left
+    /// out, and so are those that somebody typed if `is_typing`; where other texts repeat them, dots
+    /// stand in their place. Refused if the page has more than [`PageTree::MAX_NODES`] nodes or too much
+    /// text.
+    async fn page_tree(&self, is_typing: bool) -> Result<PageTree, BrowserError>;
 
     /// Does something in the page, and returns whether there was a visible element for it.
     async fn act(&self, action: &Action) -> Result<bool, BrowserError>;
