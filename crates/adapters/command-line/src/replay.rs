@@ -23,20 +23,33 @@ impl WorkflowCommand {
         file: &Path,
         fixtures: &[PathBuf],
     ) -> Result<CheckOutput, CommandError> {
-        let definition = Arc::new(read_definition(definitions, file)?);
-        let (mut text, mut passed) = (String::new(), true);
-        for path in fixtures {
-            let fixture = read_fixture(path)?;
-            if fixture.platform != definition.platform {
-                return Err(format!("{} is of {}", path.display(), fixture.platform).into());
-            }
-            let replayed = definitions.replay(&definition, &fixture);
-            let differences = fixture.expected.differences(&replayed.result);
-            passed &= differences.is_empty();
-            report(&mut text, path, &differences, &replayed);
-        }
-        Ok(CheckOutput { text: text.trim_end().to_owned(), passed })
+        replay_fixtures(definitions, &read_definition(definitions, file)?, fixtures)
     }
+}
+
+/// Runs a definition on fixtures.
+///
+/// # Errors
+/// A fixture cannot be read, or is of another platform.
+pub(crate) fn replay_fixtures(
+    definitions: &dyn DefinitionService,
+    definition: &Definition,
+    fixtures: &[PathBuf],
+) -> Result<CheckOutput, CommandError> {
+    let definition = Arc::new(definition.clone());
+    let (mut text, mut passed) = (String::new(), true);
+    for path in fixtures {
+        let fixture = read_fixture(path)?;
+        if fixture.platform != definition.platform {
+            let (shown, platform) = (path.display(), &fixture.platform);
+            return Err(format!("{shown} is a fixture of {platform}").into());
+        }
+        let replayed = definitions.replay(&definition, &fixture);
+        let differences = fixture.expected.differences(&replayed.result);
+        passed &= differences.is_empty();
+        report(&mut text, path, &differences, &replayed);
+    }
+    Ok(CheckOutput { text: text.trim_end().to_owned(), passed })
 }
 
 /// Adds a line for the fixture; where something differs, what does and the trace.
@@ -99,4 +112,78 @@ pub fn write_fixture(
         let _ = write!(text, "\n  its replay differs from the run: {line}");
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::workflow::RunResult;
+    use ports::driving::MockDefinitionService;
+    use testkit::sample;
+
+    use super::*;
+
+    fn fixture(platform: &str) -> Fixture {
+        Fixture {
+            schema: Fixture::SCHEMA.into(),
+            platform: platform.into(),
+            version: "1.0.0".into(),
+            expected: RunResult { path: vec!["open".into()], ..RunResult::default() },
+            events: vec![],
+            pages: vec![],
+        }
+    }
+
+    /// A service whose replays enter these nodes.
+    fn service(path: &[&str]) -> MockDefinitionService {
+        let path: Vec<String> = path.iter().map(|node| (*node).to_owned()).collect();
+        let mut definitions = MockDefinitionService::new();
+        definitions.expect_replay().returning(move |_, _| Replayed {
+            result: RunResult { path: path.clone(), ..RunResult::default() },
+            trace: vec![],
+            unrecorded: vec!["GET https://a.test/".into()],
+        });
+        definitions
+    }
+
+    #[test]
+    fn differences_are_printed_for_each_fixture() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("fixture.json");
+        let definition = sample::definition("sample", "1.0.0");
+        let written = write_fixture(
+            &service(&["open"]),
+            &Arc::new(definition.clone()),
+            fixture("sample"),
+            &file,
+        );
+        assert_eq!(written.unwrap(), format!("fixture written to {}", file.display()));
+        let files = [file.clone()];
+        let same = replay_fixtures(&service(&["open"]), &definition, &files).unwrap();
+        assert_eq!(same.text, format!("{}: as expected", file.display()));
+        assert!(same.passed);
+        let other = replay_fixtures(&service(&["open", "end"]), &definition, &files).unwrap();
+        let lines = "differs\n  path: after open, expected the end, but it was end\n  \
+                     the fixture does not have GET https://a.test/: record it again";
+        assert_eq!(other.text, format!("{}: {lines}", file.display()));
+        assert!(!other.passed);
+    }
+
+    #[test]
+    fn a_file_that_is_no_fixture_of_the_platform_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("fixture.json");
+        let definition = sample::definition("sample", "1.0.0");
+        let fails = |text: &str| {
+            fs::write(&file, text).unwrap();
+            let result = replay_fixtures(&service(&[]), &definition, std::slice::from_ref(&file));
+            let error = result.err().map(|error| error.to_string());
+            error.unwrap().replace(&file.display().to_string(), "FILE")
+        };
+        let text = |fixture: &Fixture| serde_json::to_string(fixture).unwrap();
+        assert_eq!(fails(&text(&fixture("other"))), "FILE is a fixture of other");
+        let old = Fixture { schema: "avouch-fixture/0".into(), ..fixture("sample") };
+        let error = "FILE is no fixture: `schema` is not `avouch-fixture/1`";
+        assert_eq!(fails(&text(&old)), error);
+        assert!(fails("{}").starts_with("FILE is no fixture: missing field"));
+    }
 }

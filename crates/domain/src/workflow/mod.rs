@@ -44,4 +44,6 @@ mod language_tests;
 #[cfg(test)]
 mod list_tests;
 #[cfg(test)]
+mod replay_tests;
+#[cfg(test)]
 mod tests;

@@ -30,7 +30,7 @@ use self::{
     attestations::export, receivers::ReceiverCommand, templates::TemplateCommand,
     webhooks::WebhookCommand,
 };
-use crate::{CommandError, read_definition};
+use crate::{CommandError, read_definition, replay::replay_fixtures};
 
 /// The services that the commands call.
 pub struct AdminServices {
@@ -120,7 +120,12 @@ pub enum AdminCommand {
     /// {"fingerprint","earlier"}
     RotateSecretKey,
     /// Publishes a platform definition; prints {"platformId","version"}
-    PublishPlatform { file: PathBuf },
+    PublishPlatform {
+        file: PathBuf,
+        /// Publishes it only if a run on this fixture leads to what the fixture expects; may be repeated
+        #[arg(long)]
+        fixture: Vec<PathBuf>,
+    },
 }
 
 impl AdminCommand {
@@ -173,8 +178,16 @@ impl AdminCommand {
                 let rotated = services.encryption.rotate_secret_key()?;
                 Ok(json!({ "fingerprint": rotated.current, "earlier": rotated.earlier }))
             }
-            Self::PublishPlatform { file } => {
+            Self::PublishPlatform { file, fixture } => {
                 let definition = read_definition(&*services.definitions, &file)?;
+                let replay = replay_fixtures(&*services.definitions, &definition, &fixture)?;
+                if !replay.passed {
+                    return Err(format!(
+                        "not published, since a fixture differs:\n{}",
+                        replay.text
+                    )
+                    .into());
+                }
                 let (id, version) = services.platforms.publish(&definition).await?;
                 Ok(json!({ "platformId": id, "version": version.version }))
             }

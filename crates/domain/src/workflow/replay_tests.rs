@@ -1,0 +1,220 @@
+//! Replays of fixtures that are made by hand, and of random ones.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{list_tests::document_with_lists, *};
+use crate::error_code::ErrorCode;
+
+/// Selects elements by their tag, or by `#` and their identifier.
+fn select(page: &PageTree, scope: usize, selector: &str) -> Vec<usize> {
+    let elements = page.descendants(scope).filter(|(_, node)| {
+        let id = node.attributes.get("id").map(String::as_str);
+        match selector.strip_prefix('#') {
+            Some(wanted) => id == Some(wanted),
+            None => node.tag.as_deref() == Some(selector),
+        }
+    });
+    elements.map(|(index, _)| index).collect()
+}
+
+fn definition() -> Arc<Definition> {
+    let document = json!({
+        "schema": "avouch-workflow/1", "platform": "shop", "version": "1.0.0",
+        "environment": "production", "displayName": "Shop", "icon": "/icon.svg",
+        "loginUrl": "https://shop.test/", "hosts": ["shop.test"],
+        "budgets": { "totalSeconds": 600, "steps": 40 },
+        "signals": {
+            "in": { "all": [{ "selector": "main" }, { "cookie": "sid" }] },
+        },
+        "start": "open",
+        "nodes": {
+            "open": {
+                "type": "goto", "url": "https://shop.test/", "next": "login",
+                "onFail": { "fail": "PLATFORM_UNAVAILABLE" },
+            },
+            "login": {
+                "type": "awaitUser", "kind": "login", "textKey": "t", "timeoutSeconds": 300,
+                "until": ["in"], "next": "more", "onTimeout": { "fail": "USER_INPUT_TIMEOUT" },
+            },
+            "more": {
+                "type": "act", "action": { "click": "#more" }, "next": "page",
+                "onFail": { "fail": "UNEXPECTED_PAGE" },
+            },
+            "page": {
+                "type": "collect", "via": { "dom": {} },
+                "fields": { "name": "div >>> b", "plan": { "at": "input", "read": "value" } },
+                "onMissing": { "fail": "NO_DATA" }, "next": "api",
+            },
+            "api": {
+                "type": "collect", "via": { "fetch": "me" }, "fields": { "id": "/id" },
+                "onMissing": { "fail": "NO_DATA" }, "next": "watched",
+            },
+            "watched": {
+                "type": "collect", "via": { "response": "/stats" }, "fields": { "count": "/count" },
+                "onMissing": { "fail": "NO_DATA" }, "next": "review",
+            },
+            "review": { "type": "review", "textKey": "t", "timeoutSeconds": 60, "next": "end" },
+            "end": { "type": "done" },
+        },
+        "requests": {
+            "me": { "url": "https://shop.test/me", "expectStatus": 200, "maxBytes": 1000 },
+        },
+        "output": {
+            "name": { "type": "string", "required": true, "labelKey": "t" },
+            "plan": { "type": "string", "labelKey": "t" },
+            "id": { "type": "integer", "labelKey": "t" },
+            "count": { "type": "integer", "labelKey": "t" },
+        },
+        "texts": { "en": { "t": "t" } },
+    });
+    let definition: Definition = serde_json::from_value(document).unwrap();
+    assert_eq!(check(&definition), []);
+    Arc::new(definition)
+}
+
+fn fixture() -> Fixture {
+    let page = |at: u64, page: usize, cookies: Value, is_read: bool| {
+        json!({
+            "type": "page", "at": at, "page": page, "url": "https://shop.test/", "document": 1,
+            "settled": true, "cookies": cookies, "isRead": is_read,
+        })
+    };
+    let shown = |tag: &str| json!({ "in": 0, "tag": tag, "visible": true });
+    serde_json::from_value(json!({
+        "schema": "avouch-fixture/1", "platform": "shop", "version": "1.0.0",
+        "expected": {
+            "path": ["open", "login", "more", "page", "api", "watched", "review", "end"],
+            "data": { "name": "Ada", "id": 7, "count": 3, "plan": "gold" },
+        },
+        "events": [
+            { "type": "visit", "url": "https://shop.test/", "arrived": true },
+            page(100, 0, json!([]), false),
+            { "type": "response", "number": 1, "url": "https://shop.test/stats", "status": 200, "body": { "count": 3 } },
+            page(9000, 1, json!(["sid"]), false),
+            { "type": "act" },
+            page(9500, 2, json!(["sid"]), true),
+            { "type": "fetch", "method": "GET", "url": "https://shop.test/me", "response": { "id": 7 } },
+            { "type": "answer", "share": true },
+        ],
+        "pages": [
+            { "nodes": [{}, shown("form")] },
+            { "nodes": [{}, shown("main"), { "in": 1, "tag": "a", "attributes": { "id": "more" }, "visible": true }] },
+            { "nodes": [
+                {}, shown("main"), { "in": 1, "tag": "div", "visible": true }, { "in": 2 },
+                { "in": 3, "tag": "b", "visible": true }, { "in": 4, "text": " Ada\n" },
+                { "in": 1, "tag": "input", "value": "gold" },
+            ] },
+        ],
+    }))
+    .unwrap()
+}
+
+fn replayed(definition: &Arc<Definition>, fixture: &Fixture) -> Replayed {
+    replay(definition, fixture, &select)
+}
+
+#[test]
+fn a_fixture_leads_to_what_was_captured() {
+    let fixture = fixture();
+    assert_eq!(fixture.error(), None);
+    let replayed = replayed(&definition(), &fixture);
+    assert_eq!(fixture.expected.differences(&replayed.result), Vec::<String>::new());
+    assert_eq!(replayed.unrecorded, Vec::<String>::new());
+    let written = serde_json::to_value(&fixture).unwrap();
+    assert_eq!(serde_json::from_value::<Fixture>(written).unwrap(), fixture);
+}
+
+#[test]
+fn what_was_not_captured_is_named() {
+    let mut changed = Definition::clone(&definition());
+    let request = changed.requests.get_mut("me").unwrap();
+    request.url = "https://shop.test/other".into();
+    let replayed = replayed(&Arc::new(changed), &fixture());
+    assert_eq!(replayed.unrecorded, ["GET https://shop.test/other"]);
+    let differences = fixture().expected.differences(&replayed.result);
+    assert_eq!(differences, ["id: expected 7, but it was missing"]);
+}
+
+#[test]
+fn time_passes_where_nothing_happens() {
+    let mut fixture = fixture();
+    fixture.events.truncate(2);
+    let replayed = replayed(&definition(), &fixture);
+    assert_eq!(replayed.result.error, Some(ErrorCode::UserInputTimeout));
+    let differences = fixture.expected.differences(&replayed.result);
+    assert_eq!(differences[0], "path: after login, expected more, but it was the end");
+    assert_eq!(differences[1], "error: expected none, but it was USER_INPUT_TIMEOUT");
+}
+
+#[test]
+fn secrets_of_forms_are_never_values() {
+    let mut fixture = fixture();
+    let attributes = [("type", "password"), ("name", "x")];
+    let attributes = attributes.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    fixture.pages[2].nodes[6].attributes = attributes.into();
+    let replayed = replayed(&definition(), &fixture);
+    assert_eq!(replayed.result.missing, BTreeSet::from(["plan".to_owned()]));
+}
+
+#[test]
+fn hostile_fixtures_are_refused() {
+    type Change<'a> = &'a dyn Fn(&mut Fixture);
+    let changes: [Change<'_>; 5] = [
+        &|fixture| fixture.schema.clear(),
+        &|fixture| fixture.pages.clear(),
+        &|fixture| fixture.pages[0].nodes[1].parent = Some(1),
+        &|fixture| fixture.pages[0].nodes[1].parent = None,
+        &|fixture| fixture.pages[0].nodes = vec![PageNode::default(); PageTree::MAX_NODES + 1],
+    ];
+    for change in changes {
+        let mut hostile = fixture();
+        change(&mut hostile);
+        assert!(hostile.error().is_some());
+    }
+}
+
+fn any_event() -> impl Strategy<Value = FixtureEvent> {
+    let page = (0_u64..2_000_000, 0_usize..3, any::<bool>(), any::<bool>(), any::<bool>());
+    let page = page.prop_map(|(at, page, settled, is_in, is_read)| FixtureEvent::Page {
+        at,
+        page,
+        url: "https://shop.test/#/home".into(),
+        document: 1,
+        settled,
+        http_status: None,
+        cookies: if is_in { ["sid".to_owned()].into() } else { BTreeSet::new() },
+        is_read,
+    });
+    prop_oneof![
+        4 => page,
+        1 => (1_u64..9).prop_map(|number| FixtureEvent::Response {
+            number, url: "https://shop.test/stats".into(), status: 200, body: Some(json!({ "count": 1 })),
+        }),
+        1 => any::<bool>().prop_map(|arrived| FixtureEvent::Visit {
+            url: "https://shop.test/".into(), arrived,
+        }),
+        1 => Just(FixtureEvent::Act),
+        1 => any::<bool>().prop_map(|share| FixtureEvent::Answer { share }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: ProptestConfig::default().cases / 4,
+        ..ProptestConfig::default()
+    })]
+
+    /// For any fixture, a replay ends, and by the definition's own means.
+    #[test]
+    fn every_replay_ends(events in prop::collection::vec(any_event(), 0..60)) {
+        let fixture = Fixture { events, ..fixture() };
+        let lists: Definition = serde_json::from_value(document_with_lists()).unwrap();
+        for definition in [definition(), Arc::new(lists)] {
+            let replayed = replayed(&definition, &fixture);
+            prop_assert_ne!(replayed.result.error, Some(ErrorCode::InternalError));
+        }
+    }
+}
