@@ -15,6 +15,7 @@ const BENCHMARKS: &[(&str, &[&str])] = &[
     ("attestation", &["attestation", "relayed"]),
     ("browser", &["browser"]),
     ("webhooks", &["webhooks"]),
+    ("workflow", &["workflow"]),
 ];
 
 pub(crate) fn bench(name: Option<&str>) -> Result<(), Failure> {

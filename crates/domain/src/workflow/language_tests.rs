@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt::Write as _, sync::Arc};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use proptest::prelude::*;
+use proptest::{prelude::*, strategy::ValueTree as _};
 use serde_json::{Value, json};
 
 use super::{list_tests::document_with_lists, *};
@@ -500,13 +500,15 @@ fn is_allowed(field: &Field, value: &Value) -> bool {
     }
 }
 
-/// Runs a valid definition on results until it ends; checks what it asks for and what it shares.
-fn finishes(definition: Definition, results: &[StepResult]) -> Result<(), TestCaseError> {
+/// Runs a valid definition on results until it ends; checks what it asks for and what it shares. Returns
+/// the number of steps.
+fn finishes(definition: Definition, results: &[StepResult]) -> Result<u64, TestCaseError> {
     let limit = u64::from(definition.budgets.total_seconds) + 1;
     let definition = Arc::new(definition);
     let mut run = Run::new(definition.clone(), noon());
     let mut now = noon();
-    for result in results.iter().cycle().take(usize::try_from(limit).unwrap()) {
+    let results = results.iter().cycle().take(usize::try_from(limit).unwrap());
+    for (steps, result) in (1..).zip(results) {
         let step = run.next(result.clone(), now);
         now += TimeDelta::seconds(1);
         match step.command {
@@ -522,9 +524,9 @@ fn finishes(definition: Definition, results: &[StepResult]) -> Result<(), TestCa
                     prop_assert!(fits && (value.is_some() || !field.required), "{name}: {value:?}");
                 }
                 prop_assert!(data.keys().all(|name| definition.output.contains_key(name)));
-                return Ok(());
+                return Ok(steps);
             }
-            Command::End(_) => return Ok(()),
+            Command::End(_) => return Ok(steps),
             Command::Watch
             | Command::ReadResponse { .. }
             | Command::ReadDom { .. }
@@ -571,4 +573,22 @@ proptest! {
             }
         }
     }
+}
+
+/// Run with `cargo xtask test --tests-only -- -P long --run-ignored only -E 'test(million)'`.
+#[test]
+#[ignore = "takes minutes"]
+fn a_million_random_steps_end_as_they_should() {
+    let mut runner = proptest::test_runner::TestRunner::default();
+    let definitions = [definition(), serde_json::from_value(document_with_lists()).unwrap()];
+    let (mut steps, mut runs) = (0, 0);
+    while steps < 1_000_000 {
+        let results = prop::collection::vec(any_result(), 1..400);
+        let results = results.new_tree(&mut runner).unwrap().current();
+        for definition in &definitions {
+            steps += finishes(definition.clone(), &results).unwrap();
+            runs += 1;
+        }
+    }
+    println!("{steps} steps in {runs} runs");
 }
