@@ -51,7 +51,7 @@ async fn data_is_collected_from_a_site_that_needs_most_of_the_language() {
     assert_eq!(session["extractedData"], data, "{session}");
     let mut missing: Vec<_> = session["missing"].as_array().unwrap().clone();
     missing.sort_by_key(Value::to_string);
-    assert_eq!(missing, ["password", "phone"]);
+    assert_eq!(missing, ["password", "passwordAttribute", "phone"]);
     applicant.close().await;
 }
 

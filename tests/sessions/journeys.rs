@@ -77,6 +77,22 @@ async fn second_factors(kind: Kind) {
         let data = verified(&deployment, &embed).await;
         assert_eq!(data["accountId"], format!("acme-{user}-4711"));
     }
+    let embed = applicant.start_session().await;
+    embed.sign_in("captcha", "any").await;
+    embed.until_prompted("Solve the puzzle").await;
+    applicant.press("Tab").await;
+    applicant.write(" ").await;
+    applicant.press("Enter").await;
+    assert_eq!(verified(&deployment, &embed).await["accountId"], "acme-captcha-4711");
+
+    let embed = applicant.start_session().await;
+    embed.sign_in("logout_midway", "any").await;
+    embed.until_prompted("Enter the code").await;
+    applicant.write("123456").await;
+    applicant.press("Enter").await;
+    embed.until_prompted("Sign in to Acme").await;
+    embed.sign_in("ok", "any").await;
+    assert_eq!(verified(&deployment, &embed).await["accountId"], "acme-ok-4711");
     applicant.close().await;
 }
 
@@ -88,10 +104,28 @@ async fn shortfalls(kind: Kind) {
         ("no_data", "ERROR", json!("NO_DATA")),
         ("partial", "PARTIAL_COMPLETE", json!("DATA_INCOMPLETE")),
         ("slow", "COMPLETED", Value::Null),
+        ("push", "COMPLETED", Value::Null),
+        ("action_required", "ERROR", json!("ACCOUNT_ACTION_REQUIRED")),
+        ("signed_in_elsewhere", "ERROR", json!("ALREADY_LOGGED_IN_ELSEWHERE")),
+        ("passkey", "ERROR", json!("UNSUPPORTED_AUTH_METHOD")),
+        ("push_denied", "ERROR", json!("MFA_FAILED")),
+        ("automated", "ERROR", json!("BOT_DETECTED")),
+        ("rate_limited", "ERROR", json!("PLATFORM_RATE_LIMITED")),
+        ("site_down", "ERROR", json!("PLATFORM_UNAVAILABLE")),
+        ("site_down_midway", "ERROR", json!("PLATFORM_UNAVAILABLE")),
+        ("unexpected", "ERROR", json!("UNEXPECTED_PAGE")),
+        ("redirects", "ERROR", json!("NAVIGATION_BLOCKED_LIMIT")),
     ] {
         let embed = applicant.start_session().await;
         embed.sign_in(user, "any").await;
-        if status != "ERROR" {
+        if status == "ERROR" {
+            const FAILED: &str = "!document.getElementById('failed').hidden";
+            let ended = format!("{FAILED} || !document.getElementById('outcome').hidden");
+            embed.until("a failure", &ended).await;
+            if embed.evaluate(FAILED).await == true {
+                embed.click("[data-testid=retry-decline]").await;
+            }
+        } else {
             embed.click("[data-testid=consent-approve]").await;
         }
         assert_eq!(embed.until_outcome().await, status, "{user}");

@@ -29,6 +29,7 @@ const PREFERENCE: &str = "acme_consent";
 /// A cookie that is renewed with each response of the account API.
 const RENEWED: &str = "acme_seen";
 const SLOW: Duration = Duration::from_secs(3);
+const VERY_SLOW: Duration = Duration::from_secs(30);
 /// A user whose account data differ when they are requested by the attestor.
 const ATTEST_FAIL: &str = "attest_fail";
 const CODE: &str = "123456";
@@ -54,6 +55,8 @@ enum Stage {
     Out,
     Code,
     Question,
+    Approval,
+    Challenge,
     In,
 }
 
@@ -75,7 +78,13 @@ fn serve(
             .route("/code", web::post().to(check_code))
             .route("/question", web::get().to(question))
             .route("/question", web::post().to(check_answer))
+            .route("/approve", web::get().to(approve))
+            .route("/approved", web::get().to(approved))
+            .route("/challenge", web::get().to(challenge))
+            .route("/challenge", web::post().to(solve))
+            .route("/welcome", web::get().to(welcome))
             .route("/account", web::get().to(account))
+            .route("/leave.js", web::get().to(pages::leaving_script))
             .route("/account.js", web::get().to(pages::account_script))
             .route("/type.js", web::get().to(pages::typing_script))
             .route("/api/me", web::get().to(me))
@@ -145,26 +154,91 @@ async fn sign_in(
     }
     let user = form.user.trim().to_lowercase();
     let (stage, to) = match user.as_str() {
-        "ok" | "no_data" | "partial" | ATTEST_FAIL => (Stage::In, "/account"),
-        "slow" => {
-            tokio::time::sleep(SLOW).await;
+        "ok" | "no_data" | "partial" | "site_down_midway" | ATTEST_FAIL => (Stage::In, "/account"),
+        "slow" | "slow_30" => {
+            tokio::time::sleep(if user == "slow" { SLOW } else { VERY_SLOW }).await;
             (Stage::In, "/account")
         }
-        "otp" => (Stage::Code, "/code"),
+        "otp" | "logout_midway" => (Stage::Code, "/code"),
         "questions" => (Stage::Question, "/question"),
-        "locked" => {
-            return pages::sign_in(id, &visitor, Some(("locked", "This account is locked.")));
-        }
+        "push" | "push_denied" => (Stage::Approval, "/approve"),
+        "captcha" => (Stage::Challenge, "/challenge"),
+        "unexpected" | "redirects" => (Stage::In, "/welcome"),
         "site_down" => return HttpResponse::ServiceUnavailable().body("Acme is down."),
-        _ => {
-            let wrong = ("bad_credentials", "User name or password is wrong.");
-            return pages::sign_in(id, &visitor, Some(wrong));
-        }
+        "rate_limited" => return HttpResponse::TooManyRequests().body("Too many attempts."),
+        _ => return pages::sign_in(id, &visitor, Some(refusal(&user))),
     };
     visitor.user = Some(user);
     visitor.stage = stage;
     let id = site.renew(id, visitor);
     pages::with_cookie(id, pages::redirect(to))
+}
+
+/// Returns the code and the text of what the site says to a user that it does not let in.
+fn refusal(user: &str) -> (&'static str, &'static str) {
+    match user {
+        "locked" => ("locked", "This account is locked."),
+        "action_required" => ("action_required", "Accept our new terms in the Acme app first."),
+        "automated" => ("automated", "Your browser looks like a program."),
+        "signed_in_elsewhere" => ("signed_in_elsewhere", "You are signed in on another device."),
+        "passkey" => ("passkey", "This account can only be opened with a passkey."),
+        _ => ("bad_credentials", "User name or password is wrong."),
+    }
+}
+
+/// Waits for an approval in the site's app, which comes, or is refused, after a few seconds.
+async fn approve(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
+    let (id, visitor) = site.visitor(&request);
+    if visitor.stage == Stage::Approval {
+        pages::approve(id, None)
+    } else {
+        pages::redirect("/login")
+    }
+}
+
+async fn approved(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
+    let (id, visitor) = site.visitor(&request);
+    if visitor.stage != Stage::Approval {
+        return pages::redirect("/login");
+    }
+    if visitor.user.as_deref() == Some("push_denied") {
+        return pages::approve(id, Some(("denied", "The sign-in was not approved.")));
+    }
+    let id = site.renew(id, SiteVisitor { stage: Stage::In, ..visitor });
+    pages::with_cookie(id, pages::redirect("/account"))
+}
+
+async fn challenge(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
+    let (id, visitor) = site.visitor(&request);
+    if visitor.stage == Stage::Challenge {
+        pages::challenge(id, &visitor)
+    } else {
+        pages::redirect("/login")
+    }
+}
+
+#[derive(Deserialize)]
+struct ChallengeForm {
+    csrf: Uuid,
+}
+
+async fn solve(
+    site: web::Data<SandboxSite>,
+    request: HttpRequest,
+    form: web::Form<ChallengeForm>,
+) -> HttpResponse {
+    let (id, visitor) = site.visitor(&request);
+    if form.csrf != visitor.csrf || visitor.stage != Stage::Challenge {
+        return HttpResponse::Forbidden().body("the form is stale");
+    }
+    let id = site.renew(id, SiteVisitor { stage: Stage::In, ..visitor });
+    pages::with_cookie(id, pages::redirect("/account"))
+}
+
+/// A page that the site's definition does not know.
+async fn welcome(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
+    let (id, visitor) = site.visitor(&request);
+    pages::welcome(id, visitor.user.as_deref() == Some("redirects"))
 }
 
 async fn code(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResponse {
@@ -187,6 +261,10 @@ async fn check_code(
     }
     if form.answer.trim() != CODE {
         return pages::code(id, &visitor, Some(("bad_answer", "That is not the code.")));
+    }
+    if visitor.user.as_deref() == Some("logout_midway") {
+        let id = site.renew(id, SiteVisitor { stage: Stage::Out, user: None, ..visitor });
+        return pages::with_cookie(id, pages::redirect("/login"));
     }
     let id = site.renew(id, SiteVisitor { stage: Stage::In, ..visitor });
     pages::with_cookie(id, pages::redirect("/account"))
@@ -222,6 +300,9 @@ async fn account(site: web::Data<SandboxSite>, request: HttpRequest) -> HttpResp
     let Some(user) = visitor.user.filter(|_| visitor.stage == Stage::In) else {
         return pages::with_cookie(id, pages::redirect("/login"));
     };
+    if user == "site_down_midway" {
+        return HttpResponse::ServiceUnavailable().body("Acme is down.");
+    }
     pages::account(id, &user)
 }
 

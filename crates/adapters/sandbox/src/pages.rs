@@ -53,6 +53,37 @@ pub(super) fn question(
     page(id, "Security question", error, &form)
 }
 
+pub(super) fn approve(id: Uuid, error: Option<(&str, &str)>) -> HttpResponse {
+    let refresh = r#"<meta http-equiv="refresh" content="3;url=/approved">"#;
+    let refresh = if error.is_none() { refresh } else { "" };
+    let body = format!(
+        r#"<main id="approval">{refresh}<p>Open the Acme app on your phone, and approve the sign-in.</p></main>"#
+    );
+    page(id, "Approve the sign-in", error, &body)
+}
+
+pub(super) fn challenge(id: Uuid, visitor: &SiteVisitor) -> HttpResponse {
+    let form = format!(
+        r#"<form id="challenge" method="post" action="/challenge"><input type="hidden" name="csrf" value="{}">
+<label><input name="human" type="checkbox" required tabindex="1"> I am not a robot</label>
+<button tabindex="2">Continue</button></form>"#,
+        visitor.csrf,
+    );
+    page(id, "Are you a person?", None, &form)
+}
+
+pub(super) fn welcome(id: Uuid, leaves: bool) -> HttpResponse {
+    let script = if leaves { r#"<script src="/leave.js"></script>"# } else { "" };
+    page(id, "Welcome", None, &format!(r#"<p id="welcome">Welcome to the new Acme.</p>{script}"#))
+}
+
+/// Tries again and again to lead to a host that is not the site's.
+pub(super) async fn leaving_script() -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type("text/javascript; charset=utf-8")
+        .body("setInterval(() => location.assign('https://elsewhere.invalid/'), 200);")
+}
+
 pub(super) fn account(id: Uuid, user: &str) -> HttpResponse {
     let tier =
         if user == "no_data" { "" } else { r#"<dt>Tier</dt><dd data-field="tier">gold</dd>"# };
