@@ -26,6 +26,11 @@ enum Task {
     Up,
     /// Installs what the tests need, starts throwaway servers, runs every check and every test
     Test(test::TestOptions),
+    /// Verifies accounts of the real applications in `platforms/`, which it installs
+    TestPlatforms {
+        /// One platform alone
+        name: Option<String>,
+    },
     /// Runs the checks and tests that need no server: formatting, lints, unit tests, repository tests
     Check,
     /// Writes the documentation site to target/docs
@@ -52,6 +57,7 @@ async fn main() -> ExitCode {
     let done = match Task::parse() {
         Task::Up => up::up().await,
         Task::Test(options) => test::test(&options),
+        Task::TestPlatforms { name } => test::test_platforms(name.as_deref()),
         Task::Check => test::check(),
         Task::Docs => docs::docs(),
         Task::RenewAdvisories { from } => advisories::renew(from.as_deref()),

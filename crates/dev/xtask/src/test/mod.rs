@@ -2,11 +2,13 @@
 //! need.
 
 mod checks;
+mod platforms;
 mod run;
 mod summary;
 
 use postgres_server::{Durability, PostgresServer};
 
+pub(crate) use self::platforms::test_platforms;
 use self::summary::Summary;
 use crate::{
     Failure, command,
@@ -37,7 +39,7 @@ enum Selection {
     Target,
 }
 
-const PHASES: [Phase; 11] = [
+const PHASES: [Phase; 12] = [
     ("unit", Selection::Unit),
     ("attestor", Selection::Filter("package(=attestor)")),
     ("repository", Selection::Target),
@@ -48,10 +50,11 @@ const PHASES: [Phase; 11] = [
     ("chromium", Selection::Filter("package(=chromium)")),
     ("browser", Selection::Target),
     ("sessions", Selection::Target),
+    ("platforms", Selection::Target),
     ("resilience", Selection::Target),
 ];
 /// The phases of `--browser`.
-const BROWSER_PHASES: [&str; 3] = ["chromium", "browser", "sessions"];
+const BROWSER_PHASES: [&str; 4] = ["chromium", "browser", "sessions", "platforms"];
 
 #[derive(clap::Args)]
 pub(crate) struct TestOptions {
