@@ -78,7 +78,7 @@ async fn played(
     embed.until("a consent prompt that says whether the attestor sees everything", &told).await;
     embed.click("[data-testid=consent-approve]").await;
     if expect_attestor {
-        let told = "document.getElementById('note').textContent.includes('being verified')";
+        let told = "document.getElementById('note').textContent.includes('This may take a moment')";
         embed.until("the note about the running attestation", told).await;
     }
     let id = created["sessionId"].as_str().unwrap();
