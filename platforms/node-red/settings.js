@@ -14,6 +14,11 @@ const provider = `http://canaille.localhost:${sso}`;
 class ProviderStrategy extends OAuth2Strategy {
   name = "provider";
 
+  /** Asks for permission each time. */
+  authorizationParams() {
+    return { prompt: "consent" };
+  }
+
   userProfile(token, done) {
     this._oauth2.useAuthorizationHeaderforGET(true);
     this._oauth2.get(`${provider}/oauth/userinfo`, token, (error, body) => {
