@@ -50,8 +50,8 @@ pub async fn play(embed: &Embed<'_>, screen: Screen, steps: &Value) {
         if let Some(field) = text("field") {
             choose(embed, screen, field).await;
         }
-        for _ in 0..step["erase"].as_u64().unwrap_or(0) {
-            embed.applicant.press("Backspace").await;
+        if let Some(letters) = step["erase"].as_u64() {
+            erase(embed.applicant, letters).await;
         }
         if let Some(typed) = text("write") {
             write(embed.applicant, screen, typed).await;
@@ -93,6 +93,14 @@ async fn choose(embed: &Embed<'_>, screen: Screen, field: &str) {
         (embed.evaluate(&focused).await == true).then_some(())
     })
     .await;
+}
+
+/// Deletes what a page has kept in the focused field.
+async fn erase(applicant: &Applicant, letters: u64) {
+    applicant.press_key("End", "End", 35, None).await;
+    for _ in 0..letters {
+        applicant.press("Backspace").await;
+    }
 }
 
 async fn write(applicant: &Applicant, screen: Screen, text: &str) {
