@@ -103,6 +103,11 @@ impl FixtureCapture {
         }
     }
 
+    /// Begins anew: each attempt is a run in a browser of its own, and the last one is captured.
+    pub(crate) fn restart(&self) {
+        *self.state() = State::default();
+    }
+
     /// Records the end of the run.
     pub(crate) fn end(&self, path: &[String], end: &End) {
         self.state().result = Some(RunResult::new(path.to_vec(), end));

@@ -111,6 +111,9 @@ impl WorkflowRunner {
         if self.author.is_some() {
             run.record_trace();
         }
+        if let Some(capture) = self.capture() {
+            capture.restart();
+        }
         let first = run.next(StepResult::Begin, self.engine.clock.now());
         self.nodes.publish(&run, 0);
         // The first page is loaded while the session's transitions are saved.
