@@ -49,6 +49,15 @@ async fn lookups(partner: &Partner) {
     assert_eq!(platforms.status, 200);
     assert!(platforms.at("/data/0/name").as_str().unwrap().contains("sandbox"));
     assert_eq!(platforms.at("/data/0/isActive"), true);
+    let config = platforms.at("/data/0/config");
+    let schema = &config["dataSchema"];
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(schema["properties"]["displayName"]["x-pii"], true, "{schema}");
+    assert_eq!(schema["properties"]["accountId"]["x-attested"], true, "{schema}");
+    assert!(config["actions"].as_array().unwrap().contains(&json!("otp")), "{config}");
+    assert_eq!(config["attestation"]["mode"], "zktls-full");
+    assert!(config["attestation"]["fields"].as_array().unwrap().contains(&json!("accountId")));
+    assert!(config["languages"].as_array().unwrap().contains(&json!("de")), "{config}");
     let templates = partner.get("email-templates").await;
     assert_eq!((templates.status, templates.at("/data")), (200, &json!([])));
     let channels = partner.get("notification-platforms").await;

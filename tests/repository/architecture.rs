@@ -109,7 +109,10 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "uuid",
         ],
     ),
-    ("memory-store", &["async-trait", "chrono", "serde_json", "sha2", "uuid"]),
+    (
+        "memory-store",
+        &["async-trait", "chrono", "serde_json", "serde_json_canonicalizer", "sha2", "uuid"],
+    ),
     ("embed", &["sha2"]),
     ("breached-passwords", &["sha2"]),
     ("jpeg-delta", &["thiserror"]),

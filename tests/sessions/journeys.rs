@@ -72,6 +72,10 @@ async fn second_factors(kind: Kind) {
         let embed = applicant.start_session().await;
         embed.sign_in(user, "any").await;
         embed.until_prompted(prompt).await;
+        let sessions = deployment.partner.get("browser-sessions?limit=1").await;
+        let id = sessions.at("/data/sessions/0/sessionId").as_str().unwrap().to_owned();
+        let hint = if user == "otp" { json!("sms ***56") } else { Value::Null };
+        assert_eq!(deployment.session(&id).await["nextAction"]["hint"], hint, "{user}");
         applicant.write(answer).await;
         applicant.press("Enter").await;
         let data = verified(&deployment, &embed).await;

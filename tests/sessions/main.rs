@@ -3,6 +3,7 @@
 
 mod attempts;
 mod attestation;
+mod custom_url;
 mod definition_language;
 mod fixtures;
 mod journeys;
@@ -11,4 +12,5 @@ mod placement;
 mod recording;
 mod single_page;
 mod takeover;
+mod versions;
 mod workflow_run;

@@ -76,6 +76,29 @@ impl SmallPlatform {
         })
     }
 
+    /// Publishes the platform with an address that each session gives; returns its id.
+    pub fn publish_with_custom_url(&self, deployment: &Deployment) -> Value {
+        self.publish_with(deployment, "acme-custom", |definition| {
+            definition["customUrl"] = json!({
+                "pattern": "/account*",
+                "textKey": "ask_address",
+                "wrongTextKey": "wrong_address",
+                "timeoutSeconds": 600,
+            });
+            definition["nodes"]["open"]["url"] = "{customUrl}".into();
+            definition["requests"]["me"]["url"] = "{customOrigin}/api/me".into();
+            let english = &mut definition["texts"]["en"];
+            english["ask_address"] = "Enter the address of your account".into();
+            english["wrong_address"] = "That is no address of an account".into();
+        })
+    }
+
+    /// Returns the address of one of its pages.
+    #[must_use]
+    pub fn address(&self, path: &str) -> String {
+        format!("http://{HOST}:{}{path}", self.port)
+    }
+
     fn publish_with(
         &self,
         deployment: &Deployment,
@@ -128,8 +151,8 @@ async fn serve(mut stream: TcpStream) -> Option<()> {
     let (answer, body) = match request {
         "get /app" => (page, SINGLE_PAGE),
         "post /api/sign-in" => ("401 Unauthorized\r\n".to_owned(), ""),
-        "get /account" if is_in => (page, ACCOUNT),
-        "get /account" => (to("/login", "out"), ""),
+        "get /account" | "get /account?tab=profile" if is_in => (page, ACCOUNT),
+        "get /account" | "get /account?tab=profile" => (to("/login", "out"), ""),
         "get /login" => (page, SIGN_IN),
         "post /login" => (to("/code", "code"), ""),
         "get /code" => (page, CODE),

@@ -12,6 +12,7 @@ use std::{
 use actix_web::dev::{Server, ServerHandle};
 use application::{
     api_keys::KeyUses,
+    definition_statistics::PlatformHealthReader,
     live::{Applicants, AuthorTools, Observers},
     mail_preferences::MailPreferences,
     sessions::{KeyAuthenticator, LookupUseCases, SessionUseCases},
@@ -128,6 +129,10 @@ impl HttpParts {
             templates: store.clone(),
             places: self.partners.places.clone(),
             channels: self.partners.channels.clone(),
+            health: PlatformHealthReader {
+                statistics: store.clone(),
+                clock: self.shared.clock.clone(),
+            },
         }
     }
 
@@ -237,6 +242,7 @@ impl Service {
             notifier: Arc::new(channels(config, mail.clone())?),
             mailer: mail,
             uses: uses.clone(),
+            runs: Arc::default(),
             author: overrides.author,
             tasks: tasks.clone(),
         };

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use application::{
     api_keys::KeyUses,
+    definition_statistics::RunStatistics,
     delivery::{DeliveryGiveUp, WebhookDispatcher},
     live::AuthorTools,
     workers::{
         AccountLinkMails, AccountNoticeMails, BrowserStarter, JobExecutor, KeyUseRecorder,
         LinkComposer, LinkNotifications, LinkSender, OutboxWorker, Recordings, Retention,
-        RetryPolicy, SessionSweeper, Worker,
+        RetryPolicy, SessionSweeper, StatisticsRecorder, Worker,
     },
 };
 use objects::Ffmpeg;
@@ -20,6 +21,7 @@ use ports::{
     recording::RecordingVault,
 };
 use store::Store;
+use tokio::sync::Mutex;
 use tokio_util::task::TaskTracker;
 use webhooks::HyperWebhookSender;
 
@@ -36,6 +38,7 @@ pub(crate) struct WorkerParts<'a> {
     pub(crate) notifier: Arc<dyn Notifier>,
     pub(crate) mailer: Arc<dyn Mailer>,
     pub(crate) uses: Arc<KeyUses>,
+    pub(crate) runs: Arc<RunStatistics>,
     pub(crate) author: Option<Arc<AuthorTools>>,
     pub(crate) tasks: TaskTracker,
 }
@@ -81,6 +84,7 @@ impl WorkerParts<'_> {
             frames: shared.frames.clone(),
             queue_timeout: self.config.queue_patience,
             author: self.author.clone(),
+            statistics: self.runs.clone(),
             tasks: self.tasks.clone(),
         };
         let executor = JobExecutor {
@@ -164,7 +168,7 @@ impl WorkerParts<'_> {
         [Box::new(links), Box::new(account_links), Box::new(notices)]
     }
 
-    fn upkeep_workers(&self) -> [Box<dyn Worker>; 2] {
+    fn upkeep_workers(&self) -> [Box<dyn Worker>; 3] {
         let (shared, store) = (self.shared, self.store);
         let key_uses = KeyUseRecorder { keys: store.clone(), uses: self.uses.clone() };
         let retention = Retention {
@@ -177,6 +181,13 @@ impl WorkerParts<'_> {
             deliveries: store.clone(),
             retention: self.config.retention,
         };
-        [Box::new(key_uses), Box::new(retention)]
+        let statistics = StatisticsRecorder {
+            runs: self.runs.clone(),
+            statistics: store.clone(),
+            catalogue: shared.pipelined.clone(),
+            clock: shared.clock.clone(),
+            warned: Mutex::default(),
+        };
+        [Box::new(key_uses), Box::new(retention), Box::new(statistics)]
     }
 }

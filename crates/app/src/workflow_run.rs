@@ -81,7 +81,8 @@ async fn prepare(
     definition: &Definition,
 ) -> Result<(Caller, PlatformId), CommandError> {
     let store = open_store(config).await?.store;
-    let (platform, _) = store.publish(definition, SystemClock.now()).await.map_err(error_chain)?;
+    let (platform, _) =
+        store.publish(definition, None, SystemClock.now()).await.map_err(error_chain)?;
     let sources = (&SystemClock, &SystemRandom);
     let caller = TrialSession::create_caller(
         (&*store, &*store),

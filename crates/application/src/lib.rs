@@ -10,6 +10,7 @@ pub mod attestation_queue;
 pub mod attestations;
 pub mod browser_turns;
 pub mod contacts;
+pub mod definition_statistics;
 pub mod delivery;
 pub mod detached;
 pub mod live;

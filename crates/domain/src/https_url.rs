@@ -37,10 +37,17 @@ impl HttpsUrl {
     /// Returns whether the URL's origin is one of these.
     #[must_use]
     pub fn is_on(&self, origins: &[FrameAncestor]) -> bool {
+        let (host, port) = self.host_and_port();
+        let host = host.to_ascii_lowercase();
+        origins.iter().any(|origin| origin.matches_https(&host, port.unwrap_or("443")))
+    }
+
+    /// Returns the host as it is written, and the port if there is one.
+    #[must_use]
+    pub fn host_and_port(&self) -> (&str, Option<&str>) {
         let rest = strip_https(&self.0).unwrap_or_default();
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
-        let (host, port) = authority.split_once(':').unwrap_or((authority.as_str(), "443"));
-        origins.iter().any(|origin| origin.matches_https(host, port))
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)))
     }
 }
 

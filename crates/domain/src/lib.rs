@@ -10,6 +10,7 @@ pub mod attempts;
 pub mod audit;
 pub mod binding;
 pub mod branding;
+pub mod definition_health;
 pub mod egress;
 pub mod egress_proxy;
 pub mod error_code;

@@ -2,7 +2,11 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{api_key::Environment, id::PlatformId};
+use crate::{
+    api_key::Environment,
+    id::{PlatformId, SessionId},
+    session::DefinitionVersion,
+};
 
 /// A platform that partners can choose, described by its newest published definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,10 +19,48 @@ pub struct Platform {
     pub icon: String,
     pub login_url: String,
     pub is_active: bool,
-    /// The version of the newest definition.
+    /// The version that new sessions run.
     pub version: String,
+    /// The version that a share of new sessions runs instead.
+    pub canary: Option<Canary>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
+}
+
+/// A version that is tried with a share of new sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Canary {
+    pub version: String,
+    pub share: CanaryShare,
+}
+
+/// The share of new sessions that run a version: 1 to 99 percent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CanaryShare(u8);
+
+impl CanaryShare {
+    #[must_use]
+    pub fn percent(percent: u8) -> Option<Self> {
+        (1..=99).contains(&percent).then_some(Self(percent))
+    }
+
+    #[must_use]
+    pub const fn as_percent(self) -> u8 {
+        self.0
+    }
+
+    /// Returns whether a session is one of the share. The answer for a session is always the same.
+    #[must_use]
+    pub fn includes(self, session: SessionId) -> bool {
+        session.as_uuid().as_u128() % 100 < u128::from(self.0)
+    }
+}
+
+/// A published definition of a platform.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishedVersion {
+    pub definition: DefinitionVersion,
+    pub published_at: DateTime<Utc>,
 }
 
 /// The parts of a platform that are shown with a session.

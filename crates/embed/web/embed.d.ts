@@ -7,7 +7,7 @@ export type Status =
 export type Step = 'starting' | 'sign_in' | 'second_factor' | 'reading' | 'consent' | 'attesting' | 'done';
 
 /** What the applicant is asked for, as in `nextAction.kind` of the API; more may be added. */
-export type Kind = 'login' | 'otp' | 'push' | 'security_question' | 'account_picker' | 'captcha' | 'consent' | 'retry';
+export type Kind = 'login' | 'otp' | 'push' | 'security_question' | 'account_picker' | 'captcha' | 'consent' | 'custom_url' | 'retry';
 
 /** The state of a session as reported to a page: never the applicant's input or collected values. */
 export interface News {

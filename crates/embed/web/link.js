@@ -1,7 +1,7 @@
 // The WebSocket to the service: reconnects with back-off until the session has ended.
 
 /**
- * @typedef {'login' | 'otp' | 'push' | 'security_question' | 'account_picker' | 'captcha' | 'consent'} Kind
+ * @typedef {'login' | 'otp' | 'push' | 'security_question' | 'account_picker' | 'captcha' | 'consent' | 'custom_url'} Kind
  * @typedef {{ format: 'date' | 'dateTime' | 'plain' | null, currency: string | null }} ValueStyle
  * @typedef {{ kind: 'text' | 'number' | 'boolean', value: string }} Value
  * @typedef {{ kind: 'object' | 'list', columns: ({ label: string } & ValueStyle)[], rows: (Value | null)[][] }} Table

@@ -145,6 +145,13 @@ for (const [id, share] of /** @type {const} */ ([['approve', true], ['decline', 
   element(id).addEventListener('click', () => send({ t: 'share', prompt: view.prompt, share }));
 }
 
+element('address-form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const input = /** @type {HTMLInputElement} */ (element('address-input'));
+  element('address-form').toggleAttribute('data-sent', true);
+  send({ t: 'custom_url', prompt: view.prompt, url: input.value.trim().slice(0, 2048) });
+});
+
 // Another attempt is offered for as long as the applicant uses the page.
 for (const type of ['pointermove', 'pointerdown', 'keydown', 'wheel', 'focusin']) {
   addEventListener(type, () => {

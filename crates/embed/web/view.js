@@ -10,13 +10,13 @@ import { reason, words } from './words.js';
 
 /**
  * @typedef {import('./link.js').State} State
- * @typedef {'intro' | 'note' | 'text' | 'down' | 'consent' | 'guest' | 'failed' | 'outcome'} Card
+ * @typedef {'intro' | 'note' | 'text' | 'down' | 'consent' | 'address' | 'guest' | 'failed' | 'outcome'} Card
  */
 
 /** @type {Card[]} */
-const CARDS = ['intro', 'note', 'text', 'down', 'consent', 'guest', 'failed', 'outcome'];
+const CARDS = ['intro', 'note', 'text', 'down', 'consent', 'address', 'guest', 'failed', 'outcome'];
 /** What is announced of a card: its title is read with the focus. @type {Partial<Record<Card, string>>} */
-const SPOKEN = { note: 'note-text', down: 'down-text', failed: 'failed-text', outcome: 'outcome-text' };
+const SPOKEN = { note: 'note-text', down: 'down-text', address: 'address-text', failed: 'failed-text', outcome: 'outcome-text' };
 /** The times before the deadline of a step at which the applicant is warned, in milliseconds. */
 const WARNINGS = [60_000, 20_000];
 /** A step that has less time than this beyond a warning starts without it. */
@@ -105,6 +105,7 @@ export class View {
     this.#warn(state);
     const consent = state.prompt?.kind === 'consent' ? state.prompt : null;
     if (consent) this.#consent(consent);
+    if (state.prompt?.kind === 'custom_url') this.#address();
     if (state.failure) {
       const { code, text, left } = state.failure;
       this.#quiet();
@@ -126,8 +127,7 @@ export class View {
   /** Shows the one card that fits the state, and what belongs to it. */
   #render() {
     const state = this.#state;
-    const consent = state?.prompt?.kind === 'consent';
-    const card = this.#card(consent);
+    const card = this.#card();
     const before = CARDS.find((name) => !element(name).hidden) ?? null;
     for (const name of CARDS) element(name).hidden = name !== card;
     // Neither the remote page nor input is needed while data is attested.
@@ -142,14 +142,15 @@ export class View {
     this.screen.tabIndex = isText ? -1 : 0;
     this.screen.ariaHidden = isText ? 'true' : null;
     // A code that opens the page on a phone is useless on a phone.
-    element('phone').hidden = touch || this.screen.hidden || card === 'consent' || card === 'intro' || this.#isLost;
+    element('phone').hidden = touch || this.screen.hidden || card === 'consent' || card === 'address' || card === 'intro' || this.#isLost;
     // Nothing can be sent while the connection is lost.
     element('cancel').hidden = !open || card === 'guest' || card === 'failed' || this.#isLost;
     document.body.toggleAttribute('data-lost', this.#isLost);
     element('note').toggleAttribute('data-over', this.#isOver);
     this.#site();
     // For a link that is not valid there is no partner to name.
-    const isTitled = card === 'intro' || card === 'failed' || !session.partner;
+    if (card === 'address') write('address-text', this.#instruction());
+    const isTitled = card === 'intro' || card === 'failed' || card === 'address' || !session.partner;
     this.#instruct(isTitled ? words.title : open && card !== 'down' ? this.#instruction() : '');
     this.#scrolls();
     this.#announce(card);
@@ -158,15 +159,16 @@ export class View {
     if (isText || before === 'text') this.onText(isText);
   }
 
-  /** @param {boolean} consent @returns {Card | null} */
-  #card(consent) {
+  /** @returns {Card | null} */
+  #card() {
     const state = this.#state;
     if (state?.outcome) return 'outcome';
     if (this.#isOver || this.#isLost) return 'note';
     if (this.#introduces) return 'intro';
     if (!state) return 'note';
     if (state.failure) return 'failed';
-    if (consent) return 'consent';
+    if (state.prompt?.kind === 'consent') return 'consent';
+    if (state.prompt?.kind === 'custom_url') return 'address';
     if (WAITING.has(state.status) || state.status === 'VERIFYING') return 'note';
     if (this.#isDown) return 'down';
     return this.#isText ? 'text' : null;
@@ -416,6 +418,16 @@ export class View {
       return [made('dt', item.label), value];
     }));
     element('consent-witnessed').hidden = !witnessed;
+  }
+
+  /** Shows what is wrong with the address that was sent. */
+  #address() {
+    write('address-title', named(words.prompts.custom_url));
+    const [form, input] = [element('address-form'), element('address-input')];
+    const isWrong = form.hasAttribute('data-sent');
+    form.removeAttribute('data-sent');
+    if (isWrong) input.setAttribute('aria-invalid', 'true');
+    else input.removeAttribute('aria-invalid');
   }
 
   /** Closes all dialogs and cancels the warnings. */

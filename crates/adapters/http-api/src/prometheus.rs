@@ -50,6 +50,10 @@ impl Metrics {
             "avouch_delivery_attempts_total",
             "POSTs to webhooks, by outcome"
         );
+        metrics::describe_gauge!(
+            "avouch_definition_drift",
+            "Signals and fields of a platform that used to match and no longer do"
+        );
         metrics::describe_gauge!("avouch_deliveries_in_flight", "POSTs to webhooks in flight");
         metrics::describe_histogram!(
             "avouch_delivery_wait_seconds",

@@ -7,13 +7,13 @@ use chrono::{DateTime, Utc};
 use domain::{
     api_key::Environment,
     id::PlatformId,
-    platform::{Platform, PlatformSummary},
-    session::DefinitionVersion,
+    platform::{Canary, CanaryShare, Platform, PlatformSummary, PublishedVersion},
+    session::{DefinitionVersion, Session},
     workflow::Definition,
 };
 use ports::{
     StoreError,
-    catalogue::{Catalogue, CatalogueRevision, PublishError},
+    catalogue::{Catalogue, CatalogueRevision, ChooseVersionError, MAX_VERSIONS, PublishError},
 };
 use sha2::{Digest as _, Sha256};
 
@@ -29,7 +29,21 @@ pub(crate) struct Platforms {
 struct PlatformRecord {
     platform: Platform,
     /// In the order of their publication; the last one is the newest.
-    definitions: Vec<(DefinitionVersion, Definition)>,
+    definitions: Vec<PublishedDefinition>,
+}
+
+struct PublishedDefinition {
+    version: DefinitionVersion,
+    definition: Definition,
+    at: DateTime<Utc>,
+}
+
+impl PlatformRecord {
+    fn definition(&self, version: &str) -> Option<(DefinitionVersion, Definition)> {
+        let mut all = self.definitions.iter();
+        let found = all.find(|published| published.version.version == version)?;
+        Some((found.version.clone(), found.definition.clone()))
+    }
 }
 
 impl Platforms {
@@ -64,6 +78,7 @@ impl Platforms {
         &mut self,
         definition: &Definition,
         pinned: DefinitionVersion,
+        canary: Option<CanaryShare>,
         now: DateTime<Utc>,
     ) -> Result<(PlatformId, DefinitionVersion), PublishError> {
         let id = self.number_of(&definition.platform);
@@ -72,18 +87,25 @@ impl Platforms {
             return Err(PublishError::OtherEnvironment(definition.platform.clone()));
         }
         let mut definitions = before.into_iter().flat_map(|record| &record.definitions);
-        match definitions.find(|(other, _)| other.version == pinned.version) {
-            Some((other, _)) if *other != pinned => {
+        match definitions.find(|other| other.version.version == pinned.version) {
+            Some(other) if other.version != pinned => {
                 return Err(PublishError::VersionTaken(pinned.version));
             }
             Some(_) => return Ok((id, pinned)),
             None => (),
         }
         let created_at = before.map_or(now, |record| record.platform.created_at);
-        let platform = shown(definition, id, created_at, now);
+        let platform = match (canary, before) {
+            (Some(share), Some(record)) => {
+                let canary = Some(Canary { version: pinned.version.clone(), share });
+                Platform { canary, updated_at: now, ..record.platform.clone() }
+            }
+            (None, _) | (_, None) => shown(definition, id, created_at, now),
+        };
         let fresh = || PlatformRecord { platform: platform.clone(), definitions: vec![] };
         let record = self.records.entry(id).or_insert_with(fresh);
-        record.definitions.push((pinned.clone(), definition.clone()));
+        let (version, definition) = (pinned.clone(), definition.clone());
+        record.definitions.push(PublishedDefinition { version, definition, at: now });
         record.platform = platform;
         self.revision = self.revision.saturating_add(1);
         Ok((id, pinned))
@@ -107,6 +129,7 @@ fn shown(
         login_url: definition.login_url.clone(),
         is_active: true,
         version: definition.version.clone(),
+        canary: None,
         created_at,
         updated_at,
     }
@@ -114,10 +137,9 @@ fn shown(
 
 /// Returns the version of a definition and the hash of its content.
 fn pin(definition: &Definition) -> Result<DefinitionVersion, StoreError> {
-    // A JSON value sorts its members, so equal definitions are equal text.
-    let document = serde_json::to_value(definition)
+    let document = serde_json_canonicalizer::to_vec(definition)
         .map_err(|error| StoreError::new("write a definition", error))?;
-    let hash = Sha256::digest(document.to_string());
+    let hash = Sha256::digest(document);
     let sha256 = hash.iter().fold(String::new(), |mut text, byte| {
         // Writing to a string does not fail.
         let _ = write!(text, "{byte:02x}");
@@ -143,15 +165,67 @@ impl Catalogue for MemoryStore {
         id: PlatformId,
     ) -> Result<Option<(DefinitionVersion, Definition)>, StoreError> {
         let catalogue = &self.state().catalogue;
-        Ok(catalogue.records.get(&id).and_then(|record| record.definitions.last().cloned()))
+        let record = catalogue.records.get(&id);
+        Ok(record.and_then(|record| record.definition(&record.platform.version)))
+    }
+
+    async fn definition_of(
+        &self,
+        session: &Session,
+    ) -> Result<Option<(DefinitionVersion, Definition)>, StoreError> {
+        let catalogue = &self.state().catalogue;
+        let Some(record) = catalogue.records.get(&session.terms.platform) else { return Ok(None) };
+        let platform = &record.platform;
+        let canary = platform.canary.as_ref().filter(|canary| canary.share.includes(session.id));
+        let version = match (&session.workflow, canary) {
+            (Some(workflow), _) => &workflow.version,
+            (None, Some(canary)) => &canary.version,
+            (None, None) => &platform.version,
+        };
+        Ok(record.definition(version))
+    }
+
+    async fn versions(&self, id: PlatformId) -> Result<Vec<PublishedVersion>, StoreError> {
+        let catalogue = &self.state().catalogue;
+        let all = catalogue.records.get(&id).into_iter().flat_map(|record| &record.definitions);
+        let versions = all.rev().take(MAX_VERSIONS.into()).map(|published| PublishedVersion {
+            definition: published.version.clone(),
+            published_at: published.at,
+        });
+        Ok(versions.collect())
     }
 
     async fn publish(
         &self,
         definition: &Definition,
+        canary: Option<CanaryShare>,
         now: DateTime<Utc>,
     ) -> Result<(PlatformId, DefinitionVersion), PublishError> {
         let pinned = pin(definition)?;
-        self.state().catalogue.publish(definition, pinned, now)
+        self.state().catalogue.publish(definition, pinned, canary, now)
+    }
+
+    async fn choose_version(
+        &self,
+        id: PlatformId,
+        version: &str,
+        canary: Option<Canary>,
+        now: DateTime<Utc>,
+    ) -> Result<(), ChooseVersionError> {
+        let catalogue = &mut self.state().catalogue;
+        let record = catalogue.records.get_mut(&id).ok_or(ChooseVersionError::NoPlatform(id))?;
+        let tried = canary.as_ref().map(|canary| canary.version.as_str());
+        let wanted = [Some(version), tried];
+        let unknown = wanted.into_iter().flatten().find(|one| record.definition(one).is_none());
+        if let Some(unknown) = unknown {
+            return Err(ChooseVersionError::NotPublished(unknown.to_owned()));
+        }
+        if let Some((_, definition)) = record.definition(version) {
+            let created_at = record.platform.created_at;
+            let chosen = shown(&definition, id, created_at, now);
+            record.platform = Platform { canary, is_active: record.platform.is_active, ..chosen };
+        }
+        catalogue.revision = catalogue.revision.saturating_add(1);
+        Ok(())
     }
 }

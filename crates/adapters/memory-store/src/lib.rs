@@ -12,6 +12,7 @@
 mod accounts;
 mod attestations;
 mod catalogue;
+mod definition_statistics;
 mod deliveries;
 mod ids;
 mod notifications;
@@ -25,8 +26,8 @@ use ports::Reencrypted;
 
 use crate::{
     accounts::AccountState, attestations::AttestationState, catalogue::Platforms,
-    deliveries::Deliveries, ids::IdSequence, notifications::Notifications, sessions::Sessions,
-    teams::Teams,
+    definition_statistics::StatisticsRecords, deliveries::Deliveries, ids::IdSequence,
+    notifications::Notifications, sessions::Sessions, teams::Teams,
 };
 
 /// A store that keeps everything in memory, unencrypted, until it is dropped.
@@ -61,6 +62,7 @@ struct State {
     deliveries: Deliveries,
     notifications: Notifications,
     sessions: Sessions,
+    statistics: StatisticsRecords,
     teams: Teams,
 }
 

@@ -45,7 +45,8 @@ fn backend() -> Backend {
         brands: store.clone(),
         suppressions: store.clone(),
         webhooks: store.clone(),
-        catalogue: store,
+        catalogue: store.clone(),
+        statistics: store,
         guard: Box::new(()),
     }
 }

@@ -43,7 +43,7 @@ async fn a_reference_to_nothing_is_refused() {
     store.insert(&opening(key.id, PlatformId(1)), None).await.unwrap_err();
     store.add_key(&key, &KeyHash([1; 32]), "Backend", noon()).await.unwrap();
     store.insert(&opening(key.id, PlatformId(1)), None).await.unwrap_err();
-    store.publish(&definition("sample", "1.0.0"), noon()).await.unwrap();
+    store.publish(&definition("sample", "1.0.0"), None, noon()).await.unwrap();
     store.insert(&opening(key.id, PlatformId(1)), None).await.unwrap();
 }
 
@@ -67,7 +67,7 @@ async fn at_most_as_many_sessions_are_due_as_were_asked_for() {
     store.add_team(TEAM, "Lender", noon()).await.unwrap();
     let key = key(TEAM);
     store.add_key(&key, &KeyHash([1; 32]), "Backend", noon()).await.unwrap();
-    let (platform, _) = store.publish(&definition("sample", "1.0.0"), noon()).await.unwrap();
+    let (platform, _) = store.publish(&definition("sample", "1.0.0"), None, noon()).await.unwrap();
     for _ in 0..2 {
         let opening = opening(key.id, platform);
         store.insert(&opening, None).await.unwrap();

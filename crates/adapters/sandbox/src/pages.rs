@@ -27,7 +27,7 @@ pub(super) fn sign_in(
 
 pub(super) fn code(id: Uuid, visitor: &SiteVisitor, error: Option<(&str, &str)>) -> HttpResponse {
     let form = format!(
-        r#"<p>We sent a code to a number that ends in 56.</p>
+        r#"<p id="code-target">We sent a code to a number that ends in 56.</p>
 <form method="post" action="/code"><input type="hidden" name="csrf" value="{}">
 <label>Code <input name="answer" inputmode="numeric" autocomplete="one-time-code" required tabindex="1"{invalid}></label>
 <button tabindex="2">Continue</button></form>"#,

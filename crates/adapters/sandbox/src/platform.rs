@@ -92,7 +92,7 @@ async fn publish(
     definition: &Definition,
     now: DateTime<Utc>,
 ) -> Result<(), PublishError> {
-    match catalogue.publish(definition, now).await {
+    match catalogue.publish(definition, None, now).await {
         Err(error @ PublishError::VersionTaken(_)) => {
             tracing::warn!("the sandbox platform stays as it was published: {error}");
             Ok(())
@@ -152,7 +152,7 @@ mod tests {
         + 'static,
     ) -> Result<SandboxPlatform, SandboxError> {
         let mut catalogue = MockCatalogue::new();
-        catalogue.expect_publish().times(1).returning(move |definition, _| publish(definition));
+        catalogue.expect_publish().times(1).returning(move |definition, _, _| publish(definition));
         let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
         SandboxPlatform::open(folder, any_port, &catalogue, DateTime::UNIX_EPOCH).await
     }

@@ -110,7 +110,8 @@ async fn backend(url: &str, store: Store, guard: Box<dyn std::any::Any + Send + 
         passkeys: store.clone(),
         browsers: store.clone(),
         webhooks: store.clone(),
-        catalogue: store,
+        catalogue: store.clone(),
+        statistics: store,
         guard,
     }
 }
@@ -163,7 +164,7 @@ async fn with_pending_job(store: &Store) {
     let key = sample::key(team);
     store.add_key(&key, &KeyHash([1; 32]), "Backend", noon()).await.unwrap();
     let (platform, _) =
-        store.publish(&sample::definition("sample", "1.0.0"), noon()).await.unwrap();
+        store.publish(&sample::definition("sample", "1.0.0"), None, noon()).await.unwrap();
     let opening = sample::opening(key.id, platform);
     store.insert(&opening, None).await.unwrap();
     let event = Event::BrowserRequested { lease: sample::lease() };

@@ -3,9 +3,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::{id::PlatformId, session::DefinitionVersion, workflow::Definition};
+use domain::{
+    id::PlatformId,
+    platform::{Canary, CanaryShare, Platform, PublishedVersion},
+    session::DefinitionVersion,
+    workflow::Definition,
+};
 use ports::{
-    catalogue::{Catalogue, PublishError},
+    StoreError,
+    catalogue::{Catalogue, ChooseVersionError, PublishError},
     clock::Clock,
     driving::PlatformAdminService,
 };
@@ -21,7 +27,25 @@ impl PlatformAdminService for PlatformAdministration {
     async fn publish(
         &self,
         definition: &Definition,
+        canary: Option<CanaryShare>,
     ) -> Result<(PlatformId, DefinitionVersion), PublishError> {
-        self.catalogue.publish(definition, self.clock.now()).await
+        self.catalogue.publish(definition, canary, self.clock.now()).await
+    }
+
+    async fn versions(
+        &self,
+        id: PlatformId,
+    ) -> Result<Option<(Platform, Vec<PublishedVersion>)>, StoreError> {
+        let Some(platform) = self.catalogue.platform(id).await? else { return Ok(None) };
+        Ok(Some((platform, self.catalogue.versions(id).await?)))
+    }
+
+    async fn choose_version(
+        &self,
+        id: PlatformId,
+        version: &str,
+        canary: Option<Canary>,
+    ) -> Result<(), ChooseVersionError> {
+        self.catalogue.choose_version(id, version, canary, self.clock.now()).await
     }
 }

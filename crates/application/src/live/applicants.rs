@@ -66,7 +66,7 @@ impl ApplicantService for Applicants {
             // Here the browser would run in another region than the partner asked for.
             return Err(ApplicantError::Elsewhere(self.urls.embed_url(&session)));
         }
-        let definition = self.catalogue.definition(session.terms.platform).await?;
+        let definition = self.catalogue.definition_of(&session).await?;
         let definition = definition.map(|(_, definition)| Arc::new(definition));
         let secret = self.devices.hash_secret(id, &joining.secret);
         if !session.state.is_closed()
@@ -133,7 +133,7 @@ impl Applicants {
             Some(name) => name.as_str().to_owned(),
             None => self.brands.team_name_of(session.id).await?.unwrap_or_default(),
         };
-        let definition = self.catalogue.definition(session.terms.platform).await?;
+        let definition = self.catalogue.definition_of(&session).await?;
         let definition = definition.map(|(_, definition)| definition);
         let fields = definition.iter().flat_map(|d| {
             d.ordered_output().map(move |(_, field)| d.text(language, &field.label_key).to_owned())

@@ -99,7 +99,25 @@ impl FixtureCapture {
                     self.state().responses(&page);
                 }
             }
-            (Command::Watch | Command::Act(_) | Command::Consent { .. } | Command::End(_), _) => (),
+            // The address is recorded when the run accepts it.
+            (
+                Command::Watch
+                | Command::Act(_)
+                | Command::Consent { .. }
+                | Command::AskCustomUrl
+                | Command::End(_),
+                _,
+            ) => (),
+        }
+    }
+
+    /// Records the address that the session opens, once.
+    pub(crate) fn custom_url(&self, url: &str) {
+        let mut state = self.state();
+        let is_recorded =
+            state.events.iter().any(|event| matches!(event, FixtureEvent::CustomUrl { .. }));
+        if !is_recorded {
+            state.push(FixtureEvent::CustomUrl { url: url.to_owned() });
         }
     }
 

@@ -225,6 +225,7 @@ impl ApplicantConnection for GuestConnection {
             | ClientCommand::Input(_)
             | ClientCommand::Outline
             | ClientCommand::Share { .. }
+            | ClientCommand::CustomUrl { .. }
             | ClientCommand::Cancel
             | ClientCommand::Retry
             | ClientCommand::DeclineRetry

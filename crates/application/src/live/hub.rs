@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     binding::SecretHash,
     id::SessionId,
-    session::{Session, Status},
+    session::{PendingPrompt, Session, Status},
     workflow::{Definition, PromptKind},
 };
 use ports::{
@@ -49,6 +49,8 @@ pub(crate) struct LiveState {
     pub(crate) prompts: u32,
     /// The applicant's answer to the last prompt, where that asks for consent.
     pub(super) consent: Option<ConsentAnswer>,
+    /// The address that the applicant entered, with the number of the prompt that asked for it.
+    pub(super) custom_url: Option<(u32, String)>,
     pub(crate) device: Device,
     pub(crate) language: Option<String>,
     /// Counts the viewers that have connected; the last one is the active one.
@@ -140,7 +142,27 @@ impl LiveState {
         self.prompts = number;
         self.prompt = Some(Prompt { number, ..prompt });
         self.consent = None;
+        self.custom_url = None;
         true
+    }
+
+    /// Takes the address that answers the prompt with this number. Returns `false` if another prompt
+    /// is shown.
+    pub(super) fn enter_custom_url(&mut self, prompt: u32, url: String) -> bool {
+        let is_shown = self
+            .prompt
+            .as_ref()
+            .is_some_and(|shown| shown.kind == PromptKind::CustomUrl && shown.number == prompt);
+        if is_shown {
+            self.custom_url = Some((prompt, url));
+        }
+        is_shown
+    }
+
+    /// Returns the address that was entered for the current prompt, once.
+    pub(super) fn take_custom_url(&mut self) -> Option<String> {
+        let (number, url) = self.custom_url.take()?;
+        self.prompt.as_ref().is_some_and(|prompt| prompt.number == number).then_some(url)
     }
 
     /// Accepts the answer to the consent prompt with this number; the caller records it next.
@@ -175,7 +197,7 @@ impl LiveState {
 
     /// Returns whether the applicant is shown the remote page, and no page of the service in its place.
     pub(super) fn shows_page(&self) -> bool {
-        let asks = self.prompt.as_ref().is_some_and(|prompt| prompt.kind == PromptKind::Consent);
+        let asks = self.prompt.as_ref().is_some_and(|prompt| prompt.kind.is_asked_by_service());
         let status = self.session.as_ref().map(Session::status);
         !asks && status != Some(Status::Verifying) && !self.is_closed()
     }
@@ -195,6 +217,13 @@ impl LiveSession {
     /// are at the page.
     pub(crate) fn retry_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         self.state.borrow().present.then_some(now + RETRY_OFFER)
+    }
+
+    /// Returns whether the session has another hint than a prompt.
+    pub(super) fn is_hint_new(&self, prompt: &PendingPrompt) -> bool {
+        let state = self.state.borrow();
+        let known = state.session.as_ref().and_then(|session| session.state.ask());
+        known.is_some_and(|known| known.hint != prompt.hint)
     }
 
     /// Takes the session over, unless a newer version came before.

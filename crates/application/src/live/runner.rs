@@ -5,9 +5,11 @@ mod prompts;
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use domain::{
+    definition_health::{RunEnd, RunFacts},
     error_code::ErrorCode,
-    id::SessionId,
+    id::{PlatformId, SessionId},
     session::{DefinitionVersion, Event, Lease, Session},
     workflow::{Command, Definition, End, MIN_ABSENCE, Run, RunStep, StepResult},
 };
@@ -22,6 +24,7 @@ use super::{fixture::FixtureCapture, hub::LiveSession, nodes::Nodes};
 use crate::{
     advance::{AdvanceError, BROWSER_LEASE_TTL, LEASE_RENEW_INTERVAL, SessionEngine},
     attestations::Attestations,
+    definition_statistics::RunStatistics,
 };
 
 /// Attempts of a page to lead elsewhere, after which the session fails: a page that goes on forever
@@ -38,6 +41,11 @@ pub(crate) struct WorkflowRunner {
     pub(crate) live: Arc<LiveSession>,
     pub(crate) workflow: DefinitionVersion,
     pub(crate) definition: Arc<Definition>,
+    pub(crate) platform: PlatformId,
+    /// The address of the session that the partner gave.
+    pub(crate) custom_url: Option<String>,
+    pub(crate) began: DateTime<Utc>,
+    pub(crate) statistics: Arc<RunStatistics>,
     /// Publishes each node; dropped with the run.
     pub(crate) nodes: Nodes,
     /// For runs of authors alone.
@@ -80,9 +88,11 @@ async fn run_to_end(runner: WorkflowRunner) {
         ended = runner.run_to_end() => ended,
         () = runner.wait_for_loss() => runner.apply(Event::BrowserLost).await.map(drop),
         () = runner.wait_for_abandonment() => {
+            runner.count(&RunFacts::default(), ErrorCode::UserInputTimeout);
             runner.apply(runner.failed(ErrorCode::UserInputTimeout)).await.map(drop)
         }
         () = runner.wait_for_refused_navigations() => {
+            runner.count(&RunFacts::default(), ErrorCode::NavigationBlockedLimit);
             runner.apply(runner.failed(ErrorCode::NavigationBlockedLimit)).await.map(drop)
         }
         () = runner.keep_lease() => Ok(()),
@@ -107,7 +117,9 @@ impl WorkflowRunner {
     }
 
     async fn run_to_end(&self) -> Result<(), AdvanceError> {
-        let mut run = Run::new(self.definition.clone(), self.engine.clock.now());
+        let now = self.engine.clock.now();
+        let custom_url = self.custom_url.as_deref();
+        let mut run = Run::new(self.definition.clone(), now).with_custom_url(custom_url);
         if self.author.is_some() {
             run.record_trace();
         }
@@ -174,7 +186,11 @@ impl WorkflowRunner {
                 if let Some(capture) = self.capture() {
                     capture.end(run.path(), &end);
                 }
+                self.count_end(run.facts(), &end);
                 return self.end(end).await;
+            }
+            if let (Some(capture), Some(url)) = (self.capture(), run.custom_url()) {
+                capture.custom_url(url);
             }
             let result = match first_result.take() {
                 Some(result) => result,
@@ -200,6 +216,25 @@ impl WorkflowRunner {
             Some(collected) if !session.state.is_closed() => self.attest(&collected).await,
             _ => Ok(()),
         }
+    }
+
+    /// Counts the end of the run in the statistics of its definition.
+    fn count_end(&self, facts: &RunFacts, end: &End) {
+        match end {
+            End::Done(_) => self.count_as(facts, &RunEnd::Succeeded),
+            End::Declined => self.count_as(facts, &RunEnd::Abandoned),
+            End::Failed(code) => self.count(facts, *code),
+        }
+    }
+
+    fn count(&self, facts: &RunFacts, code: ErrorCode) {
+        self.count_as(facts, &RunEnd::failed(code, self.nodes.last()));
+    }
+
+    fn count_as(&self, facts: &RunFacts, end: &RunEnd) {
+        let definition = (self.platform, self.workflow.version.as_str());
+        let now = self.engine.clock.now();
+        self.statistics.record(definition, (facts, end), self.began, now);
     }
 
     fn capture(&self) -> Option<&FixtureCapture> {
@@ -247,6 +282,7 @@ impl WorkflowRunner {
                     if is_done { StepResult::Acted } else { StepResult::Unreadable }
                 }),
                 Command::Consent { .. } => Ok(self.answer().await),
+                Command::AskCustomUrl => Ok(self.entered_url().await),
                 Command::End(_) => Ok(StepResult::Waited),
             };
         done.unwrap_or_else(|error| match error {

@@ -249,6 +249,9 @@ impl ApplicantConnection for ActiveViewer {
             ClientCommand::Input(input) => self.input(input),
             ClientCommand::Outline => self.request_outline(),
             ClientCommand::Share { prompt, agreed } => self.answer(prompt, agreed).await,
+            ClientCommand::CustomUrl { prompt, url } => {
+                self.live.state.send_if_modified(|state| state.enter_custom_url(prompt, url));
+            }
             ClientCommand::Admit { number, allowed } => self.admit(number, allowed).await,
             ClientCommand::Cancel => self.end(Event::ApplicantCancelled).await,
             ClientCommand::Retry => self.retry().await,

@@ -10,6 +10,7 @@ use domain::{
     session::{Progress, Session, State, Version},
     template::TemplateStatus,
     worker_region::WorkerRegion,
+    workflow::Definition,
 };
 use ports::{
     StoreError,
@@ -38,6 +39,22 @@ struct ResolvedReferences<'a> {
     template: Option<TemplateId>,
     /// The origins on which a return URL may be; read only where the request has one.
     origins: Vec<FrameAncestor>,
+    /// The platform's definition; read only where the request has an address for it.
+    definition: Option<Definition>,
+}
+
+/// Returns what is wrong with the address that a session is to open.
+fn custom_url_finding(definition: Option<&Definition>, url: &str) -> Option<String> {
+    let Some((definition, custom)) =
+        definition.and_then(|definition| Some((definition, definition.custom_url.as_ref()?)))
+    else {
+        return Some("customUrl must be left out for this platform".to_owned());
+    };
+    if url.contains("://") && definition.custom_address(url).is_some() {
+        return None;
+    }
+    let (hosts, pattern) = (definition.hosts.join(", "), &custom.pattern);
+    Some(format!("customUrl must be an https URL on {hosts} with a path like {pattern}"))
 }
 
 /// Returns the channel over which the service sends the link, if the request names one; otherwise
@@ -81,11 +98,17 @@ impl SessionUseCases {
             Some(_) => self.teams.frame_ancestors(caller.team).await?,
             None => vec![],
         };
+        let definition = match &request.custom_url {
+            Some(_) => self.catalogue.definition(request.platform).await?,
+            None => None,
+        };
+        let definition = definition.map(|(_, definition)| definition);
         let found = ResolvedReferences {
             platform: platform.as_ref(),
             contact: receiver_id,
             template,
             origins,
+            definition,
         };
         let ResolvedPlace { location, region_code } = self.resolve(caller, &request, &found)?;
         let worker_region = request
@@ -109,6 +132,7 @@ impl SessionUseCases {
                 purpose: request.purpose,
                 return_url: request.return_url,
                 max_attempts: request.max_attempts,
+                custom_url: request.custom_url,
             },
             state: State::START,
             progress: Progress::default(),
@@ -212,8 +236,8 @@ impl SessionUseCases {
             let rule = "returnUrl must be on one of the team's embed origins";
             findings.push(rule.to_owned());
         }
-        if request.custom_url.is_some() {
-            findings.push("customUrl must be left out for this platform".to_owned());
+        if let Some(url) = &request.custom_url {
+            findings.extend(custom_url_finding(found.definition.as_ref(), url));
         }
         if !findings.is_empty() {
             return Err(InvalidRequest(findings));

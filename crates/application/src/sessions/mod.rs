@@ -23,7 +23,10 @@ use ports::{
 };
 
 pub use self::authenticate::KeyAuthenticator;
-use crate::{advance::SessionEngine, attestations::Attestations, urls::Urls};
+use crate::{
+    advance::SessionEngine, attestations::Attestations,
+    definition_statistics::PlatformHealthReader, urls::Urls,
+};
 
 /// Lists what partners can choose from.
 pub struct LookupUseCases {
@@ -32,6 +35,7 @@ pub struct LookupUseCases {
     pub places: Arc<dyn Places>,
     /// The channels of this deployment.
     pub channels: Arc<[Channel]>,
+    pub health: PlatformHealthReader,
 }
 
 /// Creates, reads, ends and erases sessions for partners.

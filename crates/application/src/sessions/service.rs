@@ -6,7 +6,6 @@ use domain::{
     api_key::Environment,
     id::{SessionId, TeamId},
     notification::Channel,
-    platform::Platform,
     request::{GivenData, ListQuery, NewSession},
     session::{Event, ProofHash, Session},
     template::TemplateStatus,
@@ -15,7 +14,8 @@ use ports::{
     StoreError,
     driving::{
         Caller, Comparison, CreateError, CreatedSession, IdempotentRequest, LookupService,
-        NotifyError, PortableAttestation, RecordingView, SessionError, SessionService, SessionView,
+        NotifyError, PlatformListing, PortableAttestation, RecordingView, SessionError,
+        SessionService, SessionView,
     },
     notifier::ResendOutcome,
     places::Country,
@@ -135,8 +135,18 @@ impl SessionService for SessionUseCases {
 
 #[async_trait]
 impl LookupService for LookupUseCases {
-    async fn platforms(&self, environment: Environment) -> Result<Vec<Platform>, StoreError> {
-        self.catalogue.platforms(environment).await
+    async fn platforms(
+        &self,
+        environment: Environment,
+    ) -> Result<Vec<PlatformListing>, StoreError> {
+        let mut listings = Vec::new();
+        for platform in self.catalogue.platforms(environment).await? {
+            let definition = self.catalogue.definition(platform.id).await?;
+            let profile = definition.map(|(_, definition)| definition.profile());
+            let health = self.health.health(&platform).await?;
+            listings.push(PlatformListing { platform, profile, health });
+        }
+        Ok(listings)
     }
 
     fn channels(&self) -> &[Channel] {

@@ -80,7 +80,7 @@ impl World {
         let key = sample::key(team);
         let key_text = ApiKeyText::new(Environment::Development, [7; 32]);
         store.add_key(&key, &key_text.hash(), "test", noon()).await.unwrap();
-        let (platform, _) = store.publish(&definition, noon()).await.unwrap();
+        let (platform, _) = store.publish(&definition, None, noon()).await.unwrap();
         Self {
             store,
             clock,

@@ -6,6 +6,7 @@ use chrono::TimeDelta;
 use domain::{
     error_code::ErrorCode,
     fairness::{Tenant, Turn},
+    id::PlatformId,
     session::{DefinitionVersion, Event, Lease, Session, State},
     workflow::Definition,
 };
@@ -26,6 +27,7 @@ use crate::{
     advance::{AdvanceError, BROWSER_START_TTL, SessionEngine},
     attestations::Attestations,
     browser_turns::BrowserTurns,
+    definition_statistics::RunStatistics,
     live::{AuthorTools, LiveSession, Recorder, WorkflowRunner, nodes, run_workflow},
 };
 
@@ -50,6 +52,7 @@ pub struct BrowserStarter {
     pub queue_timeout: TimeDelta,
     /// For runs of authors alone.
     pub author: Option<Arc<AuthorTools>>,
+    pub statistics: Arc<RunStatistics>,
     pub tasks: TaskTracker,
 }
 
@@ -68,7 +71,7 @@ impl BrowserStarter {
         }
         let expires_at = engine.clock.now() + BROWSER_START_TTL;
         engine.leases.renew(id, lease.browser, expires_at).await?;
-        let found = self.catalogue.definition(session.terms.platform).await?;
+        let found = self.catalogue.definition_of(&session).await?;
         let Some((workflow, definition)) = found else {
             let why = ErrorCode::WorkflowNotFound;
             let failed = Event::Failed { why, node: None, retry_until: None };
@@ -91,7 +94,8 @@ impl BrowserStarter {
             Ok(browser) => {
                 let took = began.elapsed().as_millis();
                 tracing::info!(session.id = %id, "a browser for session {id} was up in {took} ms");
-                self.run(claim, lease, live, browser, (workflow, definition));
+                let platform = (session.terms.platform, session.terms.custom_url);
+                self.run((claim, lease), live, browser, (workflow, definition), platform);
                 Ok(ClaimOutcome::Done)
             }
             Err(error) => self.not_started(claim, lease, tenant, &live, error).await,
@@ -101,11 +105,11 @@ impl BrowserStarter {
     /// Runs and records the workflow in tasks of their own.
     fn run(
         &self,
-        claim: &OutboxClaim,
-        lease: Lease,
+        (claim, lease): (&OutboxClaim, Lease),
         live: Arc<LiveSession>,
         browser: Arc<dyn Browser>,
         (workflow, definition): (DefinitionVersion, Definition),
+        (platform, custom_url): (PlatformId, Option<String>),
     ) {
         let (nodes, entered) = nodes();
         let recorder = Recorder {
@@ -126,6 +130,10 @@ impl BrowserStarter {
             live,
             workflow,
             definition: Arc::new(definition),
+            platform,
+            custom_url,
+            began: self.engine.clock.now(),
+            statistics: self.statistics.clone(),
             nodes,
             author: self.author.clone(),
         };

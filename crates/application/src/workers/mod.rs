@@ -11,6 +11,7 @@ mod mail_batches;
 mod recordings;
 mod retention;
 mod retries;
+mod statistics;
 mod sweeper;
 
 use async_trait::async_trait;
@@ -26,6 +27,7 @@ pub use self::{
     recordings::Recordings,
     retention::Retention,
     retries::RetryPolicy,
+    statistics::StatisticsRecorder,
     sweeper::SessionSweeper,
 };
 

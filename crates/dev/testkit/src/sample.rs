@@ -121,6 +121,7 @@ pub fn opening(owner: ApiKeyId, platform: PlatformId) -> Change {
             purpose: None,
             return_url: None,
             max_attempts: MaxAttempts::default(),
+            custom_url: None,
             receiver: None,
             receiver_id: None,
             invitation: None,

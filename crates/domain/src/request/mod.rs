@@ -84,6 +84,9 @@ pub struct SessionTerms {
     /// How many attempts the applicant has.
     #[serde(default)]
     pub max_attempts: MaxAttempts,
+    /// The page of the account that the session opens, if the partner gave one.
+    #[serde(default)]
+    pub custom_url: Option<String>,
 }
 
 /// How long a session may stay open: 1 to 168 hours, 168 by default.

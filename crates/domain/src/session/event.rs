@@ -35,9 +35,9 @@ events! {
     /// The definition was found; it applies to the rest of the session.
     WorkflowLoaded { workflow: DefinitionVersion },
     InputNeeded { ask: PendingPrompt },
-    /// The session waits until another time: the applicant left the page, or the next step asks for
-    /// the same.
-    DeadlineChanged { deadline: DateTime<Utc> },
+    /// The session waits until another time, or for a code that was sent elsewhere: the applicant left
+    /// the page, or the next step asks for the same.
+    DeadlineChanged { deadline: DateTime<Utc>, hint: Option<String> },
     InputGiven,
     CollectionStarted,
     /// The workflow is complete, and the applicant has consented if the workflow asked.

@@ -43,8 +43,7 @@ impl Version {
 pub struct DefinitionVersion {
     /// The semantic version, as the author wrote it.
     pub version: String,
-    /// The SHA-256 hash of the definition as compact JSON with sorted members, in hexadecimal
-    /// digits.
+    /// The SHA-256 hash of the definition as canonical JSON (RFC 8785), in hexadecimal digits.
     pub sha256: String,
 }
 
@@ -123,6 +122,7 @@ impl Session {
                 receiver: None,
                 receiver_id: None,
                 purpose: None,
+                custom_url: None,
                 ..self.terms.clone()
             },
             version: self.version.next(),

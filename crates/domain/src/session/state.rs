@@ -118,6 +118,9 @@ pub struct PendingPrompt {
     /// The key of the text that tells the applicant what to do.
     pub text_key: String,
     pub deadline: DateTime<Utc>,
+    /// Where the platform has sent a code, as `sms ***56`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 /// The phase in which a session continues once the applicant has acted.

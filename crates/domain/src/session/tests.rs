@@ -24,6 +24,7 @@ fn prompt() -> PendingPrompt {
         kind: PromptKind::Login,
         text_key: "sign_in".into(),
         deadline: DateTime::UNIX_EPOCH,
+        hint: None,
     }
 }
 
@@ -93,7 +94,7 @@ fn events() -> Vec<Event> {
             workflow: DefinitionVersion { version: "1.0.0".into(), sha256: String::new() },
         },
         Event::InputNeeded { ask: prompt() },
-        Event::DeadlineChanged { deadline: RETRY_UNTIL },
+        Event::DeadlineChanged { deadline: RETRY_UNTIL, hint: None },
         Event::InputGiven,
         Event::CollectionStarted,
         Event::DataCollected { collected: Collected::default() },
@@ -374,6 +375,7 @@ fn session() -> Session {
             purpose: None,
             return_url: None,
             max_attempts: MaxAttempts::default(),
+            custom_url: None,
             receiver: None,
             receiver_id: None,
             invitation: None,

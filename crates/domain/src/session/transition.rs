@@ -140,8 +140,9 @@ fn live_transition(
         (Phase::CollectingData, Event::InputNeeded { ask }) => {
             to(Phase::AwaitingUser { ask, then: Resume::CollectingData })
         }
-        (Phase::AwaitingUser { ask, then }, Event::DeadlineChanged { deadline }) => {
-            to(Phase::AwaitingUser { ask: PendingPrompt { deadline, ..ask.clone() }, then: *then })
+        (Phase::AwaitingUser { ask, then }, Event::DeadlineChanged { deadline, hint }) => {
+            let ask = PendingPrompt { deadline, hint, ..ask.clone() };
+            to(Phase::AwaitingUser { ask, then: *then })
         }
         (Phase::AwaitingUser { then: Resume::Running, .. }, Event::InputGiven) => {
             to(Phase::Running)

@@ -114,6 +114,7 @@ mod tests {
                 purpose: None,
                 return_url: None,
                 max_attempts: MaxAttempts::default(),
+                custom_url: None,
                 receiver: Some(Contact {
                     name: Some("Ada Contact".into()),
                     email: Some("ada@contact.example".into()),

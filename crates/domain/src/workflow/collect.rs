@@ -138,6 +138,7 @@ mod tests {
 
     fn field(kind: FieldType, members: &[(&str, Field)]) -> Field {
         Field {
+            pii: false,
             kind,
             required: true,
             label_key: String::new(),

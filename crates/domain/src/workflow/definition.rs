@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Attest, AttestMode, Condition, CsrfHeader, CsrfToken, Extraction, Field, JsonPath, NextPage,
-    Pages, Request, output::in_order,
+    Attest, AttestMode, ChannelHint, Condition, CsrfHeader, CsrfToken, CustomUrl, Extraction,
+    Field, JsonPath, NextPage, Pages, Request, output::in_order,
 };
 use crate::{api_key::Environment, error_code::ErrorCode};
 
@@ -41,6 +41,10 @@ pub struct Definition {
     /// The hosts of single sign-on providers, which it may visit as well.
     #[serde(default)]
     pub sso_hosts: Vec<String>,
+    /// The address that each session gives, for nodes and requests that open it. `None` is not
+    /// serialized, as with `attest`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom_url: Option<CustomUrl>,
     pub budgets: Budgets,
     pub signals: BTreeMap<String, Condition>,
     #[serde(default)]
@@ -127,6 +131,9 @@ pub enum Node {
         until: Vec<String>,
         #[serde(default)]
         hints: Vec<Hint>,
+        /// Where the platform has sent a code. `None` is not serialized, as with `attest`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel_hint: Option<ChannelHint>,
         next: String,
         on_timeout: WorkflowExit,
     },
@@ -252,6 +259,8 @@ pub enum PromptKind {
     AccountPicker,
     Captcha,
     Consent,
+    /// The address that the session opens.
+    CustomUrl,
 }
 
 impl PromptKind {
@@ -263,15 +272,33 @@ impl PromptKind {
         Self::AccountPicker,
         Self::Captcha,
         Self::Consent,
+        Self::CustomUrl,
     ];
+
+    /// Returns whether the service asks on a page of its own, in place of the platform's.
+    #[must_use]
+    pub const fn is_asked_by_service(self) -> bool {
+        match self {
+            Self::Consent | Self::CustomUrl => true,
+            Self::Login
+            | Self::Otp
+            | Self::Push
+            | Self::SecurityQuestion
+            | Self::AccountPicker
+            | Self::Captcha => false,
+        }
+    }
 
     /// Returns whether the page may be that of another account afterwards.
     pub(super) const fn may_change_account(self) -> bool {
         match self {
             Self::Login | Self::AccountPicker => true,
-            Self::Otp | Self::Push | Self::SecurityQuestion | Self::Captcha | Self::Consent => {
-                false
-            }
+            Self::Otp
+            | Self::Push
+            | Self::SecurityQuestion
+            | Self::Captcha
+            | Self::Consent
+            | Self::CustomUrl => false,
         }
     }
 
@@ -285,6 +312,7 @@ impl PromptKind {
             Self::AccountPicker => "account_picker",
             Self::Captcha => "captcha",
             Self::Consent => "consent",
+            Self::CustomUrl => "custom_url",
         }
     }
 }
@@ -318,13 +346,18 @@ impl Definition {
         })
     }
 
-    /// Returns the selectors of the elements whose texts conditions compare.
+    /// Returns the selectors of the elements whose texts conditions compare or prompts mention.
     #[must_use]
     pub fn text_selectors(&self) -> BTreeSet<&str> {
-        self.condition_names(|condition| {
+        let mut selectors = self.condition_names(|condition| {
             let Condition::Text { selector, .. } = condition else { return None };
             Some(selector.as_str())
-        })
+        });
+        selectors.extend(self.nodes.values().filter_map(|node| {
+            let Node::AwaitUser { channel_hint: Some(hint), .. } = node else { return None };
+            Some(hint.selector.as_str())
+        }));
+        selectors
     }
 
     /// Returns the CSS selectors, with their places. A selector that goes into shadow roots or frames
@@ -358,6 +391,9 @@ impl Definition {
             {
                 let path = path.member("pages").member("next").member("act");
                 selectors.push((action.selector_path(&path), action.selector()));
+            }
+            if let Node::AwaitUser { channel_hint: Some(hint), .. } = node {
+                selectors.push((path.member("channelHint").member("selector"), &hint.selector));
             }
             if let Node::Act { action, .. } = node {
                 let path = path.member("action");

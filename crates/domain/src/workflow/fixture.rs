@@ -103,6 +103,8 @@ pub enum FixtureEvent {
     },
     /// The applicant answered the request to share.
     Answer { share: bool },
+    /// The address that the session gave, or that the applicant entered.
+    CustomUrl { url: String },
 }
 
 /// How a run ended, and the nodes that it entered.

@@ -531,6 +531,7 @@ fn finishes(definition: Definition, results: &[StepResult]) -> Result<u64, TestC
             | Command::ReadResponse { .. }
             | Command::ReadDom { .. }
             | Command::Act(_)
+            | Command::AskCustomUrl
             | Command::Consent { .. } => (),
         }
     }

@@ -2,16 +2,19 @@
 //! decides the next command. No platform needs code of its own.
 
 mod attest;
+mod channel_hint;
 mod check;
 mod collect;
 mod condition;
 mod convert;
+mod custom_url;
 mod definition;
 mod extraction;
 mod fixture;
 mod json_path;
 mod output;
 mod placeholders;
+mod profile;
 mod replay;
 mod request;
 mod run;
@@ -19,9 +22,11 @@ mod trace;
 
 pub use self::{
     attest::{Attest, AttestMode},
+    channel_hint::{ChannelHint, CodeChannel},
     check::{Severity, ValidationError, check, closest_name},
     condition::{Condition, Observation, SeenResponse, matches_url},
     convert::{BooleanWords, Converter, DateFormat, DateLanguage, DecimalMark, NumberFormat},
+    custom_url::{CustomAddress, CustomUrl},
     definition::{
         Action, Budgets, Case, Confirmation, Definition, FRAME_SEPARATOR, Hint, Interrupt,
         InterruptTarget, Node, PromptKind, Source, WorkflowExit,
@@ -30,6 +35,7 @@ pub use self::{
     fixture::{Fixture, FixtureEvent, PageNode, PageTree, RunResult},
     json_path::{JsonPath, PathSegment},
     output::{Field, FieldFormat, FieldType},
+    profile::PlatformProfile,
     replay::{Replayed, Select, replay},
     request::{CsrfHeader, CsrfToken, Method, NextPage, Pages, Request},
     run::{

@@ -23,6 +23,10 @@ pub struct Field {
     /// The ISO 4217 code of the currency, if the number is an amount of money.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
+    /// Whether the value identifies or describes a person. Partners see the mark in the schema of the
+    /// data.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub pii: bool,
     /// The keys of the texts that the applicant reads in place of certain values of a string.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub value_keys: BTreeMap<String, String>,
@@ -36,6 +40,11 @@ pub struct Field {
     /// The number of rows after which a list ends: 1 to 1,000; 100 if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_rows: Option<u16>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl Field {

@@ -108,6 +108,18 @@ impl Replay<'_> {
                 // A fixture that ended before the consent is one of somebody who would have agreed.
                 StepResult::Answered { share: share.unwrap_or(true) }
             }
+            Command::AskCustomUrl => {
+                let url = self.skip_to(|event| {
+                    let FixtureEvent::CustomUrl { url } = event else { return None };
+                    Some(url.clone())
+                });
+                let Some(url) = url else {
+                    self.unrecorded.insert("the address of the session".to_owned());
+                    self.elapsed += TimeDelta::seconds(1);
+                    return StepResult::Waited;
+                };
+                StepResult::CustomUrl(url)
+            }
             Command::End(_) => StepResult::Waited,
         }
     }
@@ -145,9 +157,10 @@ impl Replay<'_> {
                 FixtureEvent::Response { .. } | FixtureEvent::Fetch { .. } => {
                     self.next = self.next.saturating_add(1);
                 }
-                FixtureEvent::Visit { .. } | FixtureEvent::Act | FixtureEvent::Answer { .. } => {
-                    return false;
-                }
+                FixtureEvent::Visit { .. }
+                | FixtureEvent::Act
+                | FixtureEvent::Answer { .. }
+                | FixtureEvent::CustomUrl { .. } => return false,
             }
         }
         false

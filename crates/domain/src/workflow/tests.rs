@@ -352,7 +352,7 @@ fn members_of_a_field_that_have_no_value_do_not_change_the_hash_of_a_document() 
     assert_eq!(
         document["output"]["accountId"],
         json!({
-            "type": "string", "required": true, "labelKey": "account_id",
+            "type": "string", "required": true, "labelKey": "account_id", "pii": true,
         })
     );
     document["outputOrder"] = json!([]);

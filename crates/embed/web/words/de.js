@@ -49,6 +49,7 @@ const words = {
   guestText: 'Diese Bestätigung wurde auf einem anderen Gerät begonnen. Um hier fortzufahren, wählen Sie dort „Am Handy fortsetzen“ und geben Sie den angezeigten Code ein.',
   guestCode: 'Code vom anderen Gerät',
   guestContinue: 'Weiter',
+  address: 'Adresse der Seite',
   guestAsk: 'Anderes Gerät um Erlaubnis bitten',
   guestAsking: 'Erlauben Sie es auf dem anderen Gerät. Ihre Nummer ist {number}.',
   guestSend: 'Neuen Link an mich senden',
@@ -125,6 +126,7 @@ const words = {
     account_picker: 'Wählen Sie das Konto aus',
     captcha: 'Lösen Sie das Rätsel, um fortzufahren',
     consent: 'Prüfen Sie, was Sie mit {partner} teilen',
+    custom_url: 'Geben Sie die Adresse Ihrer Seite bei {platform} ein',
   },
   remedies: {
     again: 'Um es erneut zu versuchen, bitten Sie {partner} um einen neuen Link.',

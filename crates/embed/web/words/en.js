@@ -48,6 +48,7 @@ const words = {
   guestText: 'This verification was started on another device. To continue here, choose “Continue on your phone” there and enter the code that it shows.',
   guestCode: 'Code from the other device',
   guestContinue: 'Continue',
+  address: 'Address of the page',
   guestAsk: 'Ask the other device to allow it',
   guestAsking: 'Allow it on the other device. Your number is {number}.',
   guestSend: 'Send me a new link',
@@ -124,6 +125,7 @@ const words = {
     account_picker: 'Choose the account to use',
     captcha: 'Solve the puzzle to continue',
     consent: 'Review what you\'ll share with {partner}',
+    custom_url: 'Enter the address of your page at {platform}',
   },
   remedies: {
     again: 'To try again, ask {partner} for a new link.',

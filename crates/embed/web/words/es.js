@@ -49,6 +49,7 @@ const words = {
   guestText: 'Esta verificación se inició en otro dispositivo. Para continuar aquí, elija allí «Continuar en su teléfono» e introduzca el código que se muestra.',
   guestCode: 'Código del otro dispositivo',
   guestContinue: 'Continuar',
+  address: 'Dirección de la página',
   guestAsk: 'Pedir permiso en el otro dispositivo',
   guestAsking: 'Permítalo en el otro dispositivo. Su número es {number}.',
   guestSend: 'Enviarme un enlace nuevo',
@@ -125,6 +126,7 @@ const words = {
     account_picker: 'Elija la cuenta que quiere usar',
     captcha: 'Resuelva el reto para continuar',
     consent: 'Revise lo que compartirá con {partner}',
+    custom_url: 'Introduzca la dirección de su página en {platform}',
   },
   remedies: {
     again: 'Para volver a intentarlo, pida un enlace nuevo a {partner}.',

@@ -49,6 +49,7 @@ const words = {
   guestText: 'Cette vérification a commencé sur un autre appareil. Pour continuer ici, choisissez-y « Continuer sur votre téléphone » et saisissez le code affiché.',
   guestCode: 'Code de l\'autre appareil',
   guestContinue: 'Continuer',
+  address: 'Adresse de la page',
   guestAsk: 'Demander l’autorisation à l’autre appareil',
   guestAsking: 'Autorisez-le sur l\'autre appareil. Votre numéro est {number}.',
   guestSend: 'M\'envoyer un nouveau lien',
@@ -125,6 +126,7 @@ const words = {
     account_picker: 'Choisissez le compte à utiliser',
     captcha: 'Résolvez l\'énigme pour continuer',
     consent: 'Vérifiez ce que vous partagez avec {partner}',
+    custom_url: 'Saisissez l\'adresse de votre page sur {platform}',
   },
   remedies: {
     again: 'Pour réessayer, demandez un nouveau lien à {partner}.',

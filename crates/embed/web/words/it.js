@@ -49,6 +49,7 @@ const words = {
   guestText: 'Questa verifica è stata avviata su un altro dispositivo. Per continuare qui, scelga lì «Continua sul telefono» e inserisca il codice mostrato.',
   guestCode: 'Codice dell\'altro dispositivo',
   guestContinue: 'Continua',
+  address: 'Indirizzo della pagina',
   guestAsk: 'Chiedi il permesso all’altro dispositivo',
   guestAsking: 'Lo consenta sull\'altro dispositivo. Il suo numero è {number}.',
   guestSend: 'Inviami un nuovo link',
@@ -125,6 +126,7 @@ const words = {
     account_picker: 'Scelga l\'account da usare',
     captcha: 'Risolva il test per continuare',
     consent: 'Controlli che cosa condividerà con {partner}',
+    custom_url: 'Inserisca l\'indirizzo della sua pagina su {platform}',
   },
   remedies: {
     again: 'Per riprovare, chieda un nuovo link a {partner}.',

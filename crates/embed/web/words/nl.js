@@ -49,6 +49,7 @@ const words = {
   guestText: 'Deze verificatie is op een ander apparaat begonnen. Kies daar ‘Doorgaan op uw telefoon’ en voer de getoonde code in om hier door te gaan.',
   guestCode: 'Code van het andere apparaat',
   guestContinue: 'Doorgaan',
+  address: 'Adres van de pagina',
   guestAsk: 'Vraag toestemming op het andere apparaat',
   guestAsking: 'Sta het toe op het andere apparaat. Uw nummer is {number}.',
   guestSend: 'Stuur mij een nieuwe link',
@@ -125,6 +126,7 @@ const words = {
     account_picker: 'Kies het account dat u wilt gebruiken',
     captcha: 'Los de puzzel op om door te gaan',
     consent: 'Controleer wat u met {partner} deelt',
+    custom_url: 'Voer het adres van uw pagina bij {platform} in',
   },
   remedies: {
     again: 'Vraag {partner} om een nieuwe link om het opnieuw te proberen.',

@@ -49,6 +49,7 @@ const words = {
   guestText: 'Tę weryfikację rozpoczęto na innym urządzeniu. Aby kontynuować tutaj, wybierz tam „Kontynuuj na telefonie” i wpisz pokazany kod.',
   guestCode: 'Kod z innego urządzenia',
   guestContinue: 'Dalej',
+  address: 'Adres strony',
   guestAsk: 'Poproś o zgodę na innym urządzeniu',
   guestAsking: 'Zezwól na innym urządzeniu. Twój numer to {number}.',
   guestSend: 'Wyślij mi nowy link',
@@ -125,6 +126,7 @@ const words = {
     account_picker: 'Wybierz konto',
     captcha: 'Rozwiąż zadanie, aby kontynuować',
     consent: 'Sprawdź, co udostępnisz firmie {partner}',
+    custom_url: 'Podaj adres swojej strony w serwisie {platform}',
   },
   remedies: {
     again: 'Aby spróbować ponownie, poproś firmę {partner} o nowy link.',

@@ -49,6 +49,7 @@ const words = {
   guestText: 'Esta verificação foi iniciada noutro dispositivo. Para continuar aqui, escolha lá «Continuar no telemóvel» e introduza o código mostrado.',
   guestCode: 'Código do outro dispositivo',
   guestContinue: 'Continuar',
+  address: 'Endereço da página',
   guestAsk: 'Pedir permissão no outro dispositivo',
   guestAsking: 'Permita no outro dispositivo. O seu número é {number}.',
   guestSend: 'Enviar-me uma nova ligação',
@@ -125,6 +126,7 @@ const words = {
     account_picker: 'Escolha a conta a utilizar',
     captcha: 'Resolva o desafio para continuar',
     consent: 'Reveja o que vai partilhar com {partner}',
+    custom_url: 'Introduza o endereço da sua página em {platform}',
   },
   remedies: {
     again: 'Para tentar de novo, peça uma nova ligação a {partner}.',

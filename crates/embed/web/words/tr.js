@@ -49,6 +49,7 @@ const words = {
   guestText: 'Bu doğrulama başka bir cihazda başlatıldı. Burada devam etmek için orada “Telefonunuzda sürdürün” seçeneğini seçip gösterilen kodu girin.',
   guestCode: 'Diğer cihazdaki kod',
   guestContinue: 'Devam',
+  address: 'Sayfanın adresi',
   guestAsk: 'Diğer cihazdan izin iste',
   guestAsking: 'Diğer cihazda izin verin. Numaranız {number}.',
   guestSend: 'Bana yeni bağlantı gönder',
@@ -125,6 +126,7 @@ const words = {
     account_picker: 'Kullanılacak hesabı seçin',
     captcha: 'Devam etmek için bulmacayı çözün',
     consent: '{partner} ile paylaşacaklarınızı gözden geçirin',
+    custom_url: '{platform} sayfanızın adresini girin',
   },
   remedies: {
     again: 'Yeniden denemek için {partner} tarafından yeni bir bağlantı isteyin.',

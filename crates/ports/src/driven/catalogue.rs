@@ -3,7 +3,10 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
-    api_key::Environment, id::PlatformId, platform::Platform, session::DefinitionVersion,
+    api_key::Environment,
+    id::PlatformId,
+    platform::{Canary, CanaryShare, Platform, PublishedVersion},
+    session::{DefinitionVersion, Session},
     workflow::Definition,
 };
 
@@ -21,19 +24,55 @@ pub trait Catalogue: Send + Sync {
 
     async fn platform(&self, id: PlatformId) -> Result<Option<Platform>, StoreError>;
 
-    /// Returns the newest definition of a platform.
+    /// Returns the definition that new sessions of a platform run.
     async fn definition(
         &self,
         id: PlatformId,
     ) -> Result<Option<(DefinitionVersion, Definition)>, StoreError>;
 
-    /// Publishes a validated definition as the newest one of its platform. The first definition
-    /// creates the platform. Publishing the same definition again changes nothing.
+    /// Returns the definition that a session runs: the one that it has begun with, or else the one
+    /// that it will begin with as things are.
+    async fn definition_of(
+        &self,
+        session: &Session,
+    ) -> Result<Option<(DefinitionVersion, Definition)>, StoreError>;
+
+    /// Returns the published versions of a platform, the newest first: at most
+    /// [`MAX_VERSIONS`].
+    async fn versions(&self, id: PlatformId) -> Result<Vec<PublishedVersion>, StoreError>;
+
+    /// Publishes a validated definition of a platform: for all new sessions, or for a share of them.
+    /// The first definition creates the platform, for all. Publishing the same definition again
+    /// changes nothing.
     async fn publish(
         &self,
         definition: &Definition,
+        canary: Option<CanaryShare>,
         now: DateTime<Utc>,
     ) -> Result<(PlatformId, DefinitionVersion), PublishError>;
+
+    /// Chooses the version that new sessions of a platform run, and the one that a share of them runs
+    /// instead.
+    async fn choose_version(
+        &self,
+        id: PlatformId,
+        version: &str,
+        canary: Option<Canary>,
+        now: DateTime<Utc>,
+    ) -> Result<(), ChooseVersionError>;
+}
+
+/// The most versions that are listed.
+pub const MAX_VERSIONS: u16 = 200;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ChooseVersionError {
+    #[error("there is no platform {0}")]
+    NoPlatform(PlatformId),
+    #[error("version {0} of the platform is not published")]
+    NotPublished(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -13,6 +13,7 @@ pub mod catalogue;
 pub mod clock;
 pub mod contact_store;
 pub mod credentials;
+pub mod definition_statistics;
 pub mod definition_syntax;
 pub mod delivery;
 pub mod delivery_log;

@@ -10,6 +10,7 @@ use domain::{
     api_key::Environment,
     frame_ancestors::FrameAncestor,
     id::{ApiKeyId, ContactId, PlatformId, SessionId, TeamId, TemplateId, UserId},
+    platform::{Canary, CanaryShare, Platform, PublishedVersion},
     request::Contact,
     secret::Secret,
     session::{DefinitionVersion, ProofHash},
@@ -20,7 +21,7 @@ use domain::{
 use crate::{
     StoreError,
     attestation_descriptors::InvalidDescriptor,
-    catalogue::PublishError,
+    catalogue::{ChooseVersionError, PublishError},
     contact_store::StoredContact,
     definition_syntax::DocumentPosition,
     secret_key::{RotatedFingerprints, SecretKeyError},
@@ -313,9 +314,25 @@ pub trait DefinitionService: Send + Sync {
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait PlatformAdminService: Send + Sync {
-    /// Publishes a validated definition as the newest one of its platform.
+    /// Publishes a validated definition for all new sessions of its platform, or for a share of them.
     async fn publish(
         &self,
         definition: &Definition,
+        canary: Option<CanaryShare>,
     ) -> Result<(PlatformId, DefinitionVersion), PublishError>;
+
+    /// Returns a platform with its published versions, the newest first.
+    async fn versions(
+        &self,
+        id: PlatformId,
+    ) -> Result<Option<(Platform, Vec<PublishedVersion>)>, StoreError>;
+
+    /// Chooses the version that new sessions of a platform run, and the one that a share of them runs
+    /// instead.
+    async fn choose_version(
+        &self,
+        id: PlatformId,
+        version: &str,
+        canary: Option<Canary>,
+    ) -> Result<(), ChooseVersionError>;
 }

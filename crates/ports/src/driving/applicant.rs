@@ -330,6 +330,12 @@ pub enum ClientCommand {
         prompt: u32,
         agreed: bool,
     },
+    /// The answer to the question for an address with this number: at most 2,048 bytes. What is no
+    /// address of the platform is asked for again.
+    CustomUrl {
+        prompt: u32,
+        url: String,
+    },
     Cancel,
     /// Start another attempt, if one is offered.
     Retry,

@@ -3,8 +3,10 @@
 use std::net::IpAddr;
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use domain::{
     api_key::{ApiKey, Environment},
+    definition_health::{Drift, VersionHealth},
     id::{ApiKeyId, SessionId, TeamId},
     notification::Channel,
     platform::{Platform, PlatformSummary},
@@ -12,6 +14,7 @@ use domain::{
     request::{GivenData, InvalidRequest, ListQuery, NewSession},
     secret::Secret,
     session::{ProofHash, Session},
+    workflow::PlatformProfile,
 };
 
 use crate::{
@@ -225,11 +228,32 @@ pub struct SessionView {
     pub stream_url: Option<String>,
 }
 
+/// A platform, with what partners may know of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlatformListing {
+    pub platform: Platform,
+    /// That of the definition that new sessions run.
+    pub profile: Option<PlatformProfile>,
+    pub health: PlatformHealth,
+}
+
+/// How the runs of a platform ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlatformHealth {
+    /// The runs that ended since then.
+    pub since: DateTime<Utc>,
+    /// By version.
+    pub versions: Vec<(String, VersionHealth)>,
+    /// What of the current version used to match and no longer does.
+    pub drift: Vec<Drift>,
+}
+
 /// Looks up the options of a create request.
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait LookupService: Send + Sync {
-    async fn platforms(&self, environment: Environment) -> Result<Vec<Platform>, StoreError>;
+    async fn platforms(&self, environment: Environment)
+    -> Result<Vec<PlatformListing>, StoreError>;
     /// Returns the channels that are configured.
     fn channels(&self) -> &[Channel];
     /// Returns the approved templates of a team.

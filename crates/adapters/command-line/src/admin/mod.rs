@@ -2,6 +2,7 @@
 
 mod attestations;
 mod header;
+mod platforms;
 mod receivers;
 mod templates;
 mod webhooks;
@@ -27,10 +28,10 @@ use ports::{
 use serde_json::{Value, json};
 
 use self::{
-    attestations::export, receivers::ReceiverCommand, templates::TemplateCommand,
-    webhooks::WebhookCommand,
+    attestations::export, platforms::PlatformCommand, receivers::ReceiverCommand,
+    templates::TemplateCommand, webhooks::WebhookCommand,
 };
-use crate::{CommandError, read_definition, replay::replay_fixtures};
+use crate::CommandError;
 
 /// The services that the commands call.
 pub struct AdminServices {
@@ -119,13 +120,8 @@ pub enum AdminCommand {
     /// Generates a new secret.key, and keeps the previous one as secret.key.old; prints
     /// {"fingerprint","earlier"}
     RotateSecretKey,
-    /// Publishes a platform definition; prints {"platformId","version"}
-    PublishPlatform {
-        file: PathBuf,
-        /// Publishes it only if a run on this fixture leads to what the fixture expects; may be repeated
-        #[arg(long)]
-        fixture: Vec<PathBuf>,
-    },
+    #[command(flatten)]
+    Platforms(PlatformCommand),
 }
 
 impl AdminCommand {
@@ -178,18 +174,8 @@ impl AdminCommand {
                 let rotated = services.encryption.rotate_secret_key()?;
                 Ok(json!({ "fingerprint": rotated.current, "earlier": rotated.earlier }))
             }
-            Self::PublishPlatform { file, fixture } => {
-                let definition = read_definition(&*services.definitions, &file)?;
-                let replay = replay_fixtures(&*services.definitions, &definition, &fixture)?;
-                if !replay.passed {
-                    return Err(format!(
-                        "not published, since a fixture differs:\n{}",
-                        replay.text
-                    )
-                    .into());
-                }
-                let (id, version) = services.platforms.publish(&definition).await?;
-                Ok(json!({ "platformId": id, "version": version.version }))
+            Self::Platforms(command) => {
+                command.run(&*services.platforms, &*services.definitions).await
             }
         }
     }

@@ -317,7 +317,7 @@ async fn a_definition_is_validated_before_it_is_published() {
     };
     let errors = vec![error];
     mocks.definitions.expect_validate().times(1).returning(move |_| report(errors.clone()));
-    mocks.platforms.expect_publish().times(1).returning(|definition| {
+    mocks.platforms.expect_publish().times(1).returning(|definition, _| {
         let version = definition.version.clone();
         Ok((PlatformId(3), DefinitionVersion { version, sha256: String::new() }))
     });

@@ -1,6 +1,9 @@
 //! Responses that are the same for all callers, serialized once in each worker.
 
-use std::cell::{OnceCell, RefCell};
+use std::{
+    cell::{OnceCell, RefCell},
+    time::{Duration, Instant},
+};
 
 use actix_web::{HttpResponse, web::Bytes};
 use domain::api_key::Environment;
@@ -9,24 +12,30 @@ use serde::Serialize;
 
 use crate::{envelope, error::ApiError};
 
+/// The age up to which cached platforms are returned: their health changes.
+const MAX_PLATFORMS_AGE: Duration = Duration::from_secs(10);
+
 #[derive(Default)]
 pub(crate) struct ResponseCache {
-    development: RefCell<Option<(CatalogueRevision, Bytes)>>,
-    production: RefCell<Option<(CatalogueRevision, Bytes)>>,
+    development: RefCell<Option<CachedPlatforms>>,
+    production: RefCell<Option<CachedPlatforms>>,
     pub(super) countries: FixedResponse,
     pub(super) error_codes: FixedResponse,
 }
 
 impl ResponseCache {
-    /// Returns the cached platforms of an environment if they have this revision.
+    /// Returns the cached platforms of an environment if they have this revision and are not too old.
     pub(super) fn platforms(
         &self,
         environment: Environment,
         revision: Option<CatalogueRevision>,
     ) -> Option<HttpResponse> {
         let cached = self.slot(environment).borrow();
-        let (_, body) = cached.as_ref().filter(|(of, _)| Some(*of) == revision)?;
-        Some(envelope::respond_with(body.clone()))
+        let is_current = |platforms: &&CachedPlatforms| {
+            Some(platforms.revision) == revision && platforms.at.elapsed() < MAX_PLATFORMS_AGE
+        };
+        let platforms = cached.as_ref().filter(is_current)?;
+        Some(envelope::respond_with(platforms.body.clone()))
     }
 
     /// Caches platforms that were read after the catalogue had this revision. They may be newer,
@@ -38,16 +47,24 @@ impl ResponseCache {
         platforms: &T,
     ) -> Result<HttpResponse, ApiError> {
         let body = envelope::write(platforms)?;
-        *self.slot(environment).borrow_mut() = revision.map(|revision| (revision, body.clone()));
+        let (at, cached) = (Instant::now(), body.clone());
+        *self.slot(environment).borrow_mut() =
+            revision.map(|revision| CachedPlatforms { revision, at, body: cached });
         Ok(envelope::respond_with(body))
     }
 
-    const fn slot(&self, environment: Environment) -> &RefCell<Option<(CatalogueRevision, Bytes)>> {
+    const fn slot(&self, environment: Environment) -> &RefCell<Option<CachedPlatforms>> {
         match environment {
             Environment::Development => &self.development,
             Environment::Production => &self.production,
         }
     }
+}
+
+struct CachedPlatforms {
+    revision: CatalogueRevision,
+    at: Instant,
+    body: Bytes,
 }
 
 /// A response that does not change while the process runs.

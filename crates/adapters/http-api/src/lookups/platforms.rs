@@ -1,14 +1,18 @@
 //! `GET /partner/browser-platforms`
 
 use actix_web::{HttpResponse, web};
-use domain::{platform::Platform, webhook::wire_time};
-use ports::driving::LookupService;
+use domain::{
+    webhook::wire_time,
+    workflow::{PlatformProfile, PromptKind},
+};
+use ports::driving::{LookupService, PlatformHealth, PlatformListing};
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
     caller::LookupCaller, envelope::Envelope, error::ApiError, icons::PublicUrl,
-    lookups::cache::ResponseCache,
+    lookups::cache::ResponseCache, openapi::ActionKind,
 };
 
 /// Platforms
@@ -60,16 +64,135 @@ pub(crate) struct WirePlatform {
     updated_at: String,
 }
 
+/// What can be known of a platform. Further members may be added.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PlatformConfig {
     /// The version of the platform's definition that new sessions run.
     #[schema(example = "1.0.0")]
     workflow_version: String,
+    /// The JSON Schema (draft 2020-12) of `extractedData`. `x-pii` marks what identifies or describes a
+    /// person, `x-attested` what can be attested, and `x-currency` the ISO 4217 code of an amount.
+    #[schema(value_type = Object)]
+    data_schema: Value,
+    /// What applicants may be asked to do: values of `nextAction.kind`.
+    #[schema(value_type = Vec<ActionKind>)]
+    actions: Vec<&'static str>,
+    /// What `generateAttestation` attests; `null` if the platform cannot be attested.
+    #[schema(required = true)]
+    attestation: Option<PlatformAttestation>,
+    /// The languages of the instructions for applicants, as BCP 47 tags. In other languages, general
+    /// instructions take their place.
+    #[schema(example = json!(["en", "de"]))]
+    languages: Vec<String>,
+    /// A pattern for the path of `customUrl`; `*` matches any sequence of characters. `null` without
+    /// `allowCustomUrl`.
+    #[schema(required = true, example = "/users/*")]
+    custom_url_pattern: Option<String>,
+    /// The time in which half of the sessions of the last 24 hours were complete, in seconds; `null`
+    /// for fewer than five.
+    #[schema(required = true)]
+    expected_seconds: Option<u32>,
+    health: Health,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PlatformAttestation {
+    /// `zktls-full`, `zktls-request` or `full-reveal`.
+    mode: &'static str,
+    fields: Vec<String>,
+}
+
+/// How the sessions of all partners ended on this platform. It may be a minute old.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = PlatformHealth)]
+pub(crate) struct Health {
+    /// Runs that ended since then are counted.
+    #[schema(format = DateTime)]
+    since: String,
+    /// `ok`; `changed` if the site seems to have changed; `unknown` for fewer than five runs.
+    #[schema(example = "ok")]
+    state: &'static str,
+    versions: Vec<VersionHealth>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = PlatformVersionHealth)]
+pub(crate) struct VersionHealth {
+    version: String,
+    /// The runs that collected the data, and those that failed for a reason that was not the
+    /// applicant's.
+    runs: u64,
+    /// The runs in which the applicant stopped, or could not sign in.
+    abandoned: u64,
+    /// The share of `runs` that collected the data; `null` for fewer than five.
+    #[schema(required = true, minimum = 0, maximum = 1)]
+    success_rate: Option<f64>,
+    /// Half of them took at most this long; `null` for fewer than five.
+    #[schema(required = true)]
+    median_seconds: Option<u32>,
+    /// The step at which most of the others failed.
+    #[schema(required = true)]
+    failing_node: Option<String>,
+}
+
+impl Health {
+    fn new(health: PlatformHealth, current: &str) -> Self {
+        let is_known = |(version, health): &(String, domain::definition_health::VersionHealth)| {
+            version == current && health.success_rate.is_some()
+        };
+        let state = if !health.drift.is_empty() {
+            "changed"
+        } else if health.versions.iter().any(is_known) {
+            "ok"
+        } else {
+            "unknown"
+        };
+        let versions = health.versions.into_iter().map(|(version, health)| VersionHealth {
+            version,
+            runs: health.runs,
+            abandoned: health.abandoned,
+            success_rate: health.success_rate,
+            median_seconds: health.median_seconds,
+            failing_node: health.failing_node,
+        });
+        Self { since: wire_time(health.since), state, versions: versions.collect() }
+    }
+}
+
+impl PlatformConfig {
+    fn new(
+        version: String,
+        profile: Option<PlatformProfile>,
+        health: PlatformHealth,
+    ) -> PlatformConfig {
+        let current = health.versions.iter().find(|(of, _)| *of == version);
+        let expected_seconds = current.and_then(|(_, health)| health.median_seconds);
+        let health = Health::new(health, &version);
+        let profile = profile.unwrap_or_default();
+        Self {
+            workflow_version: version,
+            data_schema: profile.data_schema,
+            actions: profile.prompts.into_iter().map(PromptKind::as_str).collect(),
+            attestation: profile
+                .attestation
+                .map(|(mode, fields)| PlatformAttestation { mode: mode.as_str(), fields }),
+            languages: profile.languages,
+            custom_url_pattern: profile.custom_url_pattern,
+            expected_seconds,
+            health,
+        }
+    }
 }
 
 impl WirePlatform {
-    fn new(platform: Platform, public_url: &PublicUrl) -> Self {
+    fn new(listing: PlatformListing, public_url: &PublicUrl) -> Self {
+        let PlatformListing { platform, profile, health } = listing;
+        let has_custom_url =
+            profile.as_ref().is_some_and(|profile| profile.custom_url_pattern.is_some());
         Self {
             id: platform.id.0,
             name: platform.name,
@@ -77,8 +200,8 @@ impl WirePlatform {
             description: platform.description,
             icon: public_url.icon(&platform.icon),
             login_url: platform.login_url,
-            allow_custom_url: false,
-            config: PlatformConfig { workflow_version: platform.version },
+            allow_custom_url: has_custom_url,
+            config: PlatformConfig::new(platform.version, profile, health),
             is_active: platform.is_active,
             created_at: wire_time(platform.created_at),
             updated_at: wire_time(platform.updated_at),

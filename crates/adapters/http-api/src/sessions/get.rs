@@ -114,7 +114,8 @@ pub(crate) struct Full {
 struct NextAction {
     #[schema(value_type = ActionKind)]
     kind: &'static str,
-    #[schema(required = true)]
+    /// Where the platform has sent a code, if its page says so: the channel and the end of the address.
+    #[schema(required = true, example = "sms ***56")]
     hint: Option<String>,
     #[schema(format = DateTime)]
     deadline: String,
@@ -122,7 +123,8 @@ struct NextAction {
 
 impl From<&PendingPrompt> for NextAction {
     fn from(ask: &PendingPrompt) -> Self {
-        Self { kind: ask.kind.as_str(), hint: None, deadline: wire_time(ask.deadline) }
+        let deadline = wire_time(ask.deadline);
+        Self { kind: ask.kind.as_str(), hint: ask.hint.clone(), deadline }
     }
 }
 

@@ -176,6 +176,7 @@ impl Viewer for ApplicantViewer {
             | ClientMessage::Back
             | ClientMessage::Size { .. }
             | ClientMessage::Share { .. }
+            | ClientMessage::CustomUrl { .. }
             | ClientMessage::Cancel
             | ClientMessage::Retry
             | ClientMessage::Decline

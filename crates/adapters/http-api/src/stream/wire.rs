@@ -10,6 +10,7 @@ use serde::Deserialize;
 const MAX_TEXT_CHARS: usize = 10_000;
 const MAX_COMPOSITION_CHARS: usize = 500;
 const MAX_VALUE_CHARS: usize = 64;
+const MAX_URL_CHARS: usize = 2048;
 const MAX_ANSWER_CHARS: usize = 1000;
 const MAX_TOUCH_POINTS: usize = 5;
 
@@ -124,6 +125,11 @@ pub(super) enum ClientMessage {
         prompt: u32,
         share: bool,
     },
+    /// The address that the applicant entered.
+    CustomUrl {
+        prompt: u32,
+        url: String,
+    },
     Cancel,
     /// The applicant starts another attempt.
     Retry,
@@ -180,6 +186,10 @@ impl ClientMessage {
             Self::Ack { .. } | Self::Refresh | Self::Handover => return None,
             Self::Share { prompt, share } => {
                 return Some(ClientCommand::Share { prompt, agreed: share });
+            }
+            Self::CustomUrl { prompt, url } => {
+                let url = within(url, MAX_URL_CHARS)?;
+                return Some(ClientCommand::CustomUrl { prompt, url });
             }
             Self::Cancel => return Some(ClientCommand::Cancel),
             Self::Outline => return Some(ClientCommand::Outline),

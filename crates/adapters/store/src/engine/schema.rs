@@ -103,6 +103,16 @@ tables! {
         description -> Text,
         icon -> Text,
         login_url -> Text,
+        canary_version -> Nullable<Text>,
+        canary_percent -> Nullable<SmallInt>,
+    }
+    definition_statistics (platform, version, hour, item) {
+        platform -> Integer,
+        version -> Text,
+        hour -> SqlTimestamp,
+        item -> Text,
+        runs -> BigInt,
+        matches -> BigInt,
     }
     catalogue (id) {
         id -> Integer,

@@ -5,12 +5,15 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{
-    api_key::Environment, id::PlatformId, platform::Platform, session::DefinitionVersion,
+    api_key::Environment,
+    id::PlatformId,
+    platform::{Canary, CanaryShare, Platform, PublishedVersion},
+    session::{DefinitionVersion, Session},
     workflow::Definition,
 };
 use ports::{
     StoreError,
-    catalogue::{Catalogue, PublishError},
+    catalogue::{Catalogue, ChooseVersionError, MAX_VERSIONS, PublishError},
 };
 
 use crate::engine::column::Timestamp;
@@ -33,10 +36,15 @@ struct PlatformRow {
     description: String,
     icon: String,
     login_url: String,
+    canary_version: Option<String>,
+    canary_percent: Option<i16>,
 }
 
 impl PlatformRow {
     fn read(self) -> Result<Platform, StoreError> {
+        let share = canary_share(self.canary_percent);
+        let canary =
+            self.canary_version.zip(share).map(|(version, share)| Canary { version, share });
         Ok(Platform {
             id: PlatformId(self.id),
             environment: self.environment.parse().map_err(failed("read a platform back"))?,
@@ -47,10 +55,15 @@ impl PlatformRow {
             login_url: self.login_url,
             is_active: self.is_active,
             version: self.version,
+            canary,
             created_at: self.created_at.0,
             updated_at: self.updated_at.0,
         })
     }
+}
+
+fn canary_share(percent: Option<i16>) -> Option<CanaryShare> {
+    CanaryShare::percent(u8::try_from(percent?).ok()?)
 }
 
 #[derive(Queryable, Selectable, Insertable)]
@@ -132,14 +145,122 @@ impl Catalogue for Store {
         Ok(Some((DefinitionVersion { version: row.version, sha256: row.sha256 }, definition)))
     }
 
+    async fn definition_of(
+        &self,
+        session: &Session,
+    ) -> Result<Option<(DefinitionVersion, Definition)>, StoreError> {
+        let pinned = session.workflow.as_ref().map(|workflow| workflow.version.as_str());
+        let id = session.terms.platform.0;
+        // Up to two rows: the version that the platform has, and the one of a share.
+        let rows: QueryResult<Vec<(DefinitionRow, String, Option<i16>)>> =
+            with_conn!(self, |conn| {
+                let mut found = platforms::table
+                    .inner_join(definitions::table)
+                    .filter(platforms::id.eq(id))
+                    .select((
+                        DefinitionRow::as_select(),
+                        platforms::version,
+                        platforms::canary_percent,
+                    ))
+                    .into_boxed();
+                found = match pinned {
+                    Some(version) => found.filter(definitions::version.eq(version)),
+                    None => found.filter(
+                        definitions::version
+                            .eq(platforms::version)
+                            .or(definitions::version.nullable().eq(platforms::canary_version)),
+                    ),
+                };
+                found.load(conn).await
+            });
+        let rows = rows.map_err(failed("find a session's definition"))?;
+        let is_canary = |(row, current, percent): &&(DefinitionRow, String, Option<i16>)| {
+            row.version != *current
+                && canary_share(*percent).is_some_and(|share| share.includes(session.id))
+        };
+        let is_current =
+            |(row, current, _): &&(DefinitionRow, String, Option<i16>)| row.version == *current;
+        let found = match pinned {
+            Some(_) => rows.as_slice().first(),
+            None => rows.iter().find(is_canary).or_else(|| rows.iter().find(is_current)),
+        };
+        let Some((row, ..)) = found else { return Ok(None) };
+        let version =
+            DefinitionVersion { version: row.version.clone(), sha256: row.sha256.clone() };
+        Ok(Some((version, definition(row)?)))
+    }
+
+    async fn versions(&self, id: PlatformId) -> Result<Vec<PublishedVersion>, StoreError> {
+        let rows: QueryResult<Vec<(String, String, Timestamp)>> = with_read!(self, |conn| {
+            definitions::table
+                .filter(definitions::platform.eq(id.0))
+                .order((definitions::created_at.desc(), definitions::version.desc()))
+                .limit(MAX_VERSIONS.into())
+                .select((definitions::version, definitions::sha256, definitions::created_at))
+                .load(conn)
+                .await
+        });
+        let rows = rows.map_err(failed("list the versions of a platform"))?.into_iter();
+        let version = |(version, sha256, at): (String, String, Timestamp)| PublishedVersion {
+            definition: DefinitionVersion { version, sha256 },
+            published_at: at.0,
+        };
+        Ok(rows.map(version).collect())
+    }
+
+    async fn choose_version(
+        &self,
+        id: PlatformId,
+        version: &str,
+        canary: Option<Canary>,
+        now: DateTime<Utc>,
+    ) -> Result<(), ChooseVersionError> {
+        let tried = canary.as_ref().map(|canary| canary.version.as_str());
+        let wanted = [Some(version), tried];
+        let wanted: Vec<_> = wanted.into_iter().flatten().collect();
+        let rows: QueryResult<Vec<DefinitionRow>> = with_conn!(self, |conn| {
+            definitions::table
+                .filter(definitions::platform.eq(id.0))
+                .filter(definitions::version.eq_any(&wanted))
+                .select(DefinitionRow::as_select())
+                .load(conn)
+                .await
+        });
+        let rows = rows.map_err(failed("find the versions of a platform"))?;
+        let of = |version: &str| rows.iter().find(|row| row.version == version);
+        let Some(row) = of(version).filter(|_| wanted.iter().all(|one| of(one).is_some())) else {
+            if self.platform(id).await?.is_none() {
+                return Err(ChooseVersionError::NoPlatform(id));
+            }
+            let unknown = wanted.iter().find(|one| of(one).is_none()).copied();
+            return Err(ChooseVersionError::NotPublished(unknown.unwrap_or(version).to_owned()));
+        };
+        let definition = definition(row)?;
+        let chosen = (
+            platforms::version.eq(version),
+            platforms::updated_at.eq(Timestamp(now)),
+            platforms::canary_version.eq(tried),
+            platforms::canary_percent
+                .eq(canary.as_ref().map(|canary| i16::from(canary.share.as_percent()))),
+            shown(&definition),
+        );
+        // Published definitions stay, so that what was found above is still there.
+        let written: QueryResult<usize> = with_conn!(self, |conn| {
+            let platform = platforms::table.filter(platforms::id.eq(id.0));
+            ::diesel::update(platform).set(chosen).execute(conn).await
+        });
+        written.map_err(failed("choose the version of a platform"))?;
+        Ok(())
+    }
+
     async fn publish(
         &self,
         definition: &Definition,
+        canary: Option<CanaryShare>,
         now: DateTime<Utc>,
     ) -> Result<(PlatformId, DefinitionVersion), PublishError> {
-        // Struct members keep their order and maps are sorted, so equal definitions are equal text.
-        let document = serde_json::to_value(definition).map_err(failed("write a definition"))?;
-        let document = document.to_string();
+        let document = serde_json_canonicalizer::to_string(definition);
+        let document = document.map_err(failed("write a definition"))?;
         let sha256 = hex(&sha256(document.as_bytes()));
         let version = definition.version.clone();
         let pinned = DefinitionVersion { version: version.clone(), sha256: sha256.clone() };
@@ -158,7 +279,7 @@ impl Catalogue for Store {
         // version.
         let written: Result<(i32, String, String), DieselError> = with_transaction!(self, |conn| {
             let platform = ::diesel::insert_into(platforms::table).values(fresh);
-            platform.on_conflict_do_nothing().execute(conn).await?;
+            let is_first = platform.on_conflict_do_nothing().execute(conn).await? == 1;
             let (id, held): (i32, String) = platforms::table
                 .filter(platforms::name.eq(&definition.platform))
                 .select((platforms::id, platforms::environment))
@@ -175,10 +296,21 @@ impl Catalogue for Store {
                 definitions::created_at.eq(now),
             );
             let new = ::diesel::insert_into(definitions::table).values(row);
-            if new.on_conflict_do_nothing().execute(conn).await? == 1 {
+            let is_new = new.on_conflict_do_nothing().execute(conn).await? == 1;
+            if let (true, false, Some(share)) = (is_new, is_first, canary) {
+                let tried = (
+                    platforms::canary_version.eq(Some(&version)),
+                    platforms::canary_percent.eq(Some(i16::from(share.as_percent()))),
+                    platforms::updated_at.eq(now),
+                );
+                let platform = platforms::table.filter(platforms::id.eq(id));
+                ::diesel::update(platform).set(tried).execute(conn).await?;
+            } else if is_new {
                 let newest = (
                     platforms::version.eq(&version),
                     platforms::updated_at.eq(now),
+                    platforms::canary_version.eq(None::<String>),
+                    platforms::canary_percent.eq(None::<i16>),
                     shown(definition),
                 );
                 let platform = platforms::table.filter(platforms::id.eq(id));

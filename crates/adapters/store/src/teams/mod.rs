@@ -4,5 +4,6 @@ pub(crate) mod audit;
 pub(crate) mod brands;
 pub(crate) mod catalogue;
 pub(crate) mod contacts;
+pub(crate) mod definition_statistics;
 pub(crate) mod keys;
 pub(crate) mod templates;

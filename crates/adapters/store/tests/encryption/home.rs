@@ -59,7 +59,7 @@ impl Home {
         let hash = KeyHash(parts.map(Uuid::into_bytes).concat().try_into().unwrap());
         store.add_key(&key, &hash, "Backend", noon()).await.unwrap();
         let definition = sample::definition("sample", "1.0.0");
-        let (platform, _) = store.publish(&definition, noon()).await.unwrap();
+        let (platform, _) = store.publish(&definition, None, noon()).await.unwrap();
         let session = SessionId::from_uuid(Uuid::nil());
         let mut home = Self { team, owner: key.id, hash, platform, session };
         home.session = home.another(store).await;

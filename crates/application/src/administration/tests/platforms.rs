@@ -112,20 +112,22 @@ fn a_descriptor_is_passed_on() {
 #[tokio::test]
 async fn a_definition_is_published_with_the_time_of_the_clock() {
     let mut catalogue = MockCatalogue::new();
-    catalogue.expect_publish().with(always(), mockall::predicate::eq(noon())).times(1).returning(
-        |definition, _| {
+    catalogue
+        .expect_publish()
+        .with(always(), mockall::predicate::eq(None), mockall::predicate::eq(noon()))
+        .times(1)
+        .returning(|definition, _, _| {
             let version = definition.version.clone();
             Ok((PlatformId(3), DefinitionVersion { version, sha256: String::new() }))
-        },
-    );
-    let taken = |_: &_, _| Err(PublishError::VersionTaken("1.0.0".into()));
+        });
+    let taken = |_: &_, _, _| Err(PublishError::VersionTaken("1.0.0".into()));
     catalogue.expect_publish().times(1).returning(taken);
     let clock = Arc::new(FakeClock::at(noon()));
     let platforms = PlatformAdministration { catalogue: Arc::new(catalogue), clock };
     let definition = sample::definition("sample", "1.0.0");
-    let (id, version) = platforms.publish(&definition).await.unwrap();
+    let (id, version) = platforms.publish(&definition, None).await.unwrap();
     assert_eq!((id, version.version.as_str()), (PlatformId(3), "1.0.0"));
-    let refused = platforms.publish(&definition).await;
+    let refused = platforms.publish(&definition, None).await;
     assert!(matches!(refused, Err(PublishError::VersionTaken(_))), "{refused:?}");
 }
 

@@ -72,8 +72,9 @@ impl WorkflowRunner {
                 Ok(RunMode::Awaiting(ask.kind, before, ask.deadline))
             }
             (RunMode::Awaiting(kind, before, deadline), PublicPhase::Awaiting(ask)) => {
-                if ask.deadline != deadline {
-                    self.apply(Event::DeadlineChanged { deadline: ask.deadline }).await?;
+                if ask.deadline != deadline || self.live.is_hint_new(ask) {
+                    let (deadline, hint) = (ask.deadline, ask.hint.clone());
+                    self.apply(Event::DeadlineChanged { deadline, hint }).await?;
                 }
                 self.prompt(ask, command, definition);
                 Ok(RunMode::Awaiting(kind, before, ask.deadline))
@@ -105,6 +106,21 @@ impl WorkflowRunner {
             let number = 0;
             state.ask(Prompt { number, kind, text, translated, deadline, share, witnessed })
         });
+    }
+
+    /// Waits a short time for the address that the applicant enters.
+    pub(super) async fn entered_url(&self) -> StepResult {
+        let mut changes = self.live.state.subscribe();
+        let entered = changes.wait_for(|state| state.custom_url.is_some());
+        if tokio::time::timeout(ANSWER_POLL_INTERVAL, entered).await.is_err() {
+            return StepResult::Waited;
+        }
+        let mut url = None;
+        self.live.state.send_if_modified(|state| {
+            url = state.take_custom_url();
+            false
+        });
+        url.map_or(StepResult::Waited, StepResult::CustomUrl)
     }
 
     pub(super) async fn answer(&self) -> StepResult {

@@ -86,7 +86,8 @@ async fn an_observer_sees_nothing_while_the_applicant_acts() {
     setup.browser.send_frame(1);
     assert!(matches!(event(&observer).await, Some(ObserverEvent::Frame(_))));
     let deadline = noon() + TimeDelta::minutes(5);
-    let ask = PendingPrompt { kind: PromptKind::Otp, text_key: "code".into(), deadline };
+    let ask =
+        PendingPrompt { kind: PromptKind::Otp, text_key: "code".into(), deadline, hint: None };
     setup.world.apply(id, [Event::InputNeeded { ask }]).await;
     assert_eq!(event(&observer).await, Some(state(Status::AwaitingUser, true)));
     setup.browser.send_frame(2);

@@ -55,6 +55,10 @@ impl Run {
             live: live.clone(),
             workflow: DefinitionVersion { version: "1.0.0".into(), sha256: "00".repeat(32) },
             definition: Arc::new(definition),
+            platform: world.platform,
+            custom_url: None,
+            began: sample::noon(),
+            statistics: Arc::default(),
             nodes,
             author: None,
         };

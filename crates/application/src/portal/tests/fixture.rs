@@ -142,7 +142,7 @@ impl Fixture {
         let hash = ApiKeyText::new(key.environment, self.random.random_bytes()).hash();
         self.store.add_key(&key, &hash, "Backend", noon()).await.unwrap();
         let definition = sample::definition("sample", "1.0.0");
-        let (platform, _) = self.store.publish(&definition, noon()).await.unwrap();
+        let (platform, _) = self.store.publish(&definition, None, noon()).await.unwrap();
         let mut session = sample::opening(key.id, platform).session;
         session.created_at = self.clock.now();
         let opening = change(session).opening();

@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use super::use_cases;
 use crate::{
+    definition_statistics::PlatformHealthReader,
     sessions::LookupUseCases,
     testing::{FakePlaces, World},
 };
@@ -159,9 +160,16 @@ async fn lookups_list_what_the_deployment_has() {
         templates: world.store.clone(),
         places: Arc::new(FakePlaces),
         channels: [Channel::Email].into(),
+        health: PlatformHealthReader {
+            statistics: world.store.clone(),
+            clock: world.clock.clone(),
+        },
     };
     let platforms = lookups.platforms(world.key.environment).await.unwrap();
-    assert_eq!(platforms[0].id, world.platform);
+    assert_eq!(platforms[0].platform.id, world.platform);
+    let profile = platforms[0].profile.as_ref().unwrap();
+    assert_eq!(profile.data_schema["type"], "object");
+    assert_eq!(platforms[0].health.versions[0].1.runs, 0);
     assert_eq!(lookups.channels(), [Channel::Email]);
     assert!(lookups.email_templates(world.team).await.unwrap().is_empty());
     assert_eq!(lookups.countries().len(), 2);

@@ -18,6 +18,7 @@ use ports::{
     brand_store::BrandStore,
     catalogue::Catalogue,
     contact_store::ContactStore,
+    definition_statistics::DefinitionStatistics,
     delivery::DeliveryQueue,
     delivery_log::DeliveryLog,
     device_store::DeviceStore,
@@ -74,6 +75,7 @@ pub struct Backend {
     pub suppressions: Arc<dyn SuppressionStore>,
     pub webhooks: Arc<dyn WebhookStore>,
     pub catalogue: Arc<dyn Catalogue>,
+    pub statistics: Arc<dyn DefinitionStatistics>,
     pub guard: Box<dyn std::any::Any + Send + Sync>,
 }
 
@@ -199,7 +201,10 @@ macro_rules! stores_contract {
             catalogue::publishes_the_same_definition_idempotently
             catalogue::refuses_other_content_under_a_published_version
             catalogue::returns_the_newest_version
+            catalogue::sessions_run_a_chosen_version_or_that_of_their_share
+            catalogue::lists_the_published_versions
             catalogue::changes_the_revision_with_each_change
+            catalogue::adds_the_statistics_of_versions_up
         }
     };
     ($open:expr; $($suite:ident :: $case:ident)+) => {$(

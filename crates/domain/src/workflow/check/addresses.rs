@@ -1,7 +1,9 @@
 //! Validates the hosts and URLs of a definition.
 
+use std::borrow::Cow;
+
 use super::{Checker, top};
-use crate::workflow::Node;
+use crate::workflow::{JsonPath, Node, custom_url};
 
 const MAX_HOSTS: usize = 50;
 /// The length of a DNS name (RFC 1035, section 2.3.4).
@@ -38,16 +40,64 @@ impl Checker<'_> {
             .map(|(name, request)| (top("requests").member(name).member("url"), &request.url));
         let login = std::iter::once((top("loginUrl"), &definition.login_url));
         for (path, url) in nodes.chain(requests).chain(login).collect::<Vec<_>>() {
-            if let Some(error) = url_error(url, &definition.hosts) {
+            let Some(url) = self.without_custom_url(&path, url) else { continue };
+            if let Some(error) = url_error(&url, &definition.hosts) {
                 self.error(&path, error);
             }
-            self.placeholders(&path, url);
+            self.placeholders(&path, &url);
         }
+        self.custom_url();
         for (name, request) in &definition.requests {
             let path = top("requests").member(name);
             self.range(&path.member("maxBytes"), request.max_bytes, 1, 1_048_576);
             self.range(&path.member("expectStatus"), request.expect_status.into(), 100, 599);
             self.request(&path, request);
+        }
+    }
+}
+
+impl Checker<'_> {
+    /// Returns a URL with one of the hosts in place of the placeholder for the address; `None` if
+    /// nothing else is to be checked.
+    fn without_custom_url<'a>(&mut self, path: &JsonPath, url: &'a str) -> Option<Cow<'a, str>> {
+        if !custom_url::is_used_in(url) {
+            return Some(Cow::Borrowed(url));
+        }
+        if self.definition.custom_url.is_none() {
+            let wrong = "which the definition does not have: add `customUrl` with a pattern";
+            self.error(path, format!("`{url}` stands for the address of a session, {wrong}"));
+            return None;
+        }
+        let is_login = *path == top("loginUrl");
+        if is_login {
+            self.error(path, "must be a fixed URL: it is shown before a session has an address");
+            return None;
+        }
+        let rest = url.strip_prefix(custom_url::CUSTOM_ORIGIN)?;
+        if !rest.is_empty() && !rest.starts_with('/') {
+            self.error(path, format!("`{url}` must have a `/` after `{{customOrigin}}`"));
+            return None;
+        }
+        let host = self.definition.hosts.first()?;
+        Some(Cow::Owned(format!("https://{host}{rest}")))
+    }
+
+    fn custom_url(&mut self) {
+        let definition = self.definition;
+        let Some(custom) = &definition.custom_url else { return };
+        let path = top("customUrl");
+        if !custom.pattern.starts_with('/') || custom.pattern.len() > MAX_URL_BYTES {
+            let rule = "must be a path with `*` for any characters, as /users/*, without host";
+            self.error(&path.member("pattern"), rule);
+        }
+        self.text(&path.member("textKey"), &custom.text_key);
+        self.text(&path.member("wrongTextKey"), &custom.wrong_text_key);
+        self.range(&path.member("timeoutSeconds"), custom.timeout_seconds, 5, 3600);
+        let opens =
+            |node: &Node| matches!(node, Node::Goto { url, .. } if url == custom_url::CUSTOM_URL);
+        if !definition.nodes.values().any(opens) {
+            let wrong = "is not used: no `goto` node has the URL `{customUrl}`";
+            self.error(&path, wrong);
         }
     }
 }

@@ -270,8 +270,20 @@ impl<'a> Checker<'a> {
                 self.exit(&path.member("default"), default);
             }
             Node::AwaitUser {
-                text_key, timeout_seconds, until, hints, next, on_timeout, ..
+                kind,
+                text_key,
+                timeout_seconds,
+                until,
+                hints,
+                next,
+                on_timeout,
+                ..
             } => {
+                if kind.is_asked_by_service() {
+                    let wrong = "is asked by the service itself: use a `review` node for consent, \
+                                 and `customUrl` for an address";
+                    self.error(&path.member("kind"), wrong);
+                }
                 self.range(&path.member("timeoutSeconds"), *timeout_seconds, 5, 3600);
                 self.text(&path.member("textKey"), text_key);
                 self.wait(path, until, hints);

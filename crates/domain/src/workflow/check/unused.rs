@@ -72,6 +72,9 @@ impl<'a> Used<'a> {
                 }
             });
         }
+        if let Some(custom) = &definition.custom_url {
+            used.texts.extend([custom.text_key.as_str(), custom.wrong_text_key.as_str()]);
+        }
         let members = definition.output.values().flat_map(|field| field.members.values());
         for field in definition.output.values().chain(members) {
             used.texts.insert(&field.label_key);

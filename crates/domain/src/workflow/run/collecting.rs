@@ -12,7 +12,7 @@ use crate::{
         Extraction, Field, FieldType, NextPage, Node, Pages, ReadFailure, Request, Source,
         TraceEvent, WorkflowExit,
         collect::{convert, located, read_field},
-        placeholders::{expand_body, expand_url},
+        placeholders::expand_body,
     },
 };
 
@@ -41,6 +41,12 @@ enum PageStep {
     Acting,
     /// The page has until then to show other rows.
     Changing(DateTime<Utc>),
+}
+
+impl PageProgress {
+    pub(super) const fn is_acting(&self) -> bool {
+        matches!(self.step, PageStep::Acting)
+    }
 }
 
 /// A `collect` node.
@@ -311,7 +317,7 @@ impl Run {
             None => None,
         };
         Some(PageFetch {
-            url: expand_url(&request.url, value)?,
+            url: self.expanded(&request.url)?,
             method: request.method,
             headers: request.headers.clone(),
             csrf: request.csrf.clone(),
@@ -375,6 +381,10 @@ impl Run {
         found: Option<&Value>,
         result: &Result<Value, ReadFailure>,
     ) {
+        if self.definition.output.contains_key(name) {
+            let is_read = self.facts.fields.entry(name.to_owned()).or_default();
+            *is_read |= result.is_ok();
+        }
         if let Some(trace) = &mut self.trace {
             let (name, found, result) = (name.to_owned(), found.cloned(), result.clone());
             trace.push(TraceEvent::Read { name, found, result });

@@ -15,8 +15,10 @@ use super::{
     Action, CsrfHeader, Definition, ElementChoice, ElementContent, Method, Observation, TraceEvent,
     WorkflowExit,
     condition::{Occurrence, SignalEvaluation},
+    custom_url::CustomAddress,
 };
 use crate::{
+    definition_health::RunFacts,
     error_code::ErrorCode,
     session::{Collected, PendingPrompt},
 };
@@ -45,6 +47,9 @@ pub enum Command {
     Consent {
         fields: Vec<SharedField>,
     },
+    /// Ask the applicant for the address that the session opens, and report it, or that time has
+    /// passed.
+    AskCustomUrl,
     End(End),
 }
 
@@ -139,6 +144,8 @@ pub enum StepResult {
     Answered {
         share: bool,
     },
+    /// The address that the applicant entered.
+    CustomUrl(String),
     /// Nothing happened, but time has passed.
     Waited,
 }
@@ -183,6 +190,12 @@ pub struct Run {
     responses_before: u64,
     /// The key of the hint's text that is shown in place of the node's own.
     hint_text_key: Option<String>,
+    custom_url: Option<CustomAddress>,
+    /// The texts of the last observed page.
+    texts: BTreeMap<String, String>,
+    /// Where the platform has sent a code, since the node was entered.
+    channel_hint: Option<String>,
+    facts: RunFacts,
     collecting: bool,
     collected: Collected,
     /// Values for later URLs and requests.
@@ -223,6 +236,10 @@ impl Run {
             newest_response: 0,
             responses_before: 0,
             hint_text_key: None,
+            custom_url: None,
+            texts: BTreeMap::new(),
+            channel_hint: None,
+            facts: RunFacts::default(),
             collecting: false,
             collected: Collected::default(),
             variables: BTreeMap::new(),
@@ -232,6 +249,20 @@ impl Run {
             traced_page: None,
             definition,
         }
+    }
+
+    /// Gives the run the address that the partner gave, so that the applicant is not asked for it. An
+    /// address that the definition does not allow is ignored.
+    #[must_use]
+    pub fn with_custom_url(mut self, url: Option<&str>) -> Self {
+        self.custom_url = url.and_then(|url| self.definition.custom_address(url));
+        self
+    }
+
+    /// Returns the address that the session gave, or that the applicant entered.
+    #[must_use]
+    pub fn custom_url(&self) -> Option<&str> {
+        self.custom_url.as_ref().map(CustomAddress::as_str)
     }
 
     /// Records from now on what the run sees and decides.
@@ -262,6 +293,8 @@ impl Run {
         if let StepResult::Seen(page) = &result {
             let newest = page.responses.iter().map(|response| response.number).max();
             self.newest_response = self.newest_response.max(newest.unwrap_or_default());
+            self.texts.clone_from(&page.texts);
+            self.note_signals(page);
         }
         self.trace_result(&result);
         let mut result = Some(result);
@@ -291,6 +324,26 @@ impl Run {
         }
     }
 
+    /// Returns which signals held and which fields were read so far.
+    #[must_use]
+    pub const fn facts(&self) -> &RunFacts {
+        &self.facts
+    }
+
+    /// Notes the signals that hold on a settled page for the first time.
+    fn note_signals(&mut self, page: &Observation) {
+        if !page.settled {
+            return;
+        }
+        let signals = &self.definition.signals;
+        let evaluation = SignalEvaluation { signals, page, after: 0 };
+        for name in signals.keys() {
+            if self.facts.signals.get(name) != Some(&true) {
+                self.facts.signals.insert(name.clone(), evaluation.holds(name));
+            }
+        }
+    }
+
     fn trace_result(&mut self, result: &StepResult) {
         let Some(trace) = &mut self.trace else { return };
         match result {
@@ -305,6 +358,8 @@ impl Run {
                     self.traced_page = Some(event);
                 }
             }
+            // There is no further page.
+            StepResult::Unreadable if self.pages.is_acting() => (),
             StepResult::Unreadable => trace.push(TraceEvent::Unreadable),
             StepResult::Begin
             | StepResult::Arrived
@@ -312,6 +367,7 @@ impl Run {
             | StepResult::Read(_)
             | StepResult::Acted
             | StepResult::Answered { .. }
+            | StepResult::CustomUrl(_)
             | StepResult::Waited => (),
         }
     }
@@ -331,5 +387,6 @@ impl Run {
         self.hints.clear();
         self.responses_before = self.newest_response;
         self.hint_text_key = None;
+        self.channel_hint = None;
     }
 }

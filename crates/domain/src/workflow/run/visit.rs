@@ -10,7 +10,7 @@ use crate::{
     session::{Collected, PendingPrompt},
     workflow::{
         Action, Case, Confirmation, Field, Hint, InterruptTarget, Node, Observation, PromptKind,
-        WorkflowExit, condition::SignalEvaluation, placeholders::expand_url,
+        WorkflowExit, condition::SignalEvaluation, custom_url, placeholders::expand_url,
     },
 };
 
@@ -49,10 +49,7 @@ impl Run {
             Node::Goto { url, next, on_fail } => match result {
                 Some(StepResult::Arrived) => Visit::to(next),
                 Some(StepResult::Unreachable) => Visit::Leave(on_fail.clone()),
-                Some(_) | None => match expand_url(url, |name| self.value(name)) {
-                    Some(url) => self.stay(Command::Goto { url }),
-                    None => Visit::Leave(on_fail.clone()),
-                },
+                result => self.goto(url, on_fail, result, now),
             },
             Node::Act { action, next, on_fail } => match result {
                 Some(StepResult::Acted) => Visit::to(next),
@@ -71,6 +68,48 @@ impl Run {
             Node::Done => Visit::Stay(self.end(End::Done(self.collected.clone()))),
             Node::Fail { code } => Visit::Leave(WorkflowExit::Fail(*code)),
         }
+    }
+
+    fn goto(
+        &mut self,
+        url: &str,
+        on_fail: &WorkflowExit,
+        result: Option<StepResult>,
+        now: DateTime<Utc>,
+    ) -> Visit {
+        let definition = self.definition.clone();
+        if custom_url::is_used_in(url)
+            && self.custom_url.is_none()
+            && let Some(custom) = &definition.custom_url
+        {
+            if let Some(StepResult::CustomUrl(text)) = result {
+                self.custom_url = definition.custom_address(&text);
+                self.hint_text_key = Some(custom.wrong_text_key.clone());
+            }
+            if self.custom_url.is_none() {
+                let deadline = self.user_deadline(custom.timeout_seconds);
+                if now >= deadline {
+                    return Visit::Leave(WorkflowExit::Fail(ErrorCode::UserInputTimeout));
+                }
+                let key = self.hint_text_key.clone().unwrap_or_else(|| custom.text_key.clone());
+                return self.ask(PromptKind::CustomUrl, key, deadline, Command::AskCustomUrl);
+            }
+            self.hint_text_key = None;
+        }
+        match self.expanded(url) {
+            Some(url) => self.stay(Command::Goto { url }),
+            None => Visit::Leave(on_fail.clone()),
+        }
+    }
+
+    /// Returns a URL of the definition with the values of this run in place of the placeholders.
+    pub(super) fn expanded(&self, url: &str) -> Option<String> {
+        if url == custom_url::CUSTOM_URL {
+            // Braces in it are its own.
+            return self.custom_url().map(ToOwned::to_owned);
+        }
+        let url = custom_url::expand(url, self.custom_url.as_ref())?;
+        expand_url(&url, |name| self.value(name))
     }
 
     fn branch(
@@ -103,13 +142,26 @@ impl Run {
         result: Option<&StepResult>,
         now: DateTime<Utc>,
     ) -> Visit {
-        let Node::AwaitUser { kind, text_key, timeout_seconds, until, hints, next, on_timeout } =
-            node
+        let Node::AwaitUser {
+            kind,
+            text_key,
+            timeout_seconds,
+            until,
+            hints,
+            channel_hint,
+            next,
+            on_timeout,
+        } = node
         else {
             return Visit::Stay(self.end(End::Failed(ErrorCode::WorkflowInvalid)));
         };
         if result.is_none() && kind.may_change_account() {
             self.forget_account();
+        }
+        if let Some(hint) = channel_hint
+            && let Some(text) = self.texts.get(&hint.selector)
+        {
+            self.channel_hint = Some(hint.masked(text));
         }
         let mut command = Command::Watch;
         if let Some(StepResult::Seen(page)) = result {
@@ -289,7 +341,8 @@ impl Run {
         deadline: DateTime<Utc>,
         command: Command,
     ) -> Visit {
-        let prompt = PendingPrompt { kind, text_key, deadline: deadline.min(self.deadline) };
+        let (deadline, hint) = (deadline.min(self.deadline), self.channel_hint.clone());
+        let prompt = PendingPrompt { kind, text_key, deadline, hint };
         Visit::Stay(RunStep { shown: PublicPhase::Awaiting(prompt), command })
     }
 

@@ -53,7 +53,7 @@ pub(crate) async fn team_fixture(backend: &Backend) -> TeamFixture {
     let key = sample::key(team);
     backend.keys.add_key(&key, &hash(), "Backend", sample::noon()).await.unwrap();
     let definition = sample::definition("sample", "1.0.0");
-    let (platform, _) = backend.catalogue.publish(&definition, sample::noon()).await.unwrap();
+    let (platform, _) = backend.catalogue.publish(&definition, None, sample::noon()).await.unwrap();
     TeamFixture { team, owner: key.id, platform }
 }
 

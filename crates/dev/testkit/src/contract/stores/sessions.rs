@@ -209,7 +209,7 @@ pub async fn filters_the_sessions_of_a_team(backend: &Backend) {
     let live = ApiKey { environment: Environment::Production, ..key(home.team) };
     backend.keys.add_key(&live, &hash(), "Live", noon()).await.unwrap();
     let definition = sample::definition("filtered", "1.0.0");
-    let (other, _) = backend.catalogue.publish(&definition, noon()).await.unwrap();
+    let (other, _) = backend.catalogue.publish(&definition, None, noon()).await.unwrap();
     let mut sessions = Vec::new();
     for (minute, owner, platform) in [
         (0, home.owner, home.platform),

@@ -1,0 +1,87 @@
+//! Stores the statistics of definitions, and warns of platforms that have changed.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use domain::{definition_health::names, id::PlatformId};
+use ports::{
+    StoreError, catalogue::Catalogue, clock::Clock, definition_statistics::DefinitionStatistics,
+};
+use tokio::sync::Mutex;
+
+use super::{Worker, log_error};
+use crate::definition_statistics::{PlatformHealthReader, RunStatistics, STATISTICS_RETENTION};
+
+const STORE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Writes the counts of ended runs to the store. Where a signal or a field of a platform has ceased to
+/// match, it logs a warning once.
+pub struct StatisticsRecorder {
+    pub runs: Arc<RunStatistics>,
+    pub statistics: Arc<dyn DefinitionStatistics>,
+    pub catalogue: Arc<dyn Catalogue>,
+    pub clock: Arc<dyn Clock>,
+    /// What was warned of.
+    pub warned: Mutex<HashSet<(PlatformId, String)>>,
+}
+
+#[async_trait]
+impl Worker for StatisticsRecorder {
+    fn name(&self) -> &'static str {
+        "statistics"
+    }
+
+    async fn run(&self) {
+        loop {
+            tokio::time::sleep(STORE_INTERVAL).await;
+            if let Err(error) = self.store().await {
+                log_error(&error, "failed to store the statistics of definitions, retrying");
+            }
+        }
+    }
+}
+
+impl StatisticsRecorder {
+    pub(crate) async fn store(&self) -> Result<(), StoreError> {
+        let counts = self.runs.take();
+        if counts.is_empty() {
+            return Ok(());
+        }
+        if let Err(error) = self.statistics.add_counts(&counts).await {
+            self.runs.put_back(counts);
+            return Err(error);
+        }
+        let platforms: BTreeSet<_> = counts.iter().map(|hour| hour.platform).collect();
+        for platform in platforms {
+            self.warn_of_drift(platform).await?;
+        }
+        self.statistics.remove_counts(self.clock.now() - STATISTICS_RETENTION).await
+    }
+
+    async fn warn_of_drift(&self, id: PlatformId) -> Result<(), StoreError> {
+        let Some(platform) = self.catalogue.platform(id).await? else { return Ok(()) };
+        let reader =
+            PlatformHealthReader { statistics: self.statistics.clone(), clock: self.clock.clone() };
+        let lost = names(&reader.health(&platform).await?.drift);
+        let count = f64::from(u32::try_from(lost.len()).unwrap_or(u32::MAX));
+        metrics::gauge!("avouch_definition_drift", "platform" => platform.name.clone()).set(count);
+        let mut warned = self.warned.lock().await;
+        // What matches again is warned of anew.
+        warned.retain(|(of, item)| *of != id || lost.contains(item));
+        for item in lost {
+            if warned.insert((id, item.clone())) {
+                let (name, version) = (&platform.name, &platform.version);
+                tracing::warn!(
+                    platform = name,
+                    version,
+                    "the {item} of platform {name} used to match and no longer does: the site may have changed"
+                );
+            }
+        }
+        Ok(())
+    }
+}
