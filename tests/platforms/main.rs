@@ -48,6 +48,12 @@ async fn node_red_is_signed_in_to_through_another_host() {
     collects_from("node-red").await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes minutes to install; run by `cargo xtask test-platforms`"]
+async fn roundup_shares_issues_of_three_pages() {
+    collects_from("roundup").await;
+}
+
 #[test]
 fn every_platform_has_a_test_and_a_row_in_the_table() {
     let table = std::fs::read_to_string(root().join("platforms/README.md")).expect("the table");
