@@ -12,5 +12,6 @@ mod placement;
 mod recording;
 mod single_page;
 mod takeover;
+mod test_clock;
 mod versions;
 mod workflow_run;

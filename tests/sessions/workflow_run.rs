@@ -29,9 +29,17 @@ struct Trial {
 
 impl Trial {
     fn start(deployment: &Deployment, change: impl FnOnce(&mut Value)) -> Self {
+        Self::start_with(deployment, &[], change)
+    }
+
+    fn start_with(
+        deployment: &Deployment,
+        options: &[&str],
+        change: impl FnOnce(&mut Value),
+    ) -> Self {
         let file = write(deployment, "acme-trial", change);
         let mut command = deployment.command();
-        command.env("AVOUCH_LOG", "warn").args(["workflow", "run"]).arg(file);
+        command.env("AVOUCH_LOG", "warn").args(["workflow", "run"]).args(options).arg(file);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
@@ -110,4 +118,49 @@ async fn a_signal_ends_the_run_without_leaving_files() {
         assert_eq!(trial.end().await.0, Some(1), "{signal}");
         assert_eq!(left_behind(&deployment), Vec::<String>::new(), "{signal}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_changed_definition_begins_anew_in_the_same_browser() {
+    let deployment = Deployment::prepare(Kind::Sqlite).await;
+    let change = |text: &str, wanted: &str| {
+        let (text, wanted) = (text.to_owned(), wanted.to_owned());
+        move |definition: &mut Value| {
+            definition["texts"]["en"]["sign_in"] = text.into();
+            definition["nodes"]["stats"]["fields"]["followers"] = wanted.into();
+        }
+    };
+    let mut trial = Trial::start_with(&deployment, &["--watch"], change("Sign in once", "/none"));
+    let applicant = Applicant::visit(&trial.link).await;
+    let embed = applicant.top_level();
+    embed.click("[data-testid=start]").await;
+    embed.until_prompted("Sign in once").await;
+    embed.sign_in("ok", "any").await;
+    embed.click("[data-testid=consent-approve]").await;
+    let shared = "document.querySelectorAll('#consent-fields > dt').length";
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    // The file cannot be published at first; then the applicant is signed in already.
+    write(&deployment, "acme-trial", |definition| definition["start"] = "nowhere".into());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    write(&deployment, "acme-trial", change("Sign in once", "/followers"));
+    embed
+        .until(
+            "five fields",
+            &format!("!document.querySelector('#consent').hidden && {shared} === 5"),
+        )
+        .await;
+    embed.click("[data-testid=consent-approve]").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let id = trial.process.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let status =
+        eventually("the end", Duration::from_secs(40), async || trial.process.try_wait().unwrap());
+    assert_eq!(status.await.code(), Some(0));
+    let trace = trial.trace.join().unwrap();
+    let count = |text: &str| trace.iter().filter(|line| line.contains(text)).count();
+    assert_eq!((count("node login"), count("starting over")), (1, 1), "{trace:#?}");
+    assert_eq!(count("complete: {"), 2, "{trace:#?}");
+    assert!(count("there is no node `nowhere`") > 0, "{trace:#?}");
+    applicant.close().await;
+    assert_eq!(left_behind(&deployment), Vec::<String>::new());
 }

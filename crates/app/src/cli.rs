@@ -87,6 +87,7 @@ fn workflow(
             }
         }
         WorkflowCommand::Schema => println!("{}", definitions().schema()),
+        WorkflowCommand::Reference => print!("{}", definitions().reference()),
         WorkflowCommand::Descriptor { file } => {
             println!("{}", WorkflowCommand::descriptor(&definitions(), &file)?);
         }
@@ -96,6 +97,10 @@ fn workflow(
             if !report.passed {
                 return Ok(ExitCode::from(REPLAY_DIFFERS));
             }
+        }
+        WorkflowCommand::Run { file, watch: true, .. } => {
+            start_log(&config)?;
+            runtime.block_on(workflow_run::watch(config, &file))?;
         }
         WorkflowCommand::Run { file, record, .. } => {
             start_log(&config)?;

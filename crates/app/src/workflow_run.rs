@@ -1,7 +1,7 @@
 //! `avouch workflow run`: one session of a definition, in a service of its own that is removed
 //! afterwards.
 
-use std::{net::TcpListener, path::Path, sync::Arc};
+use std::{net::TcpListener, path::Path, sync::Arc, time::Duration};
 
 use application::{
     administration::{TrialEnd, TrialProgress, TrialSession},
@@ -22,7 +22,10 @@ use system::{
     clock::{SystemClock, SystemRandom},
     data_dir::TemporaryFolder,
 };
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::{Mutex, watch},
+};
 
 use crate::{
     admin::definitions,
@@ -30,6 +33,9 @@ use crate::{
     service::{Overrides, Service},
     storage::{error_chain, open_store},
 };
+
+/// How often the file of a definition is checked for changes.
+const WATCH_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Runs a definition once to its end. A signal that asks the process to end is an error, so that the
 /// folder is removed as well.
@@ -40,39 +46,105 @@ pub(crate) async fn run(
     file: &Path,
     fixture: Option<&Path>,
 ) -> Result<TrialEnd, CommandError> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let folder = TemporaryFolder::new("avouch-trial").map_err(error_chain)?;
-    // The port was free a moment ago; no other program is expected to take it.
-    let listen = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-    let config = Config {
-        listen,
-        addresses: Addresses { public: format!("http://{listen}"), ..Addresses::default() },
-        data_dir: folder.path().to_owned(),
-        database_url: DatabaseUrl::Sqlite(folder.path().join("avouch.db").display().to_string()),
-        ..config
-    };
     let definition = Arc::new(read_definition(&definitions(), file)?);
-    let (caller, platform) = prepare(&config, &definition).await?;
     let capture = fixture.map(|_| FixtureCapture::default());
-    let author = Arc::new(AuthorTools { trace: Arc::new(PrintedTrace), capture });
-    let overrides = Overrides { author: Some(author.clone()), ..Overrides::default() };
-    let service = Service::start(&config, overrides).await?;
-    let sessions = service.partners.clone();
-    let trial = TrialSession { sessions, clock: Arc::new(SystemClock), caller, platform };
+    let author = Arc::new(AuthorTools { trace: Arc::new(PrintedTrace), capture, reloads: None });
+    let trial = Trial::start(config, &definition, author.clone()).await?;
     let result = tokio::select! {
-        result = trial.run(&print_progress) => result.map_err(error_chain),
-        _ = terminate.recv() => Err("stopped by SIGTERM".into()),
-        _ = hangup.recv() => Err("stopped by SIGHUP".into()),
-        _ = interrupt.recv() => Err("stopped by SIGINT".into()),
+        result = trial.session.run(&print_progress) => result.map_err(error_chain),
+        signal = stop_signal() => Err(format!("stopped by {}", signal?).into()),
     };
-    service.stop().await;
+    trial.service.stop().await;
     if let Some((capture, fixture)) = author.capture.as_ref().zip(fixture) {
         let captured = capture.finish(&definition).ok_or("the run did not end, or was too long")?;
         eprintln!("{}", write_fixture(&definitions(), &definition, captured, fixture)?);
     }
     result
+}
+
+/// Runs a definition until a signal asks the process to end, and begins anew in the same browser each
+/// time that the file has changed.
+pub(crate) async fn watch(config: Config, file: &Path) -> Result<(), CommandError> {
+    let definition = Arc::new(read_definition(&definitions(), file)?);
+    let (changes, reloads) = watch::channel(definition.clone());
+    let reloads = Some(Mutex::new(reloads));
+    let author = AuthorTools { trace: Arc::new(PrintedTrace), capture: None, reloads };
+    let trial = Trial::start(config, &definition, Arc::new(author)).await?;
+    let result = tokio::select! {
+        result = trial.session.run(&print_progress) => result.map(drop).map_err(error_chain),
+        () = send_changes(file, &definition, &changes) => Ok(()),
+        signal = stop_signal() => signal.map(drop),
+    };
+    trial.service.stop().await;
+    result
+}
+
+/// Sends the definition each time that its file has changed. What cannot be published is printed and
+/// not sent.
+async fn send_changes(file: &Path, first: &Definition, changes: &watch::Sender<Arc<Definition>>) {
+    let mut last = std::fs::read(file).unwrap_or_default();
+    loop {
+        tokio::time::sleep(WATCH_INTERVAL).await;
+        // An editor may just be replacing the file.
+        let Ok(text) = std::fs::read(file) else { continue };
+        if text == last {
+            continue;
+        }
+        last = text;
+        match read_definition(&definitions(), file) {
+            Ok(changed) if changed.hosts != first.hosts || changed.sso_hosts != first.sso_hosts => {
+                eprintln!("the hosts have changed: stop the command and start it again");
+            }
+            Ok(changed) => drop(changes.send_replace(Arc::new(changed))),
+            Err(error) => eprintln!("{error}"),
+        }
+    }
+}
+
+/// Waits for a signal that asks the process to end, and returns its name.
+async fn stop_signal() -> Result<&'static str, CommandError> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = hangup.recv() => "SIGHUP",
+        _ = interrupt.recv() => "SIGINT",
+    })
+}
+
+/// A service in a temporary folder, with one session of the definition.
+struct Trial {
+    service: Service,
+    session: TrialSession,
+    /// Removed when the trial is dropped.
+    _folder: TemporaryFolder,
+}
+
+impl Trial {
+    async fn start(
+        config: Config,
+        definition: &Definition,
+        author: Arc<AuthorTools>,
+    ) -> Result<Self, CommandError> {
+        let folder = TemporaryFolder::new("avouch-trial").map_err(error_chain)?;
+        // The port was free a moment ago; no other program is expected to take it.
+        let listen = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let database = folder.path().join("avouch.db").display().to_string();
+        let config = Config {
+            listen,
+            addresses: Addresses { public: format!("http://{listen}"), ..Addresses::default() },
+            data_dir: folder.path().to_owned(),
+            database_url: DatabaseUrl::Sqlite(database),
+            ..config
+        };
+        let (caller, platform) = prepare(&config, definition).await?;
+        let overrides = Overrides { author: Some(author), ..Overrides::default() };
+        let service = Service::start(&config, overrides).await?;
+        let sessions = service.partners.clone();
+        let session = TrialSession { sessions, clock: Arc::new(SystemClock), caller, platform };
+        Ok(Self { service, session, _folder: folder })
+    }
 }
 
 /// Publishes the definition, and creates a caller that may use it.

@@ -19,6 +19,13 @@ pub fn trace_line(event: &TraceEvent) -> String {
             };
             format!("  page {url}{state}; true: {}; false: {}", names(true), names(false))
         }
+        TraceEvent::Unreachable => "  the page could not be reached: no answer, or a host or port \
+            that is not allowed"
+            .to_owned(),
+        TraceEvent::Completed { data: Some(data) } => format!("complete: {data}"),
+        TraceEvent::Completed { data: None } => "complete: you declined to share".to_owned(),
+        TraceEvent::Reloaded => "the definition has changed: starting over".to_owned(),
+        TraceEvent::Failed { code } => format!("failed: {}", code.as_str()),
         TraceEvent::Unreadable => {
             "  nothing was read: no element, or no response as expected".to_owned()
         }
@@ -61,6 +68,7 @@ fn shown(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use domain::error_code::ErrorCode;
     use serde_json::json;
 
     use super::*;
@@ -77,6 +85,8 @@ mod tests {
         let line = "  page https://a.test/ (loading); true: form; false: in";
         assert_eq!(trace_line(&observed), line);
         assert_eq!(read(Some(json!("5 \u{20ac}")), Ok(json!(5))), "  balance: \"5 \u{20ac}\" -> 5");
+        let failed = TraceEvent::Failed { code: ErrorCode::UnexpectedPage };
+        assert_eq!(trace_line(&failed), "failed: UNEXPECTED_PAGE");
         assert_eq!(read(Some(json!(5)), Ok(json!(5))), "  balance: 5");
         assert_eq!(read(None, Err(ReadFailure::NotFound)), "  balance: missing: nothing is there");
         let line = "  balance: \"?\" -> missing: converter 2 does not apply";

@@ -32,6 +32,8 @@ pub enum WorkflowCommand {
     },
     /// Prints the JSON Schema of definitions, with which editors complete and validate them
     Schema,
+    /// Prints the reference of definitions, as Markdown
+    Reference,
     /// Prints what an attestor has to allow for a definition
     Descriptor { file: PathBuf },
     /// Runs a definition once in a real browser: prints a link with which you play the applicant on
@@ -45,6 +47,10 @@ pub enum WorkflowCommand {
         /// Runs the definition on a fixture, without a browser, and prints what differs; may be repeated
         #[arg(long, value_name = "FIXTURE")]
         replay: Vec<PathBuf>,
+        /// Runs the definition anew in the same browser each time that the file changes, until you stop
+        /// the command: you sign in once
+        #[arg(long, conflicts_with_all = ["record", "replay"])]
+        watch: bool,
     },
 }
 

@@ -2,6 +2,7 @@
 //! definitions (draft 2020-12), and CSS selectors (Selectors Level 4).
 
 mod document;
+mod reference;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "most kinds of errors are of keywords that the schema does not have"
@@ -38,5 +39,9 @@ impl DefinitionSyntax for Syntax {
 
     fn schema(&self) -> String {
         schema::text()
+    }
+
+    fn reference(&self) -> String {
+        reference::text()
     }
 }

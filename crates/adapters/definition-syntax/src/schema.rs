@@ -17,10 +17,10 @@ const MAX_ERRORS: usize = 100;
 
 /// Returns the schema as indented JSON.
 pub(crate) fn text() -> String {
-    format!("{:#}", schema())
+    format!("{:#}", json_schema())
 }
 
-fn schema() -> Value {
+pub(crate) fn json_schema() -> Value {
     let mut schema = schemars::schema_for!(Definition).to_value();
     if let Some(members) = schema.as_object_mut() {
         members.insert("$id".into(), SCHEMA_ID.into());
@@ -32,7 +32,7 @@ fn schema() -> Value {
 /// Returns the errors of a document by the schema.
 pub(crate) fn validate(document: &Value) -> Vec<SyntaxError> {
     static VALIDATOR: OnceLock<Option<Validator>> = OnceLock::new();
-    let Some(validator) = VALIDATOR.get_or_init(|| jsonschema::validator_for(&schema()).ok())
+    let Some(validator) = VALIDATOR.get_or_init(|| jsonschema::validator_for(&json_schema()).ok())
     else {
         return vec![];
     };
@@ -191,7 +191,7 @@ fn must_be_one_of(value: &Value, options: &[&Value]) -> String {
 fn known_members(keyword: &str) -> Vec<&'static str> {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
     let parent = keyword.rsplit_once('/').map_or("", |(parent, _)| parent);
-    let object = SCHEMA.get_or_init(schema).pointer(parent);
+    let object = SCHEMA.get_or_init(json_schema).pointer(parent);
     let members = object.and_then(|object| object.get("properties")?.as_object());
     members.into_iter().flatten().map(|(name, _)| name.as_str()).collect()
 }
@@ -253,8 +253,8 @@ mod tests {
 
     #[test]
     fn the_schema_is_valid_by_its_own_schema() {
-        assert!(jsonschema::draft202012::meta::is_valid(&schema()));
-        assert_eq!(schema()["$schema"], "https://json-schema.org/draft/2020-12/schema");
+        assert!(jsonschema::draft202012::meta::is_valid(&json_schema()));
+        assert_eq!(json_schema()["$schema"], "https://json-schema.org/draft/2020-12/schema");
     }
 
     #[test]

@@ -51,7 +51,9 @@ pub(crate) async fn verify(
     let (proof, data) = read_comparison(&body)?;
     let found = sessions.compare(&caller, &proof, &data).await.map_err(|error| match error {
         SessionError::NotFound => ApiError::AttestationNotFound,
-        error @ (SessionError::Busy | SessionError::Store(_)) => error.into(),
+        error @ (SessionError::Busy | SessionError::ProductionKey | SessionError::Store(_)) => {
+            error.into()
+        }
     })?;
     let fields = found.fields.into_iter().map(|(field, held)| (field, word(held)));
     Ok(ok(Compared {

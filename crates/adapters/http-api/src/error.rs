@@ -27,6 +27,8 @@ pub(super) enum ApiError {
     Invalid(InvalidRequest),
     #[error("Unauthorized")]
     Unauthorized,
+    #[error("{0}")]
+    Forbidden(&'static str),
     #[error("Session not found")]
     SessionNotFound,
     #[error("Attestation not found")]
@@ -158,6 +160,7 @@ impl ApiError {
         match self {
             Self::Invalid(_) | Self::Unreadable => FailureCode::InvalidRequest,
             Self::Unauthorized => FailureCode::Unauthorized,
+            Self::Forbidden(_) => FailureCode::Forbidden,
             Self::SessionNotFound => FailureCode::SessionNotFound,
             Self::AttestationNotFound => FailureCode::AttestationNotFound,
             Self::NotFound => FailureCode::NotFound,
@@ -181,6 +184,7 @@ impl ResponseError for ApiError {
         match self {
             Self::Invalid(_) | Self::Unreadable => StatusCode::BAD_REQUEST,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::SessionNotFound | Self::AttestationNotFound | Self::NotFound => {
                 StatusCode::NOT_FOUND
             }
@@ -254,6 +258,9 @@ impl From<SessionError> for ApiError {
         match error {
             SessionError::NotFound => Self::SessionNotFound,
             error @ SessionError::Busy => Self::Internal(error.into()),
+            SessionError::ProductionKey => {
+                Self::Forbidden("the test clock is for development keys")
+            }
             SessionError::Store(error) => error.into(),
         }
     }

@@ -63,6 +63,10 @@ impl DefinitionService for DefinitionValidation {
         self.syntax.schema()
     }
 
+    fn reference(&self) -> String {
+        self.syntax.reference()
+    }
+
     fn replay(&self, definition: &Arc<Definition>, fixture: &Fixture) -> Replayed {
         let select = |page: &PageTree, scope: usize, selector: &str| {
             self.syntax.select(page, scope, selector)

@@ -8,6 +8,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use domain::workflow::{
     Command, Definition, End, Fixture, FixtureEvent, Observation, PageTree, RunResult, StepResult,
+    TraceEvent,
 };
 use ports::browser::Browser;
 use serde_json::Value;
@@ -236,6 +237,15 @@ fn masked(value: Value, depth: usize) -> Value {
         Value::Array(_) if depth == MAX_MASK_DEPTH => MASK.into(),
         Value::Array(items) => items.into_iter().map(|item| masked(item, depth + 1)).collect(),
         scalar @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => scalar,
+    }
+}
+
+/// Returns an event of a trace without the credentials in its URL.
+pub(super) fn masked_event(event: TraceEvent) -> TraceEvent {
+    if let TraceEvent::Observed { url, settled, signals } = event {
+        TraceEvent::Observed { url: mask_url(&url), settled, signals }
+    } else {
+        event
     }
 }
 

@@ -5,22 +5,27 @@ mod prompts;
 
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     definition_health::{RunEnd, RunFacts},
     error_code::ErrorCode,
     id::{PlatformId, SessionId},
     session::{DefinitionVersion, Event, Lease, Session},
-    workflow::{Command, Definition, End, MIN_ABSENCE, Run, RunStep, StepResult},
+    workflow::{Command, Definition, End, MIN_ABSENCE, Run, RunStep, StepResult, TraceEvent},
 };
 use ports::{
-    browser::{Browser, BrowserError},
+    browser::{Browser, BrowserError, ObservedSignals},
     workflow_trace::WorkflowTrace,
 };
 use serde_json::{Map, Value};
+use tokio::sync::{Mutex, watch};
 
 use self::prompts::RunMode;
-use super::{fixture::FixtureCapture, hub::LiveSession, nodes::Nodes};
+use super::{
+    fixture::{FixtureCapture, masked_event},
+    hub::LiveSession,
+    nodes::Nodes,
+};
 use crate::{
     advance::{AdvanceError, BROWSER_LEASE_TTL, LEASE_RENEW_INTERVAL, SessionEngine},
     attestations::Attestations,
@@ -57,6 +62,21 @@ pub struct AuthorTools {
     pub trace: Arc<dyn WorkflowTrace>,
     /// Captures a fixture of the run.
     pub capture: Option<FixtureCapture>,
+    /// The definition, each time that its author has changed it: the run then begins anew in the same
+    /// browser, and does not end.
+    pub reloads: Option<Mutex<watch::Receiver<Arc<Definition>>>>,
+}
+
+/// Returns what the author learns of the end of a run; a failure is in the trace already.
+fn completion(end: End) -> Option<TraceEvent> {
+    match end {
+        End::Done(collected) => {
+            let data = Value::Object(collected.data.into_iter().collect());
+            Some(TraceEvent::Completed { data: Some(data) })
+        }
+        End::Declined => Some(TraceEvent::Completed { data: None }),
+        End::Failed(_) => None,
+    }
 }
 
 /// Runs until the session or its browser has ended, and then removes the browser from the live
@@ -117,7 +137,7 @@ impl WorkflowRunner {
     }
 
     async fn run_to_end(&self) -> Result<(), AdvanceError> {
-        let now = self.engine.clock.now();
+        let now = self.now();
         let custom_url = self.custom_url.as_deref();
         let mut run = Run::new(self.definition.clone(), now).with_custom_url(custom_url);
         if self.author.is_some() {
@@ -126,7 +146,7 @@ impl WorkflowRunner {
         if let Some(capture) = self.capture() {
             capture.restart();
         }
-        let first = run.next(StepResult::Begin, self.engine.clock.now());
+        let first = run.next(StepResult::Begin, now);
         self.nodes.publish(&run, 0);
         // The first page is loaded while the session's transitions are saved.
         let load = async {
@@ -166,41 +186,95 @@ impl WorkflowRunner {
         first: RunStep,
         mut first_result: Option<StepResult>,
     ) -> Result<(), AdvanceError> {
+        let mut definition = self.definition.clone();
         let mut published = run.path().len();
         let (mut step, mut mode) = (first, RunMode::Running);
         let mut has_watched = false;
         loop {
             let RunStep { shown, command } = step;
+            let shown = shown.earlier(self.skipped());
             published = self.nodes.publish(&run, published);
-            if let Some(author) = &self.author {
-                run.take_trace().iter().for_each(|event| author.trace.record(event));
-            }
+            self.trace(run.take_trace());
             if command != Command::End(End::Declined) {
-                mode = self.show(mode, &shown, &command, &self.definition).await?;
-            }
-            if has_watched && command == Command::Watch {
-                self.browser.changed().await;
-            }
-            has_watched = command == Command::Watch;
-            if let Command::End(end) = command {
-                if let Some(capture) = self.capture() {
-                    capture.end(run.path(), &end);
-                }
-                self.count_end(run.facts(), &end);
-                return self.end(end).await;
+                mode = self.show(mode, &shown, &command, &definition).await?;
             }
             if let (Some(capture), Some(url)) = (self.capture(), run.custom_url()) {
                 capture.custom_url(url);
             }
-            let result = match first_result.take() {
-                Some(result) => result,
-                None => self.command(command).await,
+            let (is_watch, must_wait) = (command == Command::Watch, has_watched);
+            let result = if let Some(result) = first_result.take() {
+                Some(result)
+            } else if let Command::End(end) = command {
+                if let Some(capture) = self.capture() {
+                    capture.end(run.path(), &end);
+                }
+                self.count_end(run.facts(), &end);
+                if !self.reloads() {
+                    return self.end(end).await;
+                }
+                self.trace(completion(end).into_iter().collect());
+                definition = self.reloaded().await;
+                None
+            } else {
+                let execute = async {
+                    if is_watch && must_wait {
+                        self.browser.changed().await;
+                    }
+                    self.command(command).await
+                };
+                tokio::select! {
+                    result = execute => Some(result),
+                    changed = self.reloaded() => {
+                        definition = changed;
+                        None
+                    }
+                }
             };
+            has_watched = is_watch && result.is_some();
             if !self.live.state.borrow().present {
                 run.applicant_away();
             }
-            step = run.next(result, self.engine.clock.now());
+            let now = self.now();
+            let result = if let Some(result) = result {
+                result
+            } else {
+                (run, published) = (self.restarted(&run, &definition), 0);
+                StepResult::Begin
+            };
+            step = run.next(result, now);
         }
+    }
+
+    /// Returns a run of the author's changed definition in the same browser.
+    fn restarted(&self, run: &Run, definition: &Arc<Definition>) -> Run {
+        self.trace(vec![TraceEvent::Reloaded]);
+        self.browser.observe_signals(ObservedSignals::of(definition));
+        let now = self.now();
+        let mut next = Run::new(definition.clone(), now).with_custom_url(run.custom_url());
+        next.record_trace();
+        next
+    }
+
+    fn trace(&self, events: Vec<TraceEvent>) {
+        if let Some(author) = &self.author {
+            events.into_iter().for_each(|event| author.trace.record(&masked_event(event)));
+        }
+    }
+
+    /// Returns whether the author may change the definition during the run.
+    fn reloads(&self) -> bool {
+        self.author.as_ref().is_some_and(|author| author.reloads.is_some())
+    }
+
+    /// Returns the definition when the author has changed it.
+    async fn reloaded(&self) -> Arc<Definition> {
+        if let Some(reloads) = self.author.as_ref().and_then(|author| author.reloads.as_ref()) {
+            let mut reloads = reloads.lock().await;
+            if reloads.changed().await.is_ok() {
+                return reloads.borrow_and_update().clone();
+            }
+        }
+        std::future::pending().await
     }
 
     async fn end(&self, end: End) -> Result<(), AdvanceError> {
@@ -216,6 +290,17 @@ impl WorkflowRunner {
             Some(collected) if !session.state.is_closed() => self.attest(&collected).await,
             _ => Ok(()),
         }
+    }
+
+    /// Returns the time of the run: that of the clock, and what the partner has skipped.
+    fn now(&self) -> DateTime<Utc> {
+        self.engine.clock.now() + self.skipped()
+    }
+
+    fn skipped(&self) -> TimeDelta {
+        let state = self.live.state.borrow();
+        let session = state.session.as_ref();
+        session.map(|session| session.state.skipped().span()).unwrap_or_default()
     }
 
     /// Counts the end of the run in the statistics of its definition.

@@ -209,6 +209,7 @@ fn portal_error(error: SessionError) -> PortalError {
         SessionError::Busy => {
             PortalError::Invalid("the session is being updated. Try again".into())
         }
+        error @ SessionError::ProductionKey => PortalError::Invalid(error.to_string()),
         SessionError::Store(error) => error.into(),
     }
 }

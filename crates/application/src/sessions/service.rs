@@ -6,16 +6,16 @@ use domain::{
     api_key::Environment,
     id::{SessionId, TeamId},
     notification::Channel,
-    request::{GivenData, ListQuery, NewSession},
-    session::{Event, ProofHash, Session},
+    request::{GivenData, ListQuery, NewSession, PageRequest},
+    session::{Event, ProofHash, Session, SkippedTime},
     template::TemplateStatus,
 };
 use ports::{
     StoreError,
     driving::{
         Caller, Comparison, CreateError, CreatedSession, IdempotentRequest, LookupService,
-        NotifyError, PlatformListing, PortableAttestation, RecordingView, SessionError,
-        SessionService, SessionView,
+        MAX_SKIPPED_SESSIONS, NotifyError, PlatformListing, PortableAttestation, RecordingView,
+        SessionError, SessionService, SessionView,
     },
     notifier::ResendOutcome,
     places::Country,
@@ -25,6 +25,7 @@ use ports::{
 };
 
 use super::{LookupUseCases, SessionUseCases};
+use crate::advance::AdvanceError;
 
 /// How long a link to a recording is valid.
 const RECORDING_LINK_TTL: TimeDelta = TimeDelta::days(7);
@@ -102,6 +103,25 @@ impl SessionService for SessionUseCases {
         let found = self.sessions.find(caller.id, id).await?;
         found.ok_or(SessionError::NotFound)?;
         Ok(self.engine.advance(id, None, Event::TerminatedByPartner).await?)
+    }
+
+    async fn skip_time(&self, caller: &Caller, by: SkippedTime) -> Result<usize, SessionError> {
+        if caller.environment == Environment::Production {
+            return Err(SessionError::ProductionKey);
+        }
+        let page = PageRequest { limit: MAX_SKIPPED_SESSIONS.into(), offset: 0 };
+        let query = ListQuery { status: None, page };
+        let (newest, _) = self.sessions.list(caller.id, query).await?;
+        let mut moved = 0;
+        for session in newest.iter().filter(|session| session.closed_at.is_none()) {
+            match self.engine.advance(session.id, None, Event::TimeSkipped { by }).await {
+                Ok(_) => moved += 1,
+                // It ended meanwhile.
+                Err(AdvanceError::Rejected(_) | AdvanceError::NotFound) => (),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(moved)
     }
 
     async fn notify_again(&self, caller: &Caller, id: SessionId) -> Result<(), NotifyError> {

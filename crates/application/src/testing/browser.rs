@@ -16,7 +16,7 @@ use domain::{
 };
 use ports::browser::{
     Browser, BrowserCredentials, BrowserError, BrowserPool, BrowserSpec, Fetched, Frame, Input,
-    PageOutline, PageState, StartError, Viewport,
+    ObservedSignals, PageOutline, PageState, StartError, Viewport,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -104,6 +104,8 @@ impl Browser for FakeBrowser {
         assert!(!self.panics.load(Ordering::SeqCst), "as the test wants it");
         self.navigations.next().unwrap_or(Ok(()))
     }
+
+    fn observe_signals(&self, _: ObservedSignals) {}
 
     async fn observe(&self) -> Result<Observation, BrowserError> {
         let present = self.page.borrow().present.clone();

@@ -1,6 +1,6 @@
 //! Starts the browser of a session, in the session's turn.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use chrono::TimeDelta;
 use domain::{
@@ -242,15 +242,10 @@ impl BrowserStarter {
         definition: &Definition,
         device: Device,
     ) -> BrowserSpec {
-        let owned = |texts: BTreeSet<&str>| texts.into_iter().map(str::to_owned).collect();
         BrowserSpec {
             id: lease.browser,
             hosts: definition.hosts.iter().chain(&definition.sso_hosts).cloned().collect(),
-            watch: ObservedSignals {
-                texts: owned(definition.text_selectors()),
-                selectors: owned(definition.selectors()),
-                responses: owned(definition.responses()),
-            },
+            watch: ObservedSignals::of(definition),
             device,
             place: session.terms.location.clone(),
             locale: self.places.locale(&session.terms.location.country),

@@ -7,6 +7,7 @@ mod max_attempts;
 mod new_session;
 mod page;
 mod read;
+mod skipped_time;
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,7 @@ pub use self::{
     max_attempts::MaxAttempts,
     new_session::{NewSession, RequestedLocation},
     page::{ListQuery, PageRequest},
+    skipped_time::read_skipped_time,
 };
 use crate::{
     api_key::Environment,

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     AttestationStep, Collected, DefinitionVersion, IssuedAttestation, Lease, PendingPrompt,
+    SkippedTime,
 };
 use crate::error_code::ErrorCode;
 
@@ -59,5 +60,7 @@ events! {
     ConsentDeclined,
     ApplicantCancelled,
     Expired,
+    /// The partner has moved the session's time limits nearer, to try what happens at their end.
+    TimeSkipped { by: SkippedTime },
     TerminatedByPartner,
 }

@@ -8,7 +8,7 @@ mod state;
 mod status;
 mod transition;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -16,7 +16,10 @@ pub use self::{
     event::Event,
     outcome::{CancelReason, Collected, ExtractedData, IssuedAttestation, Outcome, ProofHash},
     progress::Progress,
-    state::{AttestationStep, History, LOSSES_ALLOWED, Lease, PendingPrompt, Phase, Resume, State},
+    state::{
+        AttestationStep, History, LOSSES_ALLOWED, Lease, PendingPrompt, Phase, Resume, SkippedTime,
+        State,
+    },
     status::{Status, UnknownStatus},
     transition::{InvalidTransition, Step, TransitionTerms, step},
 };
@@ -141,8 +144,20 @@ impl Session {
         event: Event,
         now: DateTime<Utc>,
     ) -> Result<Option<Change>, InvalidTransition> {
-        let expired = now >= self.expires_at && !self.state.is_closed();
-        let event = if expired { Event::Expired } else { event };
+        let skipped = match event {
+            Event::TimeSkipped { by } => by.span(),
+            _ => TimeDelta::zero(),
+        };
+        let expires_at = self.expires_at - skipped;
+        let expired = now >= expires_at && !self.state.is_closed();
+        let offer = self.state.offered_retry();
+        let event = if expired {
+            Event::Expired
+        } else if !skipped.is_zero() && offer.is_some_and(|(_, until)| now >= until - skipped) {
+            Event::RetryExpired
+        } else {
+            event
+        };
         let name = event.name();
         let node = match (&event, &self.state) {
             (_, State::Failed { node, .. }) | (Event::Failed { node, .. }, _) => node.clone(),
@@ -162,6 +177,7 @@ impl Session {
             version: self.version.next(),
             state,
             workflow,
+            expires_at,
             ..self.clone()
         };
         Ok(Some(Change { session, effects, event: name, node, at: now }))

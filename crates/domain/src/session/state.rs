@@ -1,6 +1,6 @@
 //! The states of a session, each with exactly the data that it has.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{Collected, Outcome, Status};
@@ -28,6 +28,40 @@ pub struct History {
     /// The attempts that have failed.
     #[serde(default)]
     pub failed_attempts: u8,
+    /// The time that the partner has skipped.
+    #[serde(default, skip_serializing_if = "SkippedTime::is_zero")]
+    pub skipped: SkippedTime,
+}
+
+/// A time that a partner skips: 0 seconds to 30 days.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SkippedTime(u32);
+
+impl SkippedTime {
+    pub const MAX_SECONDS: u32 = 30 * 24 * 3600;
+
+    /// `None` for more than 30 days.
+    #[must_use]
+    pub const fn seconds(seconds: u32) -> Option<Self> {
+        if seconds <= Self::MAX_SECONDS { Some(Self(seconds)) } else { None }
+    }
+
+    #[must_use]
+    pub fn span(self) -> TimeDelta {
+        TimeDelta::seconds(self.0.into())
+    }
+
+    /// Returns the sum, 30 days at most.
+    pub(super) const fn and(self, other: Self) -> Self {
+        let sum = self.0.saturating_add(other.0);
+        Self(if sum > Self::MAX_SECONDS { Self::MAX_SECONDS } else { sum })
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    const fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
 }
 
 /// The state of a session.
@@ -132,7 +166,9 @@ pub enum Resume {
 }
 
 impl State {
-    pub const START: Self = Self::Created { history: History { losses: 0, failed_attempts: 0 } };
+    pub const START: Self = Self::Created {
+        history: History { losses: 0, failed_attempts: 0, skipped: SkippedTime(0) },
+    };
 
     #[must_use]
     pub const fn status(&self) -> Status {
@@ -178,13 +214,47 @@ impl State {
     #[must_use]
     pub const fn attempts(&self) -> u8 {
         match self {
-            Self::Created { history: History { losses: 0, failed_attempts } }
+            Self::Created { history: History { losses: 0, failed_attempts, .. } }
             | Self::Failed { history: History { failed_attempts, .. }, .. } => *failed_attempts,
             Self::Created { history }
             | Self::Initializing { history, .. }
             | Self::Live { history, .. } => history.failed_attempts.saturating_add(1),
             Self::Closed { attempts, .. } => *attempts,
         }
+    }
+
+    /// Returns the time that the partner has skipped since the session was created; 0 once it is closed.
+    #[must_use]
+    pub fn skipped(&self) -> SkippedTime {
+        match self {
+            Self::Created { history }
+            | Self::Initializing { history, .. }
+            | Self::Live { history, .. }
+            | Self::Failed { history, .. } => history.skipped,
+            Self::Closed { .. } => SkippedTime::default(),
+        }
+    }
+
+    /// Returns an open state whose own time limits are nearer.
+    pub(super) fn skip(&self, by: SkippedTime) -> Self {
+        let mut state = self.clone();
+        match &mut state {
+            Self::Created { history } | Self::Initializing { history, .. } => {
+                history.skipped = history.skipped.and(by);
+            }
+            Self::Live { history, phase, .. } => {
+                history.skipped = history.skipped.and(by);
+                if let Phase::AwaitingUser { ask, .. } = phase {
+                    ask.deadline -= by.span();
+                }
+            }
+            Self::Failed { history, until, .. } => {
+                history.skipped = history.skipped.and(by);
+                *until -= by.span();
+            }
+            Self::Closed { .. } => (),
+        }
+        state
     }
 
     /// Returns why the last attempt failed, and until when another one is offered.

@@ -46,7 +46,7 @@ fn terms(attestation: AttestationRequest) -> TransitionTerms {
 fn states() -> Vec<(&'static str, State)> {
     let verifying = |step| live(Phase::Verifying { collected: Collected::default(), step });
     let awaiting = |then| live(Phase::AwaitingUser { ask: prompt(), then });
-    let history = |losses, failed_attempts| History { losses, failed_attempts };
+    let history = |losses, failed_attempts| History { losses, failed_attempts, ..History::default() };
     vec![
         ("CREATED", State::START),
         ("INITIALIZING", State::Initializing { lease: LEASE, history: history(0, 0) }),
@@ -261,7 +261,7 @@ fn a_failed_attempt_can_be_repeated_as_often_as_the_terms_say() {
 fn a_session_without_another_attempt_ends_with_the_failure() {
     let mut session = session();
     let (why, node) = (ErrorCode::MfaTimeout, Some("code".to_owned()));
-    let history = History { losses: 0, failed_attempts: 1 };
+    let history = History { failed_attempts: 1, ..History::default() };
     session.state =
         State::Failed { lease: LEASE, history, why, node: node.clone(), until: RETRY_UNTIL };
     let now = session.created_at;
@@ -282,7 +282,7 @@ fn a_session_without_another_attempt_ends_with_the_failure() {
 #[test]
 fn states_without_attempts_are_read() {
     let live = json!({ "state": "initializing", "losses": 1, "lease": LEASE });
-    let history = History { losses: 1, failed_attempts: 0 };
+    let history = History { losses: 1, ..History::default() };
     let state = State::Initializing { lease: LEASE, history };
     assert_eq!(serde_json::from_value::<State>(live).unwrap(), state);
     let closed = json!({ "state": "closed", "outcome": { "outcome": "terminated" }, "ran": null });

@@ -58,6 +58,10 @@ pub fn step(
         // Any open session can end in these ways.
         (open, Event::TerminatedByPartner) => close(open, Outcome::Terminated),
 
+        (open, Event::TimeSkipped { by }) => {
+            Step { state: open.skip(by), effects: Effects::default() }
+        }
+
         // Another attempt is offered: it begins, or the session ends as the last one did.
         (&State::Failed { history, .. }, Event::RetryRequested) => Step {
             state: State::Created { history: History { losses: 0, ..history } },

@@ -41,8 +41,7 @@ pub struct Definition {
     /// The hosts of single sign-on providers, which it may visit as well.
     #[serde(default)]
     pub sso_hosts: Vec<String>,
-    /// The address that each session gives, for nodes and requests that open it. `None` is not
-    /// serialized, as with `attest`.
+    /// The address that each session gives, for nodes and requests that open it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub custom_url: Option<CustomUrl>,
     pub budgets: Budgets,
@@ -55,11 +54,12 @@ pub struct Definition {
     pub requests: BTreeMap<String, Request>,
     pub output: BTreeMap<String, Field>,
     /// The order in which applicants read the fields of the output; fields that are not listed
-    /// follow, by name. An empty order is not serialized, as with `attest`.
+    /// follow, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output_order: Vec<String>,
-    /// The attestation; `None` if nothing can be attested. `None` is not serialized, so that
-    /// documents published before this member existed keep their hash.
+    // Members without a value are not serialized, so that documents that were published before there
+    // were such members keep their hash.
+    /// The attestation, if anything can be attested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attest: Option<Attest>,
     /// The texts, by language tag and then by text key.
@@ -131,7 +131,7 @@ pub enum Node {
         until: Vec<String>,
         #[serde(default)]
         hints: Vec<Hint>,
-        /// Where the platform has sent a code. `None` is not serialized, as with `attest`.
+        /// Where the platform has sent a code.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         channel_hint: Option<ChannelHint>,
         next: String,

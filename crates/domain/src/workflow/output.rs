@@ -15,9 +15,9 @@ pub struct Field {
     pub required: bool,
     /// The key of the label that the applicant reads beside the value before sharing it.
     pub label_key: String,
-    /// How the applicant reads the value. It changes nothing of what is shared. Like the following
-    /// members, it is not serialized without a value, so that documents published before keep their
-    /// hash.
+    // Members without a value are not serialized, so that documents that were published before there
+    // were such members keep their hash.
+    /// How the applicant reads the value. It changes nothing of what is shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<FieldFormat>,
     /// The ISO 4217 code of the currency, if the number is an amount of money.

@@ -17,7 +17,8 @@ pub struct Request {
     pub expect_status: u16,
     /// The maximum size of the response: 1 to 1,048,576.
     pub max_bytes: u32,
-    /// Members without a value are not serialized, as with [`Field`](super::Field).
+    // Members without a value are not serialized, as with `Field`.
+    /// GET if it is left out.
     #[serde(default, skip_serializing_if = "Method::is_get")]
     pub method: Method,
     /// Headers in addition to those of the browser, with their values: at most 20.

@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use crate::error_code::ErrorCode;
+
 /// Something that a run saw or decided.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TraceEvent {
@@ -15,6 +17,14 @@ pub enum TraceEvent {
         /// All signals, by name, and whether each holds.
         signals: Vec<(String, bool)>,
     },
+    /// The page of a `goto` could not be reached.
+    Unreachable,
+    /// The run failed, at the node that it is at.
+    Failed { code: ErrorCode },
+    /// The run is complete, with this data; the applicant declined to share it if there is none.
+    Completed { data: Option<Value> },
+    /// The author has changed the definition, and the run begins anew in the same browser.
+    Reloaded,
     /// A response to a request or to what was watched could not be used, or an element for an action
     /// was missing.
     Unreadable,

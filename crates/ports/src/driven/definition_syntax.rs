@@ -48,4 +48,7 @@ pub trait DefinitionSyntax: Send + Sync {
 
     /// Returns the JSON Schema of definitions (draft 2020-12).
     fn schema(&self) -> String;
+
+    /// Returns the reference of definitions for their authors, as Markdown.
+    fn reference(&self) -> String;
 }

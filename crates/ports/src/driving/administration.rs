@@ -306,6 +306,9 @@ pub trait DefinitionService: Send + Sync {
     /// Returns the JSON Schema of definitions (draft 2020-12).
     fn schema(&self) -> String;
 
+    /// Returns the reference of definitions for their authors, as Markdown.
+    fn reference(&self) -> String;
+
     /// Runs a definition on a fixture, without a browser.
     fn replay(&self, definition: &Arc<Definition>, fixture: &Fixture) -> Replayed;
 }

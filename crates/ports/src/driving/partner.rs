@@ -13,7 +13,7 @@ use domain::{
     rate::RateWindow,
     request::{GivenData, InvalidRequest, ListQuery, NewSession},
     secret::Secret,
-    session::{ProofHash, Session},
+    session::{ProofHash, Session, SkippedTime},
     workflow::PlatformProfile,
 };
 
@@ -145,6 +145,10 @@ pub trait SessionService: Send + Sync {
     /// Terminates a session. A closed session is not changed.
     async fn terminate(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError>;
 
+    /// Moves the time limits of the caller's open sessions nearer, of up to [`MAX_SKIPPED_SESSIONS`]
+    /// newest ones, and returns their number. Refused for production keys.
+    async fn skip_time(&self, caller: &Caller, by: SkippedTime) -> Result<usize, SessionError>;
+
     /// Compares data with the attestation of this hash.
     async fn compare(
         &self,
@@ -167,6 +171,9 @@ pub trait SessionService: Send + Sync {
     /// Erases the data of the applicant. An open session is terminated first.
     async fn erase(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError>;
 }
+
+/// The sessions whose time limits one call moves.
+pub const MAX_SKIPPED_SESSIONS: u16 = 100;
 
 /// An attestation as a file that can be verified without this service.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -303,6 +310,8 @@ pub enum SessionError {
     NotFound,
     #[error("the session is saved by too many at once")]
     Busy,
+    #[error("the test clock is for development keys")]
+    ProductionKey,
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -24,7 +24,8 @@ use domain::{
     workflow::{Action, ElementRead, Observation, PageFetch, PageTree},
 };
 use ports::browser::{
-    Browser, BrowserCredentials, BrowserError, Fetched, Frame, Input, PageOutline, PageState,
+    Browser, BrowserCredentials, BrowserError, Fetched, Frame, Input, ObservedSignals, PageOutline,
+    PageState,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -171,12 +172,18 @@ impl Browser for RemoteBrowser {
         Ok(())
     }
 
+    fn observe_signals(&self, signals: ObservedSignals) {
+        self.pages.watch.send_replace(signals);
+    }
+
     async fn observe(&self) -> Result<Observation, BrowserError> {
         let (session, _) = self.pages.active().ok_or(BrowserError::Gone)?;
         let settled = self.pages.is_settled();
         let document = self.pages.tracker().page(&session).map(|page| page.document);
-        let watch = self.pages.spec.get().map(|spec| spec.watch.clone()).unwrap_or_default();
-        let selectors = vec![json!(watch.selectors), json!(watch.texts)];
+        let selectors = {
+            let watch = self.pages.watch.borrow();
+            vec![json!(watch.selectors), json!(watch.texts)]
+        };
         let snapshot = self.pages.run(OBSERVE, selectors).await;
         let snapshot: Snapshot = match snapshot {
             Ok(value) => serde_json::from_value(value).unwrap_or_default(),

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::workflow::matches_url;
-use ports::browser::{BrowserSpec, Device, Frame, PageState, RefusedAction, Scale, Viewport};
+use ports::browser::{
+    BrowserSpec, Device, Frame, ObservedSignals, PageState, RefusedAction, Scale, Viewport,
+};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
@@ -31,6 +33,8 @@ pub(super) struct Pages {
     viewport: watch::Sender<Viewport>,
     /// The parameters of the session; unset until the browser is assigned to one.
     pub(super) spec: OnceLock<BrowserSpec>,
+    /// What observations report.
+    pub(super) watch: watch::Sender<ObservedSignals>,
     pub(super) tracker: Mutex<PageTracker>,
     pub(super) frames: watch::Sender<Option<Arc<Frame>>>,
     /// Notified when a page may have changed.
@@ -55,6 +59,7 @@ impl Pages {
             context_id,
             viewport: watch::Sender::default(),
             spec: OnceLock::new(),
+            watch: watch::Sender::default(),
             tracker: Mutex::default(),
             frames: watch::Sender::new(None),
             changed: Notify::new(),
@@ -93,6 +98,7 @@ impl Pages {
     /// Applies the parameters of a session to the existing page and to future ones.
     pub(super) fn assign(&self, spec: BrowserSpec) {
         let viewport = spec.device.viewport;
+        self.watch.send_replace(spec.watch.clone());
         if self.spec.set(spec).is_ok() {
             self.viewport.send_replace(viewport);
             if let Some((session, _)) = self.active() {
@@ -232,12 +238,8 @@ impl Pages {
             // The browser's own question (Fetch, section 4.8), with the URL of the request to come.
             return;
         }
-        let watched = self.spec.get().map(|spec| spec.watch.responses.as_slice());
-        if watched
-            .unwrap_or_default()
-            .iter()
-            .any(|pattern| matches_url(pattern, &event.response.url))
-        {
+        let is_watched = |pattern: &String| matches_url(pattern, &event.response.url);
+        if self.watch.borrow().responses.iter().any(is_watched) {
             let head = ResponseHead { url: event.response.url, status: event.response.status };
             page.expect_response(event.request_id, head);
         }

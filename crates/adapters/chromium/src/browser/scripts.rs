@@ -138,7 +138,12 @@ pub(super) const ACT: &str = concat!(
     find!(),
     "const e = find(click ?? choose?.selector ?? scrollTo).find(isVisible); if (!e) return false; \
      e.scrollIntoView({ block: 'center' }); \
-     if (click) e.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, composed: true, view: window })); \
+     if (click) { const { left, top, width, height } = e.getBoundingClientRect(); \
+     const [clientX, clientY] = [left + width / 2, top + height / 2]; \
+     for (const [Type, name, buttons] of [[PointerEvent, 'pointerdown', 1], [MouseEvent, 'mousedown', 1], \
+     [PointerEvent, 'pointerup', 0], [MouseEvent, 'mouseup', 0], [PointerEvent, 'click', 0]]) \
+     e.dispatchEvent(new Type(name, { bubbles: true, cancelable: true, composed: true, view: e.ownerDocument.defaultView, \
+     clientX, clientY, buttons, detail: name.startsWith('pointer') ? 0 : 1, isPrimary: true, pointerType: 'mouse', pointerId: 1 })); } \
      if (choose) { const option = [...e.options ?? []].find((o) => o.value === choose.option || o.textContent.trim() === choose.option); \
      if (!option) return false; e.value = option.value; \
      for (const type of ['input', 'change']) e.dispatchEvent(new Event(type, { bubbles: true })); } \

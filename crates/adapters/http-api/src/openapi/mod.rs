@@ -61,6 +61,7 @@ use super::{
         sessions::notify::resend,
         sessions::recording::recording,
         sessions::erase::erase,
+        sessions::test_clock::advance,
         lookups::platforms::platforms,
         lookups::channels::notification_platforms,
         lookups::templates::email_templates,

@@ -8,6 +8,7 @@ pub(super) mod list;
 pub(super) mod notify;
 pub(super) mod recording;
 pub(super) mod terminate;
+pub(super) mod test_clock;
 pub(super) mod timeline;
 mod wire;
 
@@ -67,6 +68,11 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
             web::resource("/v1/partner/browser-session/{id}/data")
                 .route(web::delete().to(erase::erase))
                 .default_service(wrong_method("DELETE")),
+        )
+        .service(
+            web::resource("/v1/partner/test-clock")
+                .route(web::post().to(test_clock::advance))
+                .default_service(wrong_method("POST")),
         );
 }
 

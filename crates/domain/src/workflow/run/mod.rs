@@ -158,6 +158,19 @@ pub enum PublicPhase {
     Collecting,
 }
 
+impl PublicPhase {
+    /// Returns the phase with a deadline that is earlier by a time.
+    #[must_use]
+    pub fn earlier(self, by: TimeDelta) -> Self {
+        match self {
+            Self::Awaiting(prompt) => {
+                Self::Awaiting(PendingPrompt { deadline: prompt.deadline - by, ..prompt })
+            }
+            Self::Running | Self::Collecting => self,
+        }
+    }
+}
+
 /// A step of the interpreter: the public phase and the next command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunStep {
@@ -290,6 +303,14 @@ impl Run {
 
     /// Processes the result of the last command and returns the next step.
     pub fn next(&mut self, result: StepResult, now: DateTime<Utc>) -> RunStep {
+        let step = self.advance(result, now);
+        if let (Some(trace), Command::End(End::Failed(code))) = (&mut self.trace, &step.command) {
+            trace.push(TraceEvent::Failed { code: *code });
+        }
+        step
+    }
+
+    fn advance(&mut self, result: StepResult, now: DateTime<Utc>) -> RunStep {
         if let StepResult::Seen(page) = &result {
             let newest = page.responses.iter().map(|response| response.number).max();
             self.newest_response = self.newest_response.max(newest.unwrap_or_default());
@@ -361,9 +382,9 @@ impl Run {
             // There is no further page.
             StepResult::Unreadable if self.pages.is_acting() => (),
             StepResult::Unreadable => trace.push(TraceEvent::Unreadable),
+            StepResult::Unreachable => trace.push(TraceEvent::Unreachable),
             StepResult::Begin
             | StepResult::Arrived
-            | StepResult::Unreachable
             | StepResult::Read(_)
             | StepResult::Acted
             | StepResult::Answered { .. }
@@ -375,6 +396,8 @@ impl Run {
     fn enter(&mut self, next: String, now: DateTime<Utc>) {
         if let Some(trace) = &mut self.trace {
             trace.push(TraceEvent::Entered { node: next.clone() });
+            // What the node sees first is of interest, also if it is the same page.
+            self.traced_page = None;
         }
         self.path.push(next.clone());
         self.node = next;

@@ -13,7 +13,7 @@ use domain::{
     id::BrowserId,
     request::Location,
     secret::Secret,
-    workflow::{Action, ElementRead, Observation, PageFetch, PageTree},
+    workflow::{Action, Definition, ElementRead, Observation, PageFetch, PageTree},
 };
 use serde_json::Value;
 
@@ -103,6 +103,19 @@ pub struct ObservedSignals {
     pub responses: Vec<String>,
 }
 
+impl ObservedSignals {
+    /// Returns what runs of a definition need to know of pages.
+    #[must_use]
+    pub fn of(definition: &Definition) -> Self {
+        let owned = |texts: BTreeSet<&str>| texts.into_iter().map(str::to_owned).collect();
+        Self {
+            texts: owned(definition.text_selectors()),
+            selectors: owned(definition.selectors()),
+            responses: owned(definition.responses()),
+        }
+    }
+}
+
 /// The size of the page in CSS pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Viewport {
@@ -139,6 +152,10 @@ impl Default for Viewport {
 pub trait Browser: Send + Sync {
     /// Opens a URL in the main frame, and returns when its document is loaded.
     async fn navigate(&self, url: &str) -> Result<(), BrowserError>;
+
+    /// Has observations report other signals from now on. Responses that were received before are not
+    /// reported.
+    fn observe_signals(&self, signals: ObservedSignals);
 
     /// Returns the current state of the page.
     async fn observe(&self) -> Result<Observation, BrowserError>;
