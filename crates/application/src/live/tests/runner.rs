@@ -141,7 +141,7 @@ async fn a_session_whose_browser_ends_gets_another_one() {
     pass(1).await;
     assert_eq!(
         run.world.read(run.id).await.state,
-        State::Created { history: History { losses: 1, failed_attempts: 0 } }
+        State::Created { history: History { losses: 1, ..History::default() } }
     );
     run.is_over().await;
     let state = run.live.state.borrow();
@@ -157,7 +157,7 @@ async fn a_run_ends_when_its_session_has_lost_the_browser() {
     pass(6).await;
     assert_eq!(
         run.world.read(run.id).await.state,
-        State::Created { history: History { losses: 1, failed_attempts: 0 } }
+        State::Created { history: History { losses: 1, ..History::default() } }
     );
     run.is_over().await;
 }
