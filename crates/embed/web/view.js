@@ -30,7 +30,7 @@ export class View {
   picker = /** @type {HTMLInputElement} */ (element('picker'));
   #ask = /** @type {HTMLDialogElement} */ (element('ask'));
   /** What scrolls if its content is long. */
-  #areas = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('.text, .scroll, #prompt')]);
+  #areas = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('.stage, .text, .scroll, #prompt')]);
   #asked = 0;
   #refused = 0;
   #at = '';
@@ -64,7 +64,7 @@ export class View {
     element('more').onclick = () => this.#expand(element('more').getAttribute('aria-expanded') !== 'true');
     new ResizeObserver(() => this.#measure()).observe(element('prompt'));
     const scrolling = new ResizeObserver(() => this.#scrolls());
-    for (const area of this.#areas) scrolling.observe(area);
+    for (const area of [...this.#areas, this.screen]) scrolling.observe(area);
   }
 
   /**
