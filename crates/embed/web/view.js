@@ -313,6 +313,8 @@ export class View {
     const answer = /** @type {HTMLInputElement} */ (element('ask-answer'));
     answer.hidden = dialog.kind !== 'prompt';
     answer.value = '';
+    // No button of the form: that would be the one for Enter in the answer.
+    element('ask-no').onclick = () => this.#ask.close();
     element('ask-no').hidden = dialog.kind === 'alert';
     this.#ask.returnValue = '';
     this.#ask.onclose = () => {
