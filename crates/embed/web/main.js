@@ -49,7 +49,7 @@ const link = new Link(url, hello, {
     activity.received();
     view.scene(scene, send);
     writer.show(scene.fields, scene.focused);
-    outline.changed(scene.navigation);
+    outline.changed(scene.navigation, scene.fields);
   },
   picture: (picture) => {
     activity.received();

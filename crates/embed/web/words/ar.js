@@ -96,6 +96,7 @@ const words = {
   notAccepted: 'غير مقبول',
   kinds: {
     field: 'حقل نص',
+    password: 'حقل كلمة المرور',
     combobox: 'قائمة منسدلة',
     image: 'صورة',
     alert: 'رسالة',
