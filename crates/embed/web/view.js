@@ -149,7 +149,11 @@ export class View {
     element('note').toggleAttribute('data-over', this.#isOver);
     this.#site();
     // For a link that is not valid there is no partner to name.
-    if (card === 'address') write('address-text', this.#instruction());
+    if (card === 'address') {
+      const isWrong = element('address-input').hasAttribute('aria-invalid');
+      // Without a text of the platform's own, the title says the same.
+      write('address-text', isWrong || this.#state?.prompt?.translated ? this.#instruction() : '');
+    }
     const isTitled = card === 'intro' || card === 'failed' || card === 'address' || !session.partner;
     this.#instruct(isTitled ? words.title : open && card !== 'down' ? this.#instruction() : '');
     this.#scrolls();
