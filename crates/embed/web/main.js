@@ -48,6 +48,7 @@ const link = new Link(url, hello, {
   scene: (scene) => {
     activity.received();
     view.scene(scene, send);
+    screen.at(scene.navigation);
     writer.show(scene.fields, scene.focused);
     outline.changed(scene.navigation, scene.fields);
   },

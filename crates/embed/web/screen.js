@@ -82,6 +82,14 @@ export class Screen {
     return down - (this.stage.scrollTop - before);
   }
 
+  #navigation = 0;
+
+  /** Shows another page from its top. @param {number} navigation */
+  at(navigation) {
+    if (navigation !== this.#navigation) this.stage.scrollTop = 0;
+    this.#navigation = navigation;
+  }
+
   /**
    * Scrolls the stage until a rectangle of the remote page is in its middle, unless it is in sight.
    * @param {[number, number, number, number]} place
