@@ -89,7 +89,7 @@ async fn the_controls_of_the_page(embed: &Embed<'_>) {
     stops_until(embed, "cancel").await;
     applicant.press("Enter").await;
     stop(embed, "leave-keep").await;
-    applicant.press("Tab").await;
+    applicant.press_back_tab().await;
     applicant.press("Escape").await;
     stop(embed, "writer").await;
 }

@@ -28,7 +28,7 @@ async fn a_session_is_completed_by_the_accessibility_tree_alone() {
     reader.until_focused("region", "Page as text").await;
     reader.until("heading", "Sign in").await;
     reader.write("User name text field, required", "User name", "otp").await;
-    reader.write("Password text field, required", "Password", "any").await;
+    reader.write("Password password field, required", "Password", "any").await;
     applicant.press("Enter").await;
 
     reader.until_announced("Enter the code that Acme sent you").await;

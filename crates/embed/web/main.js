@@ -48,8 +48,9 @@ const link = new Link(url, hello, {
   scene: (scene) => {
     activity.received();
     view.scene(scene, send);
+    screen.at(scene.navigation);
     writer.show(scene.fields, scene.focused);
-    outline.changed(scene.navigation);
+    outline.changed(scene.navigation, scene.fields);
   },
   picture: (picture) => {
     activity.received();

@@ -7,7 +7,7 @@ import { words } from './words.js';
 /**
  * @typedef {{ role: 'heading' | 'text' | 'link' | 'button' | 'field' | 'checkbox' | 'radio' | 'combobox' | 'image' | 'alert' | 'dialog' | 'list_item',
  *   name: string, level?: number, value?: string, node?: number, required?: true, invalid?: true, disabled?: true,
- *   checked?: boolean | 'mixed', expanded?: boolean, focused?: true }} Entry
+ *   checked?: boolean | 'mixed', expanded?: boolean, focused?: true, isPassword?: true }} Entry
  * @typedef {{ t: 'outline', entries: Entry[] | null, cut: boolean }} Outline
  */
 
@@ -17,6 +17,8 @@ const INTERVAL = 1100;
 const EFFECTS = [600, 2000];
 /** Requests without an answer after which the applicant is told. */
 const ATTEMPTS = 4;
+/** Names of password fields that are remembered. */
+const PASSWORDS = 100;
 const KINDS = new Set(['activate', 'answer', 'back', 'close', 'fill', 'reload', 'text']);
 
 export class OutlineView {
@@ -29,6 +31,7 @@ export class OutlineView {
   #shown = '';
   /** @type {{ key: string, item: HTMLLIElement }[]} */ #items = [];
   /** @type {string[]} */ #alerts = [];
+  /** The names of the password fields of the remote page: its outline does not tell them apart. @type {Set<string>} */ #passwords = new Set();
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #waiting;
 
   /**
@@ -51,10 +54,21 @@ export class OutlineView {
     this.#request();
   }
 
-  /** The remote page may have changed. @param {number} navigation */
-  changed(navigation) {
-    this.#hasNavigated ||= navigation !== this.#navigation;
+  /**
+   * The remote page may have changed.
+   * @param {number} navigation
+   * @param {import('./writer.js').Field[]} fields those in sight
+   */
+  changed(navigation, fields) {
+    if (navigation !== this.#navigation) {
+      this.#hasNavigated = true;
+      this.#passwords.clear();
+    }
     this.#navigation = navigation;
+    for (const [, kind, , , label] of fields) {
+      if (kind !== 'password') this.#passwords.delete(label);
+      else if (label && this.#passwords.size < PASSWORDS) this.#passwords.add(label);
+    }
     this.#request();
   }
 
@@ -74,7 +88,7 @@ export class OutlineView {
       return;
     }
     this.#failed = 0;
-    const received = JSON.stringify([entries, cut]);
+    const received = JSON.stringify([entries, cut, ...this.#passwords]);
     if (received === this.#shown) return;
     this.#show(entries, cut);
     this.#shown = received;
@@ -102,6 +116,7 @@ export class OutlineView {
     const items = entries.map(({ focused: _, ...entry }) => {
       // A level is never skipped: the levels of the remote page start anywhere.
       if (entry.role === 'heading') entry.level = level = Math.min((entry.level ?? 1) + 2, level + 1, 6);
+      if (entry.role === 'field' && this.#passwords.has(entry.name)) entry.isPassword = true;
       return { key: JSON.stringify(entry), entry };
     });
     this.#replace(list, items);
@@ -163,7 +178,8 @@ export class OutlineView {
     control.setAttribute('type', 'button');
     control.dataset.node = String(node);
     if (value) control.append(': ', isolated(value));
-    const notes = [role === 'field' ? words.kinds.field : role === 'combobox' ? words.kinds.combobox : '',
+    const kind = entry.isPassword ? 'password' : role;
+    const notes = [kind === 'field' || kind === 'password' || kind === 'combobox' ? words.kinds[kind] : '',
       entry.required ? words.required : '', entry.invalid ? words.notAccepted : ''].filter(Boolean);
     if (notes.length) control.append(' ', made('small', notes.join(document.dir === 'rtl' ? '، ' : ', ')));
     if (role === 'link' || role === 'checkbox' || role === 'radio') control.setAttribute('role', role);

@@ -5,9 +5,13 @@
 /** Whether touch is the primary input of this device. */
 export const touch = matchMedia('(pointer: coarse)').matches;
 
+/** Pixels from which on a touch is no tap. */
+const SLOP = 8;
+
 export class Pointer {
   /** @type {{ x: number, y: number, buttons: number, modifiers: number } | null} */ #move = null;
   /** @type {Map<number, { id: number, x: number, y: number }>} */ #fingers = new Map();
+  /** The finger that may scroll the stage. @type {{ id: number, y: number } | null} */ #drag = null;
   #due = false;
   #turned = { dx: 0, dy: 0 };
 
@@ -25,6 +29,7 @@ export class Pointer {
       event.preventDefault();
       canvas.setPointerCapture(event.pointerId);
       if (isTouch(event)) {
+        this.#drag = this.#fingers.size ? null : { id: event.pointerId, y: event.clientY };
         this.#finger(event);
         this.#touch('start', event);
       } else {
@@ -34,7 +39,7 @@ export class Pointer {
     });
     canvas.addEventListener('pointermove', (event) => {
       if (!isTouch(event)) this.#move = { ...screen.place(event), buttons: event.buttons, modifiers: modifiers(event) };
-      else if (this.#fingers.has(event.pointerId)) this.#finger(event);
+      else if (!this.#scrolls(event) && this.#fingers.has(event.pointerId)) this.#finger(event);
       else return;
       this.#soon(event);
     });
@@ -43,13 +48,14 @@ export class Pointer {
         this.#mouse('up', event);
         return;
       }
+      if (!this.#fingers.has(event.pointerId)) return;
       const place = screen.place(event);
       this.#lift(event, 'end');
       // Within the user's gesture: only then does a phone show its keyboard.
       listener.tap(place);
     });
     canvas.addEventListener('pointercancel', (event) => {
-      if (isTouch(event)) this.#lift(event, 'cancel');
+      if (isTouch(event) && this.#fingers.has(event.pointerId)) this.#lift(event, 'cancel');
     });
     canvas.addEventListener('contextmenu', (event) => event.preventDefault());
     canvas.addEventListener('wheel', (event) => this.#wheel(event), { passive: false });
@@ -62,6 +68,25 @@ export class Pointer {
     const free = [0, 1, 2, 3, 4].find((id) => !taken.has(id)) ?? 4;
     const id = this.#fingers.get(event.pointerId)?.id ?? free;
     this.#fingers.set(event.pointerId, { id, ...this.screen.place(event) });
+  }
+
+  /**
+   * Scrolls the stage by a finger, where the remote page is larger; the remote page loses the touch then.
+   * @param {PointerEvent} event
+   * @returns whether the stage has the touch
+   */
+  #scrolls(event) {
+    if (this.#drag?.id !== event.pointerId) return false;
+    const down = this.#drag.y - event.clientY;
+    const isRemote = this.#fingers.has(event.pointerId);
+    if (isRemote && Math.abs(down) < SLOP) return false;
+    if (this.screen.scroll(down) === down && isRemote) {
+      this.#drag = null;
+      return false;
+    }
+    if (isRemote) this.#lift(event, 'cancel');
+    this.#drag.y = event.clientY;
+    return true;
   }
 
   /** @param {PointerEvent} event @param {'end' | 'cancel'} k */
@@ -121,7 +146,7 @@ export class Pointer {
     if (event.ctrlKey) return;
     const scale = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : event.deltaMode === WheelEvent.DOM_DELTA_PAGE ? this.screen.page.height : 1;
     this.#turned.dx += event.deltaX * scale;
-    this.#turned.dy += event.deltaY * scale;
+    this.#turned.dy += this.screen.scroll(event.deltaY * scale);
     this.#soon(event);
   }
 }

@@ -28,6 +28,7 @@ export class Screen {
    */
   constructor(canvas, send) {
     this.canvas = canvas;
+    this.stage = canvas.parentElement ?? canvas;
     this.send = send;
     const context = canvas.getContext('2d', { alpha: false, desynchronized: true });
     if (!context) throw new Error('no canvas');
@@ -68,6 +69,36 @@ export class Screen {
       width: Number(canvas.dataset.width ?? canvas.width),
       height: Number(canvas.dataset.height ?? canvas.height),
     };
+  }
+
+  /**
+   * Scrolls the stage, where that is smaller than the remote page.
+   * @param {number} down in pixels
+   * @returns what is left of the distance at the end of the stage
+   */
+  scroll(down) {
+    const before = this.stage.scrollTop;
+    this.stage.scrollTop += down;
+    return down - (this.stage.scrollTop - before);
+  }
+
+  #navigation = 0;
+
+  /** Shows another page from its top. @param {number} navigation */
+  at(navigation) {
+    if (navigation !== this.#navigation) this.stage.scrollTop = 0;
+    this.#navigation = navigation;
+  }
+
+  /**
+   * Scrolls the stage until a rectangle of the remote page is in its middle, unless it is in sight.
+   * @param {[number, number, number, number]} place
+   */
+  reveal(place) {
+    const { top, height } = this.box(place);
+    const seen = this.stage.getBoundingClientRect();
+    // A field inside an iframe has no position.
+    if (height && (top < seen.top || top + height > seen.bottom)) this.scroll(top + height / 2 - (seen.top + seen.bottom) / 2);
   }
 
   /**

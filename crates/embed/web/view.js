@@ -30,7 +30,7 @@ export class View {
   picker = /** @type {HTMLInputElement} */ (element('picker'));
   #ask = /** @type {HTMLDialogElement} */ (element('ask'));
   /** What scrolls if its content is long. */
-  #areas = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('.text, .scroll, #prompt')]);
+  #areas = /** @type {HTMLElement[]} */ ([...document.querySelectorAll('.stage, .text, .scroll, #prompt')]);
   #asked = 0;
   #refused = 0;
   #at = '';
@@ -64,7 +64,7 @@ export class View {
     element('more').onclick = () => this.#expand(element('more').getAttribute('aria-expanded') !== 'true');
     new ResizeObserver(() => this.#measure()).observe(element('prompt'));
     const scrolling = new ResizeObserver(() => this.#scrolls());
-    for (const area of this.#areas) scrolling.observe(area);
+    for (const area of [...this.#areas, this.screen]) scrolling.observe(area);
   }
 
   /**
@@ -149,7 +149,11 @@ export class View {
     element('note').toggleAttribute('data-over', this.#isOver);
     this.#site();
     // For a link that is not valid there is no partner to name.
-    if (card === 'address') write('address-text', this.#instruction());
+    if (card === 'address') {
+      const isWrong = element('address-input').hasAttribute('aria-invalid');
+      // Without a text of the platform's own, the title says the same.
+      write('address-text', isWrong || this.#state?.prompt?.translated ? this.#instruction() : '');
+    }
     const isTitled = card === 'intro' || card === 'failed' || card === 'address' || !session.partner;
     this.#instruct(isTitled ? words.title : open && card !== 'down' ? this.#instruction() : '');
     this.#scrolls();
@@ -313,6 +317,8 @@ export class View {
     const answer = /** @type {HTMLInputElement} */ (element('ask-answer'));
     answer.hidden = dialog.kind !== 'prompt';
     answer.value = '';
+    // No button of the form: that would be the one for Enter in the answer.
+    element('ask-no').onclick = () => this.#ask.close();
     element('ask-no').hidden = dialog.kind === 'alert';
     this.#ask.returnValue = '';
     this.#ask.onclose = () => {

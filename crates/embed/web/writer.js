@@ -63,6 +63,7 @@ export class Writer {
     this.#focused = fields[focused ?? -1] ?? null;
     this.#become(this.#focused);
     this.#announce(this.#focused);
+    this.#reveal(this.#focused);
     if (!touch) return;
     if (this.#focused) this.focus();
     else if (document.activeElement === this.field) this.field.blur();
@@ -92,6 +93,20 @@ export class Writer {
     if (text) element('spoken').textContent = text;
   }
 
+  #revealed = '';
+
+  /**
+   * Scrolls the stage to the focused field, once: the applicant may scroll on.
+   * @param {Field | null} field
+   */
+  #reveal(field) {
+    const [place, kind, , , label] = field ?? [];
+    // Only a field that is scrolled keeps its distance from the left.
+    const name = [place?.[0], kind, label].join();
+    if (place && name !== this.#revealed) this.screen.reveal(place);
+    this.#revealed = name;
+  }
+
   /** @param {Field | null} field */
   #become(field) {
     const [, kind, mode, complete, label, error] = field ?? [[0, 0, 0, 0], 'text', 'none', 'off', '', ''];
@@ -111,20 +126,23 @@ export class Writer {
   #place() {
     const place = this.#focused?.[0] ?? [0, 0, 0, 0];
     const box = this.screen.box(place);
-    const stage = this.screen.canvas.parentElement?.getBoundingClientRect();
+    const { stage } = this.screen;
+    const around = stage.getBoundingClientRect();
+    // What is below the picture would be scrolled to.
+    const bottom = this.screen.canvas.getBoundingClientRect().bottom;
     for (const over of [this.field, this.picker]) {
-      over.style.left = `${box.left - (stage?.left ?? 0)}px`;
-      over.style.top = `${box.top - (stage?.top ?? 0)}px`;
+      over.style.left = `${box.left - around.left}px`;
+      over.style.top = `${box.top - around.top + stage.scrollTop}px`;
       over.style.width = `${Math.max(1, box.width)}px`;
-      over.style.height = `${Math.max(1, box.height)}px`;
+      over.style.height = `${Math.max(1, Math.min(box.height, bottom - box.top))}px`;
     }
   }
 
   /** Moves the page up if the phone's keyboard covers the field. */
   #uncover() {
-    const stage = this.screen.canvas.parentElement;
+    const { stage } = this.screen;
     const seen = visualViewport;
-    if (!stage || !seen) return;
+    if (!seen) return;
     stage.style.transform = '';
     if (!this.#focused) return;
     const { top, height } = this.screen.box(this.#focused[0]);

@@ -99,7 +99,8 @@
     }
   }
   for (const control of document.querySelectorAll(CONTROLS)) {
-    if (control.localName === 'canvas' || !isShown(control)) continue;
+    // What the page says is over the remote page.
+    if (control.matches('canvas, .stage') || !isShown(control)) continue;
     const { width, height } = control.getBoundingClientRect();
     if (Math.min(width, height) < MIN_TARGET_PIXELS - 0.5) report(`a control of ${Math.round(width)} × ${Math.round(height)} pixels`, control);
     const area = drawn(control, box(control.getBoundingClientRect()), 'a control');

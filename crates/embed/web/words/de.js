@@ -96,6 +96,7 @@ const words = {
   notAccepted: 'nicht akzeptiert',
   kinds: {
     field: 'Textfeld',
+    password: 'Passwortfeld',
     combobox: 'Auswahlliste',
     image: 'Bild',
     alert: 'Meldung',

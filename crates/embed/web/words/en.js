@@ -95,6 +95,7 @@ const words = {
   notAccepted: 'not accepted',
   kinds: {
     field: 'text field',
+    password: 'password field',
     combobox: 'drop-down list',
     image: 'Image',
     alert: 'Message',

@@ -96,6 +96,7 @@ const words = {
   notAccepted: 'no aceptado',
   kinds: {
     field: 'campo de texto',
+    password: 'campo de contraseña',
     combobox: 'lista desplegable',
     image: 'Imagen',
     alert: 'Mensaje',

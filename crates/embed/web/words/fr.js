@@ -96,6 +96,7 @@ const words = {
   notAccepted: 'non accepté',
   kinds: {
     field: 'champ de texte',
+    password: 'champ de mot de passe',
     combobox: 'liste déroulante',
     image: 'Image',
     alert: 'Message',

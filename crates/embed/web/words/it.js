@@ -96,6 +96,7 @@ const words = {
   notAccepted: 'non accettato',
   kinds: {
     field: 'campo di testo',
+    password: 'campo password',
     combobox: 'elenco a discesa',
     image: 'Immagine',
     alert: 'Messaggio',

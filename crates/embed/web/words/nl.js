@@ -96,6 +96,7 @@ const words = {
   notAccepted: 'niet geaccepteerd',
   kinds: {
     field: 'tekstveld',
+    password: 'wachtwoordveld',
     combobox: 'keuzelijst',
     image: 'Afbeelding',
     alert: 'Melding',

@@ -96,6 +96,7 @@ const words = {
   notAccepted: 'nieprzyjęte',
   kinds: {
     field: 'pole tekstowe',
+    password: 'pole hasła',
     combobox: 'lista rozwijana',
     image: 'Obraz',
     alert: 'Komunikat',

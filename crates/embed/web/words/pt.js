@@ -96,6 +96,7 @@ const words = {
   notAccepted: 'não aceite',
   kinds: {
     field: 'campo de texto',
+    password: 'campo de palavra-passe',
     combobox: 'lista pendente',
     image: 'Imagem',
     alert: 'Mensagem',

@@ -96,6 +96,7 @@ const words = {
   notAccepted: 'kabul edilmedi',
   kinds: {
     field: 'metin alanı',
+    password: 'şifre alanı',
     combobox: 'açılır liste',
     image: 'Görsel',
     alert: 'İleti',
