@@ -46,7 +46,8 @@ fn terms(attestation: AttestationRequest) -> TransitionTerms {
 fn states() -> Vec<(&'static str, State)> {
     let verifying = |step| live(Phase::Verifying { collected: Collected::default(), step });
     let awaiting = |then| live(Phase::AwaitingUser { ask: prompt(), then });
-    let history = |losses, failed_attempts| History { losses, failed_attempts, ..History::default() };
+    let history =
+        |losses, failed_attempts| History { losses, failed_attempts, ..History::default() };
     vec![
         ("CREATED", State::START),
         ("INITIALIZING", State::Initializing { lease: LEASE, history: history(0, 0) }),

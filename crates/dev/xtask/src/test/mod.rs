@@ -53,6 +53,9 @@ const PHASES: [Phase; 12] = [
     ("platforms", Selection::Target),
     ("resilience", Selection::Target),
 ];
+/// Phases whose tests wait for servers for half of their time: one more test than there are cores is
+/// run at once.
+const WAITING_PHASES: [&str; 5] = ["db", "api", "delivery", "portal", "resilience"];
 /// The phases of `--browser`.
 const BROWSER_PHASES: [&str; 4] = ["chromium", "browser", "sessions", "platforms"];
 
@@ -118,12 +121,15 @@ pub(crate) fn check() -> Result<(), Failure> {
 fn unit(profile: &[&str], summary: &mut Summary) -> Result<(), Failure> {
     let filter = not(&adapters());
     // Most of their time is the start of a process, and some wait.
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = cores.saturating_mul(2).to_string();
+    let threads = cores().saturating_mul(2).to_string();
     let mut arguments = vec!["--workspace", "-E", &filter, "--test-threads", &threads];
     arguments.extend(APART.iter().chain(&PROOFS).flat_map(|name| ["--exclude", name]));
     arguments.extend(profile);
     summary.tests("unit", || run::nextest(&arguments, None))
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Builds and runs the tests of adapters alone, with a PostgreSQL server; the tests start Redis and the
@@ -167,9 +173,15 @@ fn with_everything(options: &TestOptions, summary: &mut Summary) -> Result<(), F
         let rest: Vec<_> = options.rest.iter().map(String::as_str).collect();
         return summary.tests("selected", || nextest(&rest));
     }
+    let one_more = cores().saturating_add(1).to_string();
     for (name, selection) in &PHASES {
         if !options.only.browser || BROWSER_PHASES.contains(name) {
-            summary.tests(name, || nextest(&["-E", &selection.filter(name)]))?;
+            let filter = selection.filter(name);
+            let mut arguments = vec!["-E", &filter];
+            if WAITING_PHASES.contains(name) {
+                arguments.extend(["--test-threads", &one_more]);
+            }
+            summary.tests(name, || nextest(&arguments))?;
         }
     }
     if options.only.browser {
