@@ -7,16 +7,17 @@ use std::sync::Arc;
 
 use ::passkeys::RelyingParty;
 use ::portal::Portal;
-use application::portal::{
-    AccountLinkIssuer, AccountNotices, AttemptGuard, AuditLogs, AuditTrail, Branding, Embedding,
-    KnownBrowsers, PasskeyChallenges, PasswordRules, ProviderProofs, RefusedSignIns, RequestLimits,
-    SecondFactorCodes, SignInIssuer,
+use application::{
+    definition_statistics::PlatformHealthReader,
+    portal::{
+        AccountLinkIssuer, AccountNotices, AttemptGuard, AuditLogs, AuditTrail, Branding,
+        Embedding, KnownBrowsers, PasskeyChallenges, PasswordRules, ProviderProofs, RefusedSignIns,
+        RequestLimits, SecondFactorCodes, SignInIssuer,
+    },
+    sessions::{LookupUseCases, SessionUseCases},
 };
 use credentials::{Argon2Passwords, TotpCodes};
-use ports::{
-    clock::Clock, driving::SessionService, encryption::Cipher, passkeys::PasskeyVerifier,
-    random::RandomSource,
-};
+use ports::{clock::Clock, encryption::Cipher, passkeys::PasskeyVerifier, random::RandomSource};
 use store::Store;
 use system::{encryption::EncryptionKeys, secret_key::SecretKeys};
 
@@ -55,8 +56,15 @@ pub(crate) fn portal(
     config: &Config,
     store: &Arc<Store>,
     limiters: &Limiters,
-    partner: Arc<dyn SessionService>,
+    partner: Arc<SessionUseCases>,
 ) -> Result<Portal, StartupError> {
+    let lookups = LookupUseCases {
+        catalogue: store.clone(),
+        templates: store.clone(),
+        places: partner.places.clone(),
+        channels: partner.channels.clone(),
+        health: PlatformHealthReader { statistics: store.clone(), clock: parts.clock.clone() },
+    };
     let shared = Shared::new(keys, parts, config, store.clone(), limiters)?;
     let issuer = shared.issuer();
     Ok(Portal {
@@ -67,6 +75,7 @@ pub(crate) fn portal(
         confirmations: Arc::new(shared.reauthentication()),
         keys: Arc::new(shared.api_keys()),
         sessions: Arc::new(shared.sessions(partner)),
+        lookups: Arc::new(lookups),
         webhooks: Arc::new(shared.webhooks()),
         team: Arc::new(shared.members()),
         embedding: Arc::new(Embedding { teams: store.clone(), audit: shared.audit.clone() }),

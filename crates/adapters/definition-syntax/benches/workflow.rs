@@ -68,7 +68,7 @@ fn definition(signals: usize) -> Definition {
     conditions.insert("in".into(), json!({ "selector": "main.in" }));
     let until: Vec<_> = conditions.keys().cloned().collect();
     let fields: Map<String, Value> = (0..10)
-        .map(|index| (format!("f{index}"), json!(format!("#n{}", index * 100 + 5))))
+        .map(|index| (format!("f{index}"), json!(format!("#n{}", index + 1))))
         .collect();
     let output: Map<String, Value> = fields
         .keys()

@@ -18,6 +18,7 @@ const ROUTES: [&str; 22] = [
     "browser-session/{id}/attestation",
     "browser-session/{id}/resend-notification",
     "attestations/verify",
+    "test-clock",
     "browser-platforms",
     "notification-platforms",
     "email-templates",

@@ -32,6 +32,7 @@ mod overview;
 mod page;
 mod passkeys;
 mod password;
+mod platforms;
 mod reauthentication;
 mod session_export;
 mod session_search;
@@ -51,8 +52,9 @@ use ports::{
     clock::Clock,
     driving::{
         AccountService, AuditService, BrandingService, ContactService, EmbeddingService,
-        IdentityService, KeyService, LinkService, PasskeyService, ReauthenticationService,
-        TeamService, TeamSessionService, TeamWebhookService, TemplateService,
+        IdentityService, KeyService, LinkService, LookupService, PasskeyService,
+        ReauthenticationService, TeamService, TeamSessionService, TeamWebhookService,
+        TemplateService,
     },
 };
 
@@ -62,6 +64,7 @@ pub struct Portal {
     pub accounts: Arc<dyn AccountService>,
     pub keys: Arc<dyn KeyService>,
     pub sessions: Arc<dyn TeamSessionService>,
+    pub lookups: Arc<dyn LookupService>,
     pub webhooks: Arc<dyn TeamWebhookService>,
     pub team: Arc<dyn TeamService>,
     pub links: Arc<dyn LinkService>,
@@ -91,6 +94,7 @@ pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::Service
             .configure(sign_in::routes)
             .configure(overview::routes)
             .configure(sessions::routes)
+            .configure(platforms::routes)
             .configure(keys::routes)
             .configure(webhooks::routes)
             .configure(deliveries::routes)

@@ -40,7 +40,7 @@ macro_rules! templates {
     };
 }
 
-static TEMPLATES: [(&str, &str); 33] = templates![
+static TEMPLATES: [(&str, &str); 34] = templates![
     "account.html",
     "approvals.html",
     "audit.html",
@@ -64,6 +64,7 @@ static TEMPLATES: [(&str, &str); 33] = templates![
     "receiver.html",
     "receivers.html",
     "passkey.html",
+    "platforms.html",
     "recovery.html",
     "secret.html",
     "session.html",

@@ -144,10 +144,8 @@ impl Session {
         event: Event,
         now: DateTime<Utc>,
     ) -> Result<Option<Change>, InvalidTransition> {
-        let skipped = match event {
-            Event::TimeSkipped { by } => by.span(),
-            _ => TimeDelta::zero(),
-        };
+        let skipped =
+            if let Event::TimeSkipped { by } = event { by.span() } else { TimeDelta::zero() };
         let expires_at = self.expires_at - skipped;
         let expired = now >= expires_at && !self.state.is_closed();
         let offer = self.state.offered_retry();

@@ -112,6 +112,7 @@ fn events() -> Vec<Event> {
         Event::ConsentDeclined,
         Event::ApplicantCancelled,
         Event::Expired,
+        Event::TimeSkipped { by: SkippedTime::seconds(60).unwrap() },
         Event::TerminatedByPartner,
     ]
 }
@@ -391,4 +392,34 @@ fn session() -> Session {
         closed_at: None,
         erased_at: None,
     }
+}
+
+#[test]
+fn skipped_time_moves_the_limits_and_ends_what_has_passed() {
+    let skip = |session: &Session, seconds, now| {
+        let by = SkippedTime::seconds(seconds).unwrap();
+        session.apply(Event::TimeSkipped { by }, now).unwrap().unwrap().session
+    };
+    let session = session();
+    let now = session.created_at;
+    let ask = PendingPrompt { deadline: now + TimeDelta::seconds(600), ..prompt() };
+    let waiting = Session {
+        state: live(Phase::AwaitingUser { ask, then: Resume::Running }),
+        ..session.clone()
+    };
+    let nearer = skip(&waiting, 100, now);
+    assert_eq!(nearer.expires_at, session.expires_at - TimeDelta::seconds(100));
+    assert_eq!(nearer.state.ask().unwrap().deadline, now + TimeDelta::seconds(500));
+    let nearer = skip(&nearer, 50, now);
+    assert_eq!(nearer.state.skipped(), SkippedTime::seconds(150).unwrap());
+    assert_eq!(nearer.status(), Status::AwaitingUser);
+
+    let left = u32::try_from((session.expires_at - now).num_seconds()).unwrap();
+    let expired = skip(&session, left, now);
+    assert_eq!(
+        expired.state.outcome().and_then(Outcome::error_code),
+        Some(ErrorCode::SessionExpired)
+    );
+    let text = serde_json::to_string(&session.state).unwrap();
+    assert!(!text.contains("skipped"), "what has not skipped time is stored as before: {text}");
 }

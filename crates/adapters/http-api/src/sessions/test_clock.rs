@@ -44,6 +44,7 @@ pub(crate) async fn advance(
 
 /// The time to let pass.
 #[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct TimeToPass {
     #[schema(minimum = 1, maximum = 2_592_000, example = 600)]

@@ -1,0 +1,96 @@
+//! The platforms that the team's keys can verify, and how their runs end.
+
+use actix_web::{HttpResponse, web};
+use domain::api_key::Environment;
+use ports::driving::{PlatformHealth, PlatformListing, PortalError};
+use serde::Serialize;
+
+use crate::{
+    Portal,
+    authenticated::Authenticated,
+    error::PageError,
+    message::{Message, message},
+    methods::reading,
+    page::PortalPage,
+};
+
+pub(crate) fn routes(config: &mut web::ServiceConfig) {
+    config.route("/portal/platforms", reading(list));
+}
+
+#[derive(Serialize)]
+struct PlatformRow {
+    id: i32,
+    name: String,
+    environment: Message,
+    state: Message,
+    /// Whether the site seems to have changed.
+    is_changed: bool,
+    versions: Vec<VersionRow>,
+}
+
+#[derive(Serialize)]
+struct VersionRow {
+    version: String,
+    /// The share of new sessions that run it, in percent.
+    share: u8,
+    runs: u64,
+    success: Option<String>,
+    seconds: Option<u32>,
+    failing_node: Option<String>,
+}
+
+impl From<PlatformListing> for PlatformRow {
+    fn from(listing: PlatformListing) -> Self {
+        let PlatformListing { platform, health, .. } = listing;
+        let PlatformHealth { versions, drift, .. } = health;
+        let tried = platform.canary.as_ref().map(|canary| canary.share.as_percent());
+        let share = |version: &str| {
+            if version == platform.version {
+                100_u8.saturating_sub(tried.unwrap_or_default())
+            } else {
+                let canary = platform.canary.as_ref().filter(|canary| canary.version == version);
+                canary.map_or(0, |canary| canary.share.as_percent())
+            }
+        };
+        let is_known = |(version, health): &(String, domain::definition_health::VersionHealth)| {
+            *version == platform.version && health.success_rate.is_some()
+        };
+        let state = if !drift.is_empty() {
+            message("The site may have changed")
+        } else if versions.iter().any(is_known) {
+            message("OK")
+        } else {
+            message("Too few sessions")
+        };
+        let rows = versions.into_iter().map(|(version, health)| VersionRow {
+            share: share(&version),
+            version,
+            runs: health.runs,
+            success: health.success_rate.map(|rate| format!("{:.0}", rate * 100.0)),
+            seconds: health.median_seconds,
+            failing_node: health.failing_node,
+        });
+        Self {
+            id: platform.id.0,
+            environment: match platform.environment {
+                Environment::Production => message("Production"),
+                Environment::Development => message("Development"),
+            },
+            state,
+            is_changed: !drift.is_empty(),
+            versions: rows.collect(),
+            name: platform.display_name,
+        }
+    }
+}
+
+async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
+    let mut rows = Vec::new();
+    for environment in [Environment::Production, Environment::Development] {
+        let platforms = portal.lookups.platforms(environment).await.map_err(PortalError::from)?;
+        rows.extend(platforms.into_iter().map(PlatformRow::from));
+    }
+    let page = PortalPage::of_team("platforms.html", message("Platforms"), "platforms", &signed.0);
+    Ok(page.with("platforms", rows).into_response())
+}
