@@ -92,10 +92,10 @@ async fn send_changes(file: &Path, first: &Definition, changes: &watch::Sender<A
         }
         last = text;
         match read_definition(&definitions(), file) {
-            Ok(changed) if changed.hosts != first.hosts || changed.sso_hosts != first.sso_hosts => {
+            Ok(new) if new.hosts != first.hosts || new.sso_hosts != first.sso_hosts => {
                 eprintln!("the hosts have changed: stop the command and start it again");
             }
-            Ok(changed) => drop(changes.send_replace(Arc::new(changed))),
+            Ok(new) => drop(changes.send_replace(Arc::new(new))),
             Err(error) => eprintln!("{error}"),
         }
     }

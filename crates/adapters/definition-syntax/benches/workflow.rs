@@ -67,9 +67,8 @@ fn definition(signals: usize) -> Definition {
         (0..signals).map(|index| (name(index), condition(index))).collect();
     conditions.insert("in".into(), json!({ "selector": "main.in" }));
     let until: Vec<_> = conditions.keys().cloned().collect();
-    let fields: Map<String, Value> = (0..10)
-        .map(|index| (format!("f{index}"), json!(format!("#n{}", index + 1))))
-        .collect();
+    let fields: Map<String, Value> =
+        (0..10).map(|index| (format!("f{index}"), json!(format!("#n{}", index + 1)))).collect();
     let output: Map<String, Value> = fields
         .keys()
         .map(|name| (name.clone(), json!({ "type": "string", "labelKey": "t" })))

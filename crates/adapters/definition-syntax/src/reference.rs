@@ -18,7 +18,7 @@ pub(crate) fn text() -> String {
     let schema = schema::json_schema();
     let mut page = HEAD.to_owned();
     section(&mut page, "Definition", &schema);
-    let parts = schema["$defs"].as_object();
+    let parts = at(&schema, "$defs").as_object();
     for (name, part) in parts.into_iter().flatten() {
         section(&mut page, name, part);
     }
@@ -32,24 +32,26 @@ fn section(page: &mut String, name: &str, part: &Value) {
     if let Some(description) = description(part) {
         let _ = write!(page, "\n{description}\n");
     }
-    if let Some(values) = part["enum"].as_array() {
+    if let Some(values) = at(part, "enum").as_array() {
         let values: Vec<_> = values.iter().filter_map(Value::as_str).collect();
         let values: Vec<_> = values.iter().map(|value| format!("`{value}`")).collect();
         let _ = write!(page, "\nOne of {}.\n", values.join(", "));
     }
-    if let Some(properties) = part["properties"].as_object() {
+    if let Some(properties) = at(part, "properties").as_object() {
         table(page, properties, part);
     }
-    let choices = part["oneOf"].as_array().or_else(|| part["anyOf"].as_array());
+    let choices = at(part, "oneOf").as_array().or_else(|| at(part, "anyOf").as_array());
     let Some(choices) = choices else { return };
-    let tagged = |choice: &Value| choice["properties"]["type"]["const"].as_str().map(str::to_owned);
+    let tagged = |choice: &Value| {
+        choice.pointer("/properties/type/const").and_then(Value::as_str).map(str::to_owned)
+    };
     if choices.iter().all(|choice| tagged(choice).is_some()) {
         for choice in choices {
             let _ = write!(page, "\n### `{}`\n", tagged(choice).unwrap_or_default());
             if let Some(description) = description(choice) {
                 let _ = write!(page, "\n{description}\n");
             }
-            let properties = choice["properties"].as_object().cloned().unwrap_or_default();
+            let properties = at(choice, "properties").as_object().cloned().unwrap_or_default();
             let others = properties.into_iter().filter(|(name, _)| name != "type");
             table(page, &others.collect(), choice);
         }
@@ -66,7 +68,7 @@ fn table(page: &mut String, properties: &Map<String, Value>, part: &Value) {
     if properties.is_empty() {
         return;
     }
-    let required = part["required"].as_array();
+    let required = at(part, "required").as_array();
     page.push_str("\n| member | value | | meaning |\n| --- | --- | --- | --- |\n");
     for (name, member) in properties {
         let is_required = required.is_some_and(|all| all.iter().any(|one| one == name.as_str()));
@@ -80,17 +82,18 @@ fn table(page: &mut String, properties: &Map<String, Value>, part: &Value) {
 /// Adds the rows of one form of a value: a text, or an object with one member.
 fn form(page: &mut String, choice: &Value) {
     let meaning = description(choice).unwrap_or_default();
-    if let Some(text) = choice["const"].as_str() {
+    if let Some(text) = at(choice, "const").as_str() {
         let _ = writeln!(page, "| `\"{text}\"` | | {meaning} |");
         return;
     }
-    if let Some(values) = choice["enum"].as_array() {
+    if let Some(values) = at(choice, "enum").as_array() {
         for value in values.iter().filter_map(Value::as_str) {
             let _ = writeln!(page, "| `\"{value}\"` | | {meaning} |");
         }
         return;
     }
-    let Some((name, value)) = choice["properties"].as_object().and_then(|all| all.iter().next())
+    let Some((name, value)) =
+        at(choice, "properties").as_object().and_then(|all| all.iter().next())
     else {
         let _ = writeln!(page, "| {} | | {meaning} |", kind(choice));
         return;
@@ -101,8 +104,8 @@ fn form(page: &mut String, choice: &Value) {
 
 /// Adds a row for each member of an object that has no section of its own.
 fn nested(page: &mut String, name: &str, value: &Value, gap: &str) {
-    let required = value["required"].as_array();
-    for (member, value) in value["properties"].as_object().into_iter().flatten() {
+    let required = at(value, "required").as_array();
+    for (member, value) in at(value, "properties").as_object().into_iter().flatten() {
         let is_required = required.is_some_and(|all| all.iter().any(|one| one == member.as_str()));
         let note = if is_required { "" } else { " (optional)" };
         let meaning = description(value).unwrap_or_default();
@@ -110,23 +113,29 @@ fn nested(page: &mut String, name: &str, value: &Value, gap: &str) {
     }
 }
 
+/// Returns a member of an object; null if there is none.
+fn at<'a>(value: &'a Value, name: &str) -> &'a Value {
+    value.get(name).unwrap_or(&Value::Null)
+}
+
 /// Returns what kind of value a schema describes.
 fn kind(schema: &Value) -> String {
-    if let Some(name) = schema["$ref"].as_str().and_then(|link| link.rsplit('/').next()) {
+    if let Some(name) = at(schema, "$ref").as_str().and_then(|link| link.rsplit('/').next()) {
         return format!("[{name}](#{})", name.to_lowercase());
     }
-    if let Some(choices) = schema["anyOf"].as_array() {
-        let kinds = choices.iter().filter(|choice| choice["type"] != "null").map(kind);
+    if let Some(choices) = at(schema, "anyOf").as_array() {
+        let kinds = choices.iter().filter(|choice| at(choice, "type") != "null").map(kind);
         return kinds.collect::<Vec<_>>().join(" or ");
     }
-    let name = match &schema["type"] {
+    let name = match at(schema, "type") {
         Value::Array(names) => names.iter().filter_map(Value::as_str).find(|name| *name != "null"),
-        name => name.as_str(),
+        Value::String(name) => Some(name.as_str()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
     };
     match name {
-        Some("array") => format!("list of {}", kind(&schema["items"])),
-        Some("object") if schema["additionalProperties"].is_object() => {
-            format!("{} by name", kind(&schema["additionalProperties"]))
+        Some("array") => format!("list of {}", kind(at(schema, "items"))),
+        Some("object") if at(schema, "additionalProperties").is_object() => {
+            format!("{} by name", kind(at(schema, "additionalProperties")))
         }
         Some("object") => "object".to_owned(),
         Some(name) => name.to_owned(),
@@ -136,7 +145,7 @@ fn kind(schema: &Value) -> String {
 
 /// Returns the description in one line, without links to code.
 fn description(schema: &Value) -> Option<String> {
-    let text = schema["description"].as_str()?.replace('\n', " ");
+    let text = at(schema, "description").as_str()?.replace('\n', " ");
     let mut plain = String::new();
     let mut rest = text.as_str();
     while let Some((before, after)) = rest.split_once("[`") {

@@ -8,7 +8,7 @@ use metrics::Histogram;
 /// All methods that are not served share one name, since each name is a time series.
 const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "DELETE", "other"];
 const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
-const ROUTES: [&str; 22] = [
+const ROUTES: [&str; 23] = [
     "browser-session/{id}",
     "browser-session",
     "browser-sessions",

@@ -257,7 +257,9 @@ impl WorkflowRunner {
 
     fn trace(&self, events: Vec<TraceEvent>) {
         if let Some(author) = &self.author {
-            events.into_iter().for_each(|event| author.trace.record(&masked_event(event)));
+            for event in events {
+                author.trace.record(&masked_event(event));
+            }
         }
     }
 
