@@ -186,7 +186,7 @@ impl WorkerParts<'_> {
             statistics: store.clone(),
             catalogue: shared.pipelined.clone(),
             clock: shared.clock.clone(),
-            warned: Mutex::default(),
+            watched: Mutex::default(),
         };
         [Box::new(key_uses), Box::new(retention), Box::new(statistics)]
     }

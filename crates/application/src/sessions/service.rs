@@ -25,7 +25,7 @@ use ports::{
 };
 
 use super::{LookupUseCases, SessionUseCases};
-use crate::advance::AdvanceError;
+use crate::{advance::AdvanceError, workers::log_error};
 
 /// How long a link to a recording is valid.
 const RECORDING_LINK_TTL: TimeDelta = TimeDelta::days(7);
@@ -161,7 +161,14 @@ impl LookupService for LookupUseCases {
     ) -> Result<Vec<PlatformListing>, StoreError> {
         let mut listings = Vec::new();
         for platform in self.catalogue.platforms(environment).await? {
-            let definition = self.catalogue.definition(platform.id).await?;
+            // A definition that cannot be read back hides no platform.
+            let definition = match self.catalogue.definition(platform.id).await {
+                Ok(found) => found,
+                Err(error) => {
+                    log_error(&error, "failed to read the definition of a platform for the lookup");
+                    None
+                }
+            };
             let profile = definition.map(|(_, definition)| definition.profile());
             let health = self.health.health(&platform).await?;
             listings.push(PlatformListing { platform, profile, health });

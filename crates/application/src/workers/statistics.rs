@@ -1,12 +1,13 @@
 //! Stores the statistics of definitions, and warns of platforms that have changed.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
     time::Duration,
 };
 
 use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::{definition_health::names, id::PlatformId};
 use ports::{
     StoreError, catalogue::Catalogue, clock::Clock, definition_statistics::DefinitionStatistics,
@@ -17,6 +18,8 @@ use super::{Worker, log_error};
 use crate::definition_statistics::{PlatformHealthReader, RunStatistics, STATISTICS_RETENTION};
 
 const STORE_INTERVAL: Duration = Duration::from_secs(5);
+/// How often a platform is checked for what no longer matches.
+const DRIFT_INTERVAL: TimeDelta = TimeDelta::minutes(1);
 
 /// Writes the counts of ended runs to the store. Where a signal or a field of a platform has ceased to
 /// match, it logs a warning once.
@@ -25,8 +28,15 @@ pub struct StatisticsRecorder {
     pub statistics: Arc<dyn DefinitionStatistics>,
     pub catalogue: Arc<dyn Catalogue>,
     pub clock: Arc<dyn Clock>,
-    /// What was warned of.
-    pub warned: Mutex<HashSet<(PlatformId, String)>>,
+    /// What was warned of, and when each platform was checked.
+    pub watched: Mutex<WatchedPlatforms>,
+}
+
+/// What the recorder remembers of platforms.
+#[derive(Default)]
+pub struct WatchedPlatforms {
+    pub(super) warned: HashSet<(PlatformId, String)>,
+    checked: HashMap<PlatformId, DateTime<Utc>>,
 }
 
 #[async_trait]
@@ -57,19 +67,28 @@ impl StatisticsRecorder {
         }
         let platforms: BTreeSet<_> = counts.iter().map(|hour| hour.platform).collect();
         for platform in platforms {
-            self.warn_of_drift(platform).await?;
+            let now = self.clock.now();
+            let mut watched = self.watched.lock().await;
+            let checked = watched.checked.get(&platform);
+            if checked.is_none_or(|checked| now - *checked >= DRIFT_INTERVAL) {
+                watched.checked.insert(platform, now);
+                self.warn_of_drift(platform, &mut watched.warned).await?;
+            }
         }
         self.statistics.remove_counts(self.clock.now() - STATISTICS_RETENTION).await
     }
 
-    async fn warn_of_drift(&self, id: PlatformId) -> Result<(), StoreError> {
+    async fn warn_of_drift(
+        &self,
+        id: PlatformId,
+        warned: &mut HashSet<(PlatformId, String)>,
+    ) -> Result<(), StoreError> {
         let Some(platform) = self.catalogue.platform(id).await? else { return Ok(()) };
         let reader =
             PlatformHealthReader { statistics: self.statistics.clone(), clock: self.clock.clone() };
         let lost = names(&reader.health(&platform).await?.drift);
         let count = f64::from(u32::try_from(lost.len()).unwrap_or(u32::MAX));
         metrics::gauge!("avouch_definition_drift", "platform" => platform.name.clone()).set(count);
-        let mut warned = self.warned.lock().await;
         // What matches again is warned of anew.
         warned.retain(|(of, item)| *of != id || lost.contains(item));
         for item in lost {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ::diesel::prelude::*;
+use ::diesel::{dsl::sql, prelude::*, sql_types::BigInt};
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use diesel_async::RunQueryDsl;
 use domain::{definition_health::Count, id::PlatformId};
 use ports::{
@@ -64,30 +64,35 @@ impl DefinitionStatistics for Store {
         since: DateTime<Utc>,
         recent: DateTime<Utc>,
     ) -> Result<Vec<VersionCounts>, StoreError> {
-        let rows: QueryResult<Vec<(String, Timestamp, String, i64, i64)>> =
-            with_read!(self, |conn| {
+        let mut versions = BTreeMap::<String, VersionCounts>::new();
+        // No hour is later than now.
+        let end = recent + TimeDelta::days(366);
+        for (from, to) in [(since, recent), (recent, end)] {
+            // The sum of a bigint is a numeric.
+            let sum_of = |column| sql::<BigInt>(&format!("CAST(SUM({column}) AS BIGINT)"));
+            let rows: QueryResult<Vec<(String, String, i64, i64)>> = with_read!(self, |conn| {
                 statistics::table
                     .filter(statistics::platform.eq(platform.0))
-                    .filter(statistics::hour.ge(Timestamp(since)))
-                    .order((statistics::version, statistics::hour, statistics::item))
+                    .filter(statistics::hour.ge(Timestamp(from)))
+                    .filter(statistics::hour.lt(Timestamp(to)))
+                    .group_by((statistics::version, statistics::item))
                     .select((
                         statistics::version,
-                        statistics::hour,
                         statistics::item,
-                        statistics::runs,
-                        statistics::matches,
+                        sum_of("runs"),
+                        sum_of("matches"),
                     ))
                     .load(conn)
                     .await
             });
-        let mut versions = BTreeMap::<String, VersionCounts>::new();
-        for (version, hour, item, runs, matches) in rows.map_err(failed("read statistics"))? {
-            // A later release may count what this one does not know.
-            let Ok(item) = item.parse() else { continue };
-            let found = versions.entry(version).or_default();
-            let counts = if hour.0 < recent { &mut found.earlier } else { &mut found.recent };
-            let [runs, matches] = [runs, matches].map(|n| u64::try_from(n).unwrap_or_default());
-            counts.entry(item).or_default().add(Count { runs, matches });
+            for (version, item, runs, matches) in rows.map_err(failed("read statistics"))? {
+                // A later release may count what this one does not know.
+                let Ok(item) = item.parse() else { continue };
+                let found = versions.entry(version).or_default();
+                let counts = if to == recent { &mut found.earlier } else { &mut found.recent };
+                let [runs, matches] = [runs, matches].map(|n| u64::try_from(n).unwrap_or_default());
+                counts.entry(item).or_default().add(Count { runs, matches });
+            }
         }
         Ok(versions
             .into_iter()

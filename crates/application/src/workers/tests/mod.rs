@@ -4,6 +4,7 @@ mod jobs;
 mod links;
 mod mails;
 mod recordings;
+mod statistics;
 mod upkeep;
 
 use std::{
