@@ -103,11 +103,11 @@ async fn second_factors(kind: Kind) {
 async fn shortfalls(kind: Kind) {
     let deployment = Deployment::start(kind).await;
     let applicant = Applicant::visit(&deployment.demo).await;
-    for (user, status, code) in [
+    let outcomes = [
         ("locked", "ERROR", json!("ACCOUNT_LOCKED")),
-        ("no_data", "ERROR", json!("NO_DATA")),
         ("partial", "PARTIAL_COMPLETE", json!("DATA_INCOMPLETE")),
         ("slow", "COMPLETED", Value::Null),
+        ("no_data", "ERROR", json!("NO_DATA")),
         ("push", "COMPLETED", Value::Null),
         ("action_required", "ERROR", json!("ACCOUNT_ACTION_REQUIRED")),
         ("signed_in_elsewhere", "ERROR", json!("ALREADY_LOGGED_IN_ELSEWHERE")),
@@ -119,7 +119,10 @@ async fn shortfalls(kind: Kind) {
         ("site_down_midway", "ERROR", json!("PLATFORM_UNAVAILABLE")),
         ("unexpected", "ERROR", json!("UNEXPECTED_PAGE")),
         ("redirects", "ERROR", json!("NAVIGATION_BLOCKED_LIMIT")),
-    ] {
+    ];
+    // What a site does is the same for both databases: one of each status is enough for the second.
+    let count = if kind == Kind::Sqlite { outcomes.len() } else { 3 };
+    for (user, status, code) in outcomes.into_iter().take(count) {
         let embed = applicant.start_session().await;
         embed.sign_in(user, "any").await;
         if status != "ERROR" {

@@ -54,8 +54,8 @@ const PHASES: [Phase; 12] = [
     ("resilience", Selection::Target),
 ];
 /// Phases whose tests wait for servers for half of their time: one more test than there are cores is
-/// run at once.
-const WAITING_PHASES: [&str; 5] = ["db", "api", "delivery", "portal", "resilience"];
+/// run at once. The others took as long or longer with it.
+const WAITING_PHASES: [&str; 1] = ["db"];
 /// The phases of `--browser`.
 const BROWSER_PHASES: [&str; 4] = ["chromium", "browser", "sessions", "platforms"];
 
