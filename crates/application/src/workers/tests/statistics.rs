@@ -6,7 +6,6 @@ use chrono::TimeDelta;
 use domain::definition_health::{RunEnd, RunFacts};
 use ports::{
     StoreError,
-    clock::Clock as _,
     definition_statistics::{DefinitionStatistics, MockDefinitionStatistics},
 };
 
