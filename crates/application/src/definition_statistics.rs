@@ -1,7 +1,7 @@
 //! Statistics of definitions: counts the ends of runs in memory, and reads the health of platforms.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -29,7 +29,8 @@ pub(crate) const STATISTICS_RETENTION: TimeDelta = TimeDelta::days(9);
 /// Versions and hours that are counted in memory at most; those beyond are not counted.
 const MAX_ENTRIES: usize = 10_000;
 
-type Entries = HashMap<(PlatformId, String, DateTime<Utc>), Counts>;
+/// Sorted, so that processes that store counts at once take the locks of rows in the same order.
+type Entries = BTreeMap<(PlatformId, String, DateTime<Utc>), Counts>;
 
 /// The ends of runs since they were last written to the store. Those of a process that is killed are
 /// lost.
