@@ -208,7 +208,7 @@ impl WorkflowRunner {
                 if let Some(capture) = self.capture() {
                     capture.end(run.path(), &end);
                 }
-                self.count_end(run.facts(), &end);
+                self.count_end(&run.facts(), &end);
                 if !self.reloads() {
                     return self.end(end).await;
                 }

@@ -98,16 +98,34 @@ pub(super) enum Occurrence {
 
 /// The signals of a definition, evaluated on one observation.
 pub(super) struct SignalEvaluation<'a> {
-    pub(super) signals: &'a BTreeMap<String, Condition>,
-    pub(super) page: &'a Observation,
-    /// Only responses with a higher number count.
-    pub(super) after: u64,
+    signals: &'a BTreeMap<String, Condition>,
+    page: &'a Observation,
+    url: UrlParts<'a>,
+    /// The texts of the page as they are compared, by selector.
+    texts: BTreeMap<&'a str, String>,
+    /// The responses that count, each with the path of its URL.
+    responses: Vec<(&'a SeenResponse, &'a str)>,
 }
 
-impl SignalEvaluation<'_> {
-    /// Returns whether a signal holds.
-    pub(super) fn holds(&self, signal: &str) -> bool {
-        self.signals.get(signal).is_some_and(|condition| self.condition_holds(condition, 0))
+impl<'a> SignalEvaluation<'a> {
+    /// Takes from a page what conditions compare. Only responses with a higher number than `after`
+    /// count.
+    pub(super) fn new(
+        signals: &'a BTreeMap<String, Condition>,
+        page: &'a Observation,
+        after: u64,
+    ) -> Self {
+        let texts = page.texts.iter();
+        let responses = page.responses.iter().filter(|response| response.number > after);
+        Self {
+            signals,
+            page,
+            url: url_parts(&page.url),
+            texts: texts.map(|(selector, text)| (selector.as_str(), plain(text))).collect(),
+            responses: responses
+                .map(|response| (response, url_parts(&response.url).path))
+                .collect(),
+        }
     }
 
     /// Returns by what a signal holds; `None` if it does not hold.
@@ -120,7 +138,7 @@ impl SignalEvaluation<'_> {
         Some(newest.map_or(Occurrence::Document(self.page.document), Occurrence::Response))
     }
 
-    fn condition_holds(&self, condition: &Condition, depth: usize) -> bool {
+    pub(super) fn condition_holds(&self, condition: &Condition, depth: usize) -> bool {
         if depth > MAX_CONDITION_DEPTH {
             return false;
         }
@@ -135,21 +153,20 @@ impl SignalEvaluation<'_> {
             }
             Condition::Selector(selector) => page.present.contains(selector),
             Condition::Text { selector, contains } => {
-                page.texts.get(selector).is_some_and(|text| {
-                    let text = plain(text);
+                self.texts.get(selector.as_str()).is_some_and(|text| {
                     contains.values().flatten().any(|wanted| text.contains(&plain(wanted)))
                 })
             }
-            Condition::Url(pattern) => matches_url(pattern, &page.url),
-            Condition::Host(host) => url_parts(&page.url).host.eq_ignore_ascii_case(host),
+            Condition::Url(pattern) => glob(pattern, self.url.path),
+            Condition::Host(host) => self.url.host.eq_ignore_ascii_case(host),
             Condition::Query { name, value } => {
-                let query = url_parts(&page.url).query.unwrap_or_default();
+                let query = self.url.query.unwrap_or_default();
                 parameters(query).any(|(key, text)| {
                     key == *name && value.as_deref().is_none_or(|value| glob(value, &text))
                 })
             }
             Condition::Fragment(pattern) => {
-                url_parts(&page.url).fragment.is_some_and(|fragment| glob(pattern, fragment))
+                self.url.fragment.is_some_and(|fragment| glob(pattern, fragment))
             }
             Condition::Cookie(name) => page.cookies.contains(name),
             Condition::Response { .. } => self.newest_response(condition, depth).is_some(),
@@ -172,15 +189,14 @@ impl SignalEvaluation<'_> {
             }
             Condition::Signal(name) => self.newest_response(self.signals.get(name)?, depth + 1),
             Condition::Response { url, status, has } => {
-                let named = self.page.responses.iter().filter(|response| {
-                    response.number > self.after
-                        && response.status == *status
-                        && matches_url(url, &response.url)
+                let named = self.responses.iter().filter(|(response, path)| {
+                    response.status == *status
+                        && glob(url, path)
                         && has.as_deref().is_none_or(|pointer| {
                             response.body.as_ref().and_then(|body| body.pointer(pointer)).is_some()
                         })
                 });
-                named.map(|response| response.number).max()
+                named.map(|(response, _)| response.number).max()
             }
             Condition::Not(_)
             | Condition::Selector(_)
@@ -337,7 +353,7 @@ mod tests {
     fn holds(condition: &Value, page: &Observation) -> bool {
         let condition = serde_json::from_value(condition.clone()).unwrap();
         let signals = [("signal".to_owned(), condition)].into();
-        SignalEvaluation { signals: &signals, page, after: 0 }.holds("signal")
+        SignalEvaluation::new(&signals, page, 0).occurrence("signal").is_some()
     }
 
     #[test]
@@ -402,12 +418,12 @@ mod tests {
             responses: vec![response],
             ..Observation::default()
         };
-        let evaluation = |after| SignalEvaluation { signals: &signals, page: &page, after };
+        let evaluation = |after| SignalEvaluation::new(&signals, &page, after);
         assert_eq!(evaluation(0).occurrence("both"), Some(Occurrence::Response(7)));
         assert_eq!(evaluation(7).occurrence("both"), None);
         assert_eq!(evaluation(0).occurrence("form"), Some(Occurrence::Document(3)));
         // A definition with a circle is not valid; its evaluation ends all the same.
-        let _ = evaluation(0).holds("circle");
+        let _ = evaluation(0).occurrence("circle");
     }
 
     #[test]

@@ -382,7 +382,7 @@ impl Run {
         result: &Result<Value, ReadFailure>,
     ) {
         if self.definition.output.contains_key(name) {
-            let is_read = self.facts.fields.entry(name.to_owned()).or_default();
+            let is_read = self.fields_read.entry(name.to_owned()).or_default();
             *is_read |= result.is_ok();
         }
         if let Some(trace) = &mut self.trace {

@@ -2,6 +2,7 @@
 //! decides the next command. It is pure: the caller passes time in and executes the commands.
 
 mod collecting;
+mod signals;
 mod visit;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -10,11 +11,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use serde_json::Value;
 
-use self::{collecting::PageProgress, visit::Visit};
+use self::{collecting::PageProgress, signals::SignalStates, visit::Visit};
 use super::{
     Action, CsrfHeader, Definition, ElementChoice, ElementContent, Method, Observation, TraceEvent,
     WorkflowExit,
-    condition::{Occurrence, SignalEvaluation},
+    condition::Occurrence,
     custom_url::CustomAddress,
 };
 use crate::{
@@ -208,7 +209,9 @@ pub struct Run {
     texts: BTreeMap<String, String>,
     /// Where the platform has sent a code, since the node was entered.
     channel_hint: Option<String>,
-    facts: RunFacts,
+    signals: SignalStates,
+    /// Whether each field that was looked for was read.
+    fields_read: BTreeMap<String, bool>,
     collecting: bool,
     collected: Collected,
     /// Values for later URLs and requests.
@@ -252,7 +255,8 @@ impl Run {
             custom_url: None,
             texts: BTreeMap::new(),
             channel_hint: None,
-            facts: RunFacts::default(),
+            signals: SignalStates::new(&definition.signals),
+            fields_read: BTreeMap::new(),
             collecting: false,
             collected: Collected::default(),
             variables: BTreeMap::new(),
@@ -315,7 +319,12 @@ impl Run {
             let newest = page.responses.iter().map(|response| response.number).max();
             self.newest_response = self.newest_response.max(newest.unwrap_or_default());
             self.texts.clone_from(&page.texts);
-            self.note_signals(page);
+            // The page that still loads is of interest to authors only: no signal counts on it.
+            if page.settled || self.trace.is_some() {
+                self.signals.update(&self.definition.signals, page);
+            } else {
+                self.signals.clear();
+            }
         }
         self.trace_result(&result);
         let mut result = Some(result);
@@ -347,32 +356,17 @@ impl Run {
 
     /// Returns which signals held and which fields were read so far.
     #[must_use]
-    pub const fn facts(&self) -> &RunFacts {
-        &self.facts
-    }
-
-    /// Notes the signals that hold on a settled page for the first time.
-    fn note_signals(&mut self, page: &Observation) {
-        if !page.settled {
-            return;
-        }
-        let signals = &self.definition.signals;
-        let evaluation = SignalEvaluation { signals, page, after: 0 };
-        for name in signals.keys() {
-            if self.facts.signals.get(name) != Some(&true) {
-                self.facts.signals.insert(name.clone(), evaluation.holds(name));
-            }
-        }
+    pub fn facts(&self) -> RunFacts {
+        let signals = self.signals.ever(&self.definition.signals);
+        RunFacts { signals, fields: self.fields_read.clone() }
     }
 
     fn trace_result(&mut self, result: &StepResult) {
         let Some(trace) = &mut self.trace else { return };
         match result {
             StepResult::Seen(page) => {
-                let signals = &self.definition.signals;
-                let evaluation = SignalEvaluation { signals, page, after: 0 };
-                let signals = signals.keys().map(|name| (name.clone(), evaluation.holds(name)));
-                let (url, signals) = (page.url.clone(), signals.collect());
+                let signals = self.signals.now(&self.definition.signals);
+                let url = page.url.clone();
                 let event = TraceEvent::Observed { url, settled: page.settled, signals };
                 if self.traced_page.as_ref() != Some(&event) {
                     trace.push(event.clone());

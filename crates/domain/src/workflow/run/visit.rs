@@ -128,7 +128,7 @@ impl Run {
             Some(Interruption::Act(action)) => return self.stay(Command::Act(action)),
             None => (),
         }
-        let case = cases.iter().find(|case| page.settled && self.holds(&case.when, &page));
+        let case = cases.iter().find(|case| page.settled && self.signals.holds(&case.when));
         match case {
             Some(case) => Visit::to(&case.next),
             None if now >= deadline => Visit::Leave(default.clone()),
@@ -227,7 +227,7 @@ impl Run {
         if let Some(StepResult::Seen(page)) = result
             && page.settled
         {
-            if self.holds(&confirm.when, &page) {
+            if self.signals.holds(&confirm.when) {
                 return Visit::to(next);
             }
             self.forget_account();
@@ -248,7 +248,7 @@ impl Run {
         next: &str,
         page: &Observation,
     ) -> Option<WorkflowExit> {
-        if page.settled && until.iter().any(|signal| self.holds(signal, page)) {
+        if page.settled && until.iter().any(|signal| self.signals.holds(signal)) {
             return Some(WorkflowExit::Next(next.to_owned()));
         }
         self.update_hints(hints, page)
@@ -269,15 +269,10 @@ impl Run {
         self.definition.ordered_output().filter_map(field).collect()
     }
 
-    fn holds(&self, signal: &str, page: &Observation) -> bool {
-        let signals = &self.definition.signals;
-        SignalEvaluation { signals, page, after: 0 }.holds(signal)
-    }
-
     /// Returns what the first interrupt leads to whose signal holds on a settled page.
     fn interrupt(&mut self, page: &Observation) -> Option<Interruption> {
         for interrupt in &self.definition.interrupts {
-            if !page.settled || !self.holds(&interrupt.when, page) {
+            if !page.settled || !self.signals.holds(&interrupt.when) {
                 continue;
             }
             return Some(match &interrupt.then {
@@ -300,7 +295,7 @@ impl Run {
     fn update_hints(&mut self, hints: &[Hint], page: &Observation) -> Option<WorkflowExit> {
         self.hints.resize(hints.len(), HintState::default());
         let signals = &self.definition.signals;
-        let evaluation = SignalEvaluation { signals, page, after: self.responses_before };
+        let evaluation = SignalEvaluation::new(signals, page, self.responses_before);
         for (hint, state) in hints.iter().zip(&mut self.hints) {
             let occurrence = evaluation.occurrence(&hint.when);
             if occurrence.is_some() && occurrence != state.occurrence {
