@@ -36,7 +36,7 @@ const OFFER: &str = "!document.querySelector('[data-testid=failure]').hidden";
 const NOTE: &str = "!document.getElementById('note').hidden";
 const GUEST: &str = "!document.getElementById('guest').hidden";
 const SAID: &str = "document.getElementById('said').textContent !== ''";
-const PICTURES: &str = "Number(document.querySelector('canvas').dataset.pictures)";
+const INSTRUCTION: &str = "document.querySelector('header').textContent";
 /// Holds in a document that was loaded after `window.before` was set.
 const FRESH: &str = "document.readyState === 'complete' && window.before === undefined \
     && document.documentElement.lang !== ''";
@@ -488,12 +488,12 @@ impl Journey<'_> {
         self.page.until("the page for it", STREAM).await;
     }
 
-    /// Does something once, and waits for the platform's answer.
+    /// Does something once, and waits until the instruction says what was wrong with it.
     async fn repeat(&self, act: impl AsyncFn()) {
-        let before = self.evaluate(PICTURES).await;
+        let before = self.evaluate(INSTRUCTION).await;
         act().await;
-        // The keys themselves change the picture, too.
-        self.page.until("an answer", &format!("{PICTURES} > {before} + 2")).await;
+        // The number of pictures tells nothing: several keys may share one.
+        self.page.until("another instruction", &format!("{INSTRUCTION} !== {before}")).await;
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
 
