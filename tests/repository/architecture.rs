@@ -10,6 +10,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("ports", &["domain"]),
     ("application", &["domain", "ports"]),
+    ("authoring", &["domain", "ports"]),
     ("testkit", &["domain", "ports"]),
     ("memory-store", &["domain", "ports"]),
     ("documentation", &[]),
@@ -36,6 +37,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("objects", &["domain", "jpeg-delta", "ports"]),
     ("sandbox", &["domain", "ports"]),
     ("store", &["domain", "ports"]),
+    ("studio", &["authoring"]),
     ("system", &["domain", "ports"]),
     ("webhooks", &["domain", "http-client", "ports"]),
     (
@@ -44,6 +46,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "application",
             "attestation",
             "attestor",
+            "authoring",
             "http-client",
             "chromium",
             "command-line",
@@ -62,6 +65,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "prover",
             "sandbox",
             "store",
+            "studio",
             "system",
             "webhooks",
         ],
@@ -110,6 +114,10 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "authoring",
+        &["base64", "chrono", "cssparser", "serde", "serde_json", "thiserror", "tokio", "url"],
+    ),
+    (
         "memory-store",
         &["async-trait", "chrono", "serde_json", "serde_json_canonicalizer", "sha2", "uuid"],
     ),
@@ -153,6 +161,7 @@ const TECHNOLOGIES: &[(&str, &[&str])] = &[
         "actix_web",
         &[
             "crates/adapters/http-api",
+            "crates/adapters/studio",
             "crates/adapters/sandbox",
             "crates/adapters/portal",
             "crates/dev/demo",

@@ -286,7 +286,7 @@ async fn expiring(kind: Kind) {
     let config = Config::load(None, |name| deployment.setting(name)).unwrap();
     let clock = Arc::new(FakeClock::at(sample::noon()));
     let program = acceptance::service::binary();
-    let parts = Overrides { clock: clock.clone(), program, author: None };
+    let parts = Overrides { clock: clock.clone(), program, ..Overrides::default() };
     let service = Service::start(&config, parts).await.unwrap();
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = applicant.start_session().await;

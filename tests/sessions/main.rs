@@ -11,6 +11,7 @@ mod observer;
 mod placement;
 mod recording;
 mod single_page;
+mod studio;
 mod takeover;
 mod test_clock;
 mod versions;

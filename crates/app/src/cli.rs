@@ -17,7 +17,7 @@ use crate::{
     config::Config,
     service::{Overrides, Service},
     storage::open_store,
-    workflow_run,
+    workflow_run, workflow_studio,
 };
 
 /// The exit code of `workflow run` if the session did not share data.
@@ -97,6 +97,11 @@ fn workflow(
             if !report.passed {
                 return Ok(ExitCode::from(REPLAY_DIFFERS));
             }
+        }
+        WorkflowCommand::Studio { file, login_url, name } => {
+            start_log(&config)?;
+            let document = workflow_studio::document(&file, login_url.as_deref(), name.as_deref())?;
+            runtime.block_on(workflow_studio::studio(config, &file, document))?;
         }
         WorkflowCommand::Run { file, watch: true, .. } => {
             start_log(&config)?;

@@ -17,6 +17,7 @@ mod storage;
 mod wiring;
 mod workers;
 mod workflow_run;
+mod workflow_studio;
 
 pub use application::api_keys::ApiKeyText;
 pub use attestor::EXAMINER_ARGUMENT;

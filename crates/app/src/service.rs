@@ -54,12 +54,19 @@ pub struct Overrides {
     pub program: PathBuf,
     /// For runs of authors.
     pub author: Option<Arc<AuthorTools>>,
+    /// Pages in addition to those of the service.
+    pub pages: Option<http_api::Pages>,
 }
 
 impl Default for Overrides {
     fn default() -> Self {
         // Whatever became of the file since we were started.
-        Self { clock: Arc::new(SystemClock), program: "/proc/self/exe".into(), author: None }
+        Self {
+            clock: Arc::new(SystemClock),
+            program: "/proc/self/exe".into(),
+            author: None,
+            pages: None,
+        }
     }
 }
 
@@ -86,6 +93,7 @@ struct HttpParts {
     config: Config,
     metrics: Metrics,
     films: RecordingFiles,
+    pages: Option<http_api::Pages>,
 }
 
 impl HttpParts {
@@ -103,7 +111,7 @@ impl HttpParts {
             ready: self.store.clone(),
             films: Some(Arc::new(self.films.clone())),
             refusals: self.shared.refusals.clone(),
-            pages: Some(pages(&self.portal)),
+            pages: Some(pages(&self.portal, self.pages.clone())),
             public_url: self.config.addresses.public.clone(),
             https: self.config.addresses.public.starts_with("https://"),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
@@ -171,11 +179,14 @@ impl HttpParts {
     }
 }
 
-/// Returns what adds the portal's pages to a server.
-fn pages(portal: &portal::Portal) -> http_api::Pages {
+/// Returns what adds the portal's pages, and further ones, to a server.
+fn pages(portal: &portal::Portal, further: Option<http_api::Pages>) -> http_api::Pages {
     let portal = portal.clone();
     Arc::new(move |config| {
         config.configure(portal::routes(portal.clone(), http_api::address));
+        if let Some(further) = &further {
+            further(config);
+        }
     })
 }
 
@@ -257,6 +268,7 @@ impl Service {
             config: config.clone(),
             metrics: metrics.clone(),
             films,
+            pages: overrides.pages,
         };
         let ends = stop.clone();
         tokio::spawn(async move { ends.run_until_cancelled(metrics.upkeep()).await });

@@ -8,7 +8,7 @@ use application::{
     live::{AuthorTools, FixtureCapture},
     settings::Addresses,
 };
-use command_line::{CommandError, read_definition, trace_line, write_fixture};
+use command_line::{CommandError, read_definition, write_fixture};
 use domain::{
     id::PlatformId,
     webhook::wire_time,
@@ -48,7 +48,12 @@ pub(crate) async fn run(
 ) -> Result<TrialEnd, CommandError> {
     let definition = Arc::new(read_definition(&definitions(), file)?);
     let capture = fixture.map(|_| FixtureCapture::default());
-    let author = Arc::new(AuthorTools { trace: Arc::new(PrintedTrace), capture, reloads: None });
+    let author = Arc::new(AuthorTools {
+        trace: Arc::new(PrintedTrace),
+        capture,
+        reloads: None,
+        browser: None,
+    });
     let trial = Trial::start(config, &definition, author.clone()).await?;
     let result = tokio::select! {
         result = trial.session.run(&print_progress) => result.map_err(error_chain),
@@ -68,7 +73,8 @@ pub(crate) async fn watch(config: Config, file: &Path) -> Result<(), CommandErro
     let definition = Arc::new(read_definition(&definitions(), file)?);
     let (changes, reloads) = watch::channel(definition.clone());
     let reloads = Some(Mutex::new(reloads));
-    let author = AuthorTools { trace: Arc::new(PrintedTrace), capture: None, reloads };
+    let author =
+        AuthorTools { trace: Arc::new(PrintedTrace), capture: None, reloads, browser: None };
     let trial = Trial::start(config, &definition, Arc::new(author)).await?;
     let result = tokio::select! {
         result = trial.session.run(&print_progress) => result.map(drop).map_err(error_chain),
@@ -102,7 +108,7 @@ async fn send_changes(file: &Path, first: &Definition, changes: &watch::Sender<A
 }
 
 /// Waits for a signal that asks the process to end, and returns its name.
-async fn stop_signal() -> Result<&'static str, CommandError> {
+pub(crate) async fn stop_signal() -> Result<&'static str, CommandError> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -128,16 +134,7 @@ impl Trial {
         author: Arc<AuthorTools>,
     ) -> Result<Self, CommandError> {
         let folder = TemporaryFolder::new("avouch-trial").map_err(error_chain)?;
-        // The port was free a moment ago; no other program is expected to take it.
-        let listen = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let database = folder.path().join("avouch.db").display().to_string();
-        let config = Config {
-            listen,
-            addresses: Addresses { public: format!("http://{listen}"), ..Addresses::default() },
-            data_dir: folder.path().to_owned(),
-            database_url: DatabaseUrl::Sqlite(database),
-            ..config
-        };
+        let config = trial_config(config, &folder)?;
         let (caller, platform) = prepare(&config, definition).await?;
         let overrides = Overrides { author: Some(author), ..Overrides::default() };
         let service = Service::start(&config, overrides).await?;
@@ -145,6 +142,23 @@ impl Trial {
         let session = TrialSession { sessions, clock: Arc::new(SystemClock), caller, platform };
         Ok(Self { service, session, _folder: folder })
     }
+}
+
+/// Returns the configuration of a service that has its data in a temporary folder.
+pub(crate) fn trial_config(
+    config: Config,
+    folder: &TemporaryFolder,
+) -> Result<Config, CommandError> {
+    // The port was free a moment ago; no other program is expected to take it.
+    let listen = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let database = folder.path().join("avouch.db").display().to_string();
+    Ok(Config {
+        listen,
+        addresses: Addresses { public: format!("http://{listen}"), ..Addresses::default() },
+        data_dir: folder.path().to_owned(),
+        database_url: DatabaseUrl::Sqlite(database),
+        ..config
+    })
 }
 
 /// Publishes the definition, and creates a caller that may use it.
@@ -169,7 +183,7 @@ struct PrintedTrace;
 
 impl WorkflowTrace for PrintedTrace {
     fn record(&self, event: &TraceEvent) {
-        eprintln!("{} {}", wire_time(SystemClock.now()), trace_line(event));
+        eprintln!("{} {}", wire_time(SystemClock.now()), event);
     }
 }
 

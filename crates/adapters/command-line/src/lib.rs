@@ -5,8 +5,8 @@
 
 mod admin;
 mod check_report;
+mod definition_files;
 mod replay;
-mod trace;
 mod workflow;
 
 use std::{error::Error, path::PathBuf};
@@ -16,9 +16,9 @@ use clap::{Parser, Subcommand};
 pub use self::{
     admin::{AdminCommand, AdminServices},
     check_report::{CheckReport, CheckRow},
+    definition_files::DefinitionFiles,
     replay::write_fixture,
-    trace::trace_line,
-    workflow::{CheckOutput, ReportFormat, WorkflowCommand, read_definition},
+    workflow::{CheckOutput, ReportFormat, WorkflowCommand, read_definition, read_document},
 };
 
 /// Why a command was not carried out.

@@ -11,7 +11,7 @@ use std::{
 use domain::workflow::{Definition, Fixture, Replayed};
 use ports::driving::DefinitionService;
 
-use crate::{CheckOutput, CommandError, WorkflowCommand, read_definition, trace_line};
+use crate::{CheckOutput, CommandError, WorkflowCommand, read_definition};
 
 impl WorkflowCommand {
     /// Runs a definition on fixtures, and returns what differs.
@@ -68,7 +68,7 @@ fn report(text: &mut String, path: &Path, differences: &[String], replayed: &Rep
         let _ = writeln!(text, "  the fixture does not have {request}: record it again");
     }
     for event in &replayed.trace {
-        let _ = writeln!(text, "    {}", trace_line(event));
+        let _ = writeln!(text, "    {event}");
     }
 }
 

@@ -52,6 +52,20 @@ pub enum WorkflowCommand {
         #[arg(long, conflicts_with_all = ["record", "replay"])]
         watch: bool,
     },
+    /// Opens the authoring studio: a page on this machine in which you sign in to the site in a real
+    /// browser and choose what to read, without writing JSON. Prints its link on standard error, and
+    /// runs until you stop the command
+    Studio {
+        /// The definition; it is created when you save it
+        file: PathBuf,
+        /// The address at which applicants sign in, for a new definition
+        #[arg(long, value_name = "URL")]
+        login_url: Option<String>,
+        /// The name of the platform as applicants read it, for a new definition; the host if it is left
+        /// out
+        #[arg(long, requires = "login_url")]
+        name: Option<String>,
+    },
 }
 
 /// The format of the findings of a validation.
@@ -84,7 +98,10 @@ pub fn read_definition(
 }
 
 /// Reads a file that is not longer than a definition may be.
-fn read_document(file: &Path) -> Result<String, CommandError> {
+///
+/// # Errors
+/// It cannot be read, or is longer.
+pub fn read_document(file: &Path) -> Result<String, CommandError> {
     let path = file.display();
     let unreadable = |error| format!("{path} cannot be read: {error}");
     let mut text = String::new();

@@ -55,7 +55,7 @@ const READY_TIMEOUT: Duration = Duration::from_millis(1500);
 const HTML: &str = "text/html; charset=utf-8";
 
 /// Adds the routes of other pages to the server.
-pub type Pages = Arc<dyn Fn(&mut web::ServiceConfig)>;
+pub type Pages = Arc<dyn Fn(&mut web::ServiceConfig) + Send + Sync>;
 
 /// The services that the handlers call.
 #[derive(Clone)]

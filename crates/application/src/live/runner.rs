@@ -65,6 +65,9 @@ pub struct AuthorTools {
     /// The definition, each time that its author has changed it: the run then begins anew in the same
     /// browser, and does not end.
     pub reloads: Option<Mutex<watch::Receiver<Arc<Definition>>>>,
+    /// For authors who choose what to read in the page itself: the browser while it runs, which then
+    /// keeps all responses with JSON.
+    pub browser: Option<watch::Sender<Option<Arc<dyn Browser>>>>,
 }
 
 /// Returns what the author learns of the end of a run; a failure is in the trace already.
@@ -83,6 +86,7 @@ fn completion(end: End) -> Option<TraceEvent> {
 /// session.
 pub(crate) async fn run_workflow(runner: WorkflowRunner) {
     let (engine, live) = (runner.engine.clone(), runner.live.clone());
+    let (author, own) = (runner.author.clone(), runner.browser.clone());
     let (id, browser) = (runner.id, runner.lease.browser);
     // A task of its own: a panic fails the session at once, not when its lease has lapsed.
     let ended = tokio::spawn(run_to_end(runner)).await;
@@ -96,6 +100,13 @@ pub(crate) async fn run_workflow(runner: WorkflowRunner) {
         state.browser = None;
         state.prompt = None;
     });
+    if let Some(author) = author.as_ref().and_then(|author| author.browser.as_ref()) {
+        // Another run may have begun in another browser.
+        author.send_if_modified(|running| {
+            let is_own = running.as_ref().is_some_and(|running| Arc::ptr_eq(running, &own));
+            running.take_if(|_| is_own).is_some()
+        });
+    }
     engine.hub.remove_if_unused(id);
 }
 
@@ -145,6 +156,10 @@ impl WorkflowRunner {
         }
         if let Some(capture) = self.capture() {
             capture.restart();
+        }
+        if let Some(browser) = self.author.as_ref().and_then(|author| author.browser.as_ref()) {
+            self.browser.observe_signals(self.observed(&self.definition));
+            browser.send_replace(Some(self.browser.clone()));
         }
         let first = run.next(StepResult::Begin, now);
         self.nodes.publish(&run, 0);
@@ -248,11 +263,20 @@ impl WorkflowRunner {
     /// Returns a run of the author's changed definition in the same browser.
     fn restarted(&self, run: &Run, definition: &Arc<Definition>) -> Run {
         self.trace(vec![TraceEvent::Reloaded]);
-        self.browser.observe_signals(ObservedSignals::of(definition));
+        self.browser.observe_signals(self.observed(definition));
+        if let Some(capture) = self.capture() {
+            capture.restart();
+        }
         let now = self.now();
         let mut next = Run::new(definition.clone(), now).with_custom_url(run.custom_url());
         next.record_trace();
         next
+    }
+
+    /// Returns what the browser observes for runs of a definition.
+    fn observed(&self, definition: &Definition) -> ObservedSignals {
+        let all_json = self.author.as_ref().is_some_and(|author| author.browser.is_some());
+        ObservedSignals { all_json, ..ObservedSignals::of(definition) }
     }
 
     fn trace(&self, events: Vec<TraceEvent>) {

@@ -16,7 +16,7 @@ use domain::{
 };
 use ports::browser::{
     Browser, BrowserCredentials, BrowserError, BrowserPool, BrowserSpec, Fetched, Frame, Input,
-    ObservedSignals, PageOutline, PageState, StartError, Viewport,
+    InspectedPage, ObservedSignals, PageOutline, PageState, StartError, Viewport,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -138,6 +138,10 @@ impl Browser for FakeBrowser {
 
     async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Value>, BrowserError> {
         Ok(elements.iter().map(|element| format!("text of {}", element.selector).into()).collect())
+    }
+
+    async fn inspect(&self) -> Result<InspectedPage, BrowserError> {
+        Err(BrowserError::Refused("a fake page has no elements".into()))
     }
 
     async fn page_tree(&self, _: bool) -> Result<PageTree, BrowserError> {

@@ -36,7 +36,7 @@ pub use self::{
     json_path::{JsonPath, PathSegment},
     output::{Field, FieldFormat, FieldType},
     profile::PlatformProfile,
-    replay::{Replayed, Select, replay},
+    replay::{Replayed, Select, element_text, find_elements, replay},
     request::{CsrfHeader, CsrfToken, Method, NextPage, Pages, Request},
     run::{
         Command, ElementRead, End, MIN_ABSENCE, PageFetch, PublicPhase, ReadContent, Run, RunStep,

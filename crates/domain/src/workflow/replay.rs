@@ -306,7 +306,7 @@ impl Replay<'_> {
         };
         match &read.content {
             ReadContent::Value(content) => {
-                text(tree, element, content).map_or(Value::Null, Value::from)
+                element_text(tree, element, content).map_or(Value::Null, Value::from)
             }
             ReadContent::Members(members) => object(element, members),
             ReadContent::Rows { each, members, max } => {
@@ -323,23 +323,35 @@ impl Replay<'_> {
     }
 
     fn find(&self, tree: &PageTree, scope: usize, selector: &str) -> Vec<usize> {
-        let mut roots = vec![scope];
-        let mut parts = selector.split(FRAME_SEPARATOR).map(str::trim).peekable();
-        while let Some(part) = parts.next() {
-            let found = roots
-                .iter()
-                .flat_map(|root| (self.select)(tree, *root, part).into_iter().take(MAX_ELEMENTS));
-            if parts.peek().is_none() {
-                return found.collect();
-            }
-            roots = found.filter_map(|element| tree.root_of(element)).take(MAX_ROOTS).collect();
-        }
-        vec![]
+        find_elements(tree, scope, selector, self.select)
     }
 }
 
-/// Returns what is read of an element.
-fn text(tree: &PageTree, element: usize, content: &ElementContent) -> Option<String> {
+/// Returns the elements in a node of a page that a selector of a definition matches, also in frames and
+/// open shadow roots, in document order.
+#[must_use]
+pub fn find_elements(
+    tree: &PageTree,
+    scope: usize,
+    selector: &str,
+    select: Select<'_>,
+) -> Vec<usize> {
+    let mut roots = vec![scope];
+    let mut parts = selector.split(FRAME_SEPARATOR).map(str::trim).peekable();
+    while let Some(part) = parts.next() {
+        let found =
+            roots.iter().flat_map(|root| select(tree, *root, part).into_iter().take(MAX_ELEMENTS));
+        if parts.peek().is_none() {
+            return found.collect();
+        }
+        roots = found.filter_map(|element| tree.root_of(element)).take(MAX_ROOTS).collect();
+    }
+    vec![]
+}
+
+/// Returns what a run would read of an element of a page; nothing of fields for secrets.
+#[must_use]
+pub fn element_text(tree: &PageTree, element: usize, content: &ElementContent) -> Option<String> {
     let node = tree.nodes.get(element)?;
     match content {
         ElementContent::Text => Some(tree.text_content(element).trim().to_owned()),

@@ -7,6 +7,7 @@ pub mod attestation_descriptors;
 pub mod attestation_reader;
 pub mod attestor;
 pub mod audit_log;
+pub mod authoring;
 pub mod brand_store;
 pub mod browser;
 pub mod catalogue;

@@ -184,9 +184,12 @@ pub(super) struct ResponseReceived {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct ResponseInfo {
     pub(super) url: String,
     pub(super) status: u16,
+    #[serde(default)]
+    pub(super) mime_type: String,
 }
 
 #[derive(Deserialize)]

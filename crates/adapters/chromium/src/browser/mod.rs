@@ -24,8 +24,8 @@ use domain::{
     workflow::{Action, ElementRead, Observation, PageFetch, PageTree},
 };
 use ports::browser::{
-    Browser, BrowserCredentials, BrowserError, Fetched, Frame, Input, ObservedSignals, PageOutline,
-    PageState,
+    Browser, BrowserCredentials, BrowserError, Fetched, Frame, Input, InspectedPage,
+    ObservedSignals, PageOutline, PageState,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -254,12 +254,24 @@ impl Browser for RemoteBrowser {
     }
 
     async fn page_tree(&self, is_typing: bool) -> Result<PageTree, BrowserError> {
-        let arguments = vec![json!(is_typing), json!(PageTree::MAX_NODES)];
+        let arguments = vec![json!(is_typing), json!(PageTree::MAX_NODES), json!(false)];
         let value = self.pages.run(PAGE_TREE, arguments).await?;
         serde_json::from_value::<PageTree>(value)
             .ok()
             .filter(PageTree::is_valid)
             .ok_or_else(|| BrowserError::Refused("the page has an unexpected form".into()))
+    }
+
+    async fn inspect(&self) -> Result<InspectedPage, BrowserError> {
+        let arguments = vec![json!(true), json!(PageTree::MAX_NODES), json!(true)];
+        let value = self.pages.run(PAGE_TREE, arguments).await?;
+        let refused = || BrowserError::Refused("the page has an unexpected form".into());
+        let page: BoxedTree = serde_json::from_value(value).map_err(|_| refused())?;
+        if !page.tree.is_valid() || page.boxes.len() != page.tree.nodes.len() {
+            return Err(refused());
+        }
+        let size = (page.width, page.height);
+        Ok(InspectedPage { tree: page.tree, boxes: page.boxes, size })
     }
 
     async fn act(&self, action: &Action) -> Result<bool, BrowserError> {
@@ -333,6 +345,15 @@ struct Snapshot {
 #[derive(Default, Deserialize)]
 struct Cookies {
     cookies: Vec<Cookie>,
+}
+
+/// A page with the places of its elements.
+#[derive(Deserialize)]
+struct BoxedTree {
+    tree: PageTree,
+    boxes: Vec<Option<[f32; 4]>>,
+    width: u32,
+    height: u32,
 }
 
 #[derive(Deserialize)]

@@ -239,7 +239,9 @@ impl Pages {
             return;
         }
         let is_watched = |pattern: &String| matches_url(pattern, &event.response.url);
-        if self.watch.borrow().responses.iter().any(is_watched) {
+        let watch = self.watch.borrow();
+        let is_json = watch.all_json && event.response.mime_type.contains("json");
+        if is_json || watch.responses.iter().any(is_watched) {
             let head = ResponseHead { url: event.response.url, status: event.response.status };
             page.expect_response(event.request_id, head);
         }

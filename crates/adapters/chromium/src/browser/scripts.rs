@@ -67,14 +67,16 @@ pub(super) const READ_ELEMENTS: &str = concat!(
      return reads.map((one) => read(one, document)); }"
 );
 /// Returns the nodes of the page: of the document, of open shadow roots, and of frames of the same
-/// origin. Values that are typed or secret are left out, also where texts repeat them.
+/// origin. Values that are typed or secret are left out, also where texts repeat them. With `hasBoxes`,
+/// also the rectangle of each visible element, in CSS pixels of the window.
 pub(super) const PAGE_TREE: &str = concat!(
-    "(isTyping, maxNodes) => { ",
+    "(isTyping, maxNodes, hasBoxes) => { ",
     is_secret!(),
     r"
   const MAX_UNITS = 8194;
   let left = 4_000_000;
   const nodes = [];
+  const boxes = [];
   const roots = [document];
   for (const root of roots) {
     for (const e of root.querySelectorAll('*')) {
@@ -96,10 +98,11 @@ pub(super) const PAGE_TREE: &str = concat!(
   };
   const add = (node) => {
     if (nodes.length === maxNodes) throw new Error('too many nodes');
+    if (hasBoxes) boxes.push(null);
     return nodes.push(node) - 1;
   };
   const isToken = (e) => e.localName === 'meta' && /csrf|xsrf|token|nonce/i.test(e.getAttribute('name') ?? '');
-  const element = (e, parent) => {
+  const element = (e, parent, [left, top]) => {
     const attributes = {};
     for (const { name, value } of [...e.attributes].slice(0, 100)) {
       const isLeftOut = name === 'value' && isField(e) && isHidden(e) || name === 'content' && isToken(e) || name === 'nonce';
@@ -109,27 +112,38 @@ pub(super) const PAGE_TREE: &str = concat!(
     if (isField(e) && !isHidden(e)) node.value = masked(e.value);
     if (e.localName === 'select') node.value = masked(e.selectedOptions[0]?.textContent.trim() ?? '');
     if (e.checked === true || e.selected === true) node.checked = true;
-    return add(node);
+    const index = add(node);
+    if (hasBoxes && node.visible) {
+      const { x, y, width, height } = e.getBoundingClientRect();
+      boxes[index] = [x + left, y + top, width, height];
+    }
+    return index;
   };
   const isOpaque = (e) => /^(script|style|template|noscript)$/.test(e.localName);
-  const waiting = [[document, add({})]];
+  // The rectangles in a frame begin at its own corner.
+  const inside = (e, [left, top]) => {
+    if (!e.contentDocument) return [left, top];
+    const { x, y } = e.getBoundingClientRect();
+    return [left + x + e.clientLeft, top + y + e.clientTop];
+  };
+  const waiting = [[document, add({}), [0, 0]]];
   for (let root = waiting.shift(); root; root = waiting.shift()) {
-    const [owner, at] = root;
+    const [owner, at, offset] = root;
     const open = [...owner.childNodes].reverse().map((child) => [child, at]);
     for (let top = open.pop(); top; top = open.pop()) {
       const [node, parent] = top;
       if (node.nodeType === Node.TEXT_NODE) add({ in: parent, text: masked(node.data.trim() === '' ? ' ' : node.data) });
       if (node.nodeType !== Node.ELEMENT_NODE) continue;
-      const index = element(node, parent);
+      const index = element(node, parent, offset);
       // The texts of scripts and styles are no texts of the page.
       if (isOpaque(node)) continue;
       let inner = node.shadowRoot;
       try { inner ??= node.contentDocument; } catch { inner = null; }
-      if (inner) waiting.push([inner, add({ in: index })]);
+      if (inner) waiting.push([inner, add({ in: index }), node.shadowRoot ? offset : inside(node, offset)]);
       for (const child of [...node.childNodes].reverse()) open.push([child, index]);
     }
   }
-  return { nodes };
+  return hasBoxes ? { tree: { nodes }, boxes, width: innerWidth, height: innerHeight } : { nodes };
 }"
 );
 /// Does something with the first visible element of a selector, and returns whether there was one.

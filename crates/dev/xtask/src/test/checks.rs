@@ -16,11 +16,15 @@ pub(super) fn lints() -> Result<(), Failure> {
     run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
 }
 
-/// Checks the embed page's JavaScript, which has its types in comments.
+/// Checks the JavaScript of the embed page and of the studio, which has its types in comments.
 pub(super) fn types() -> Result<(), Failure> {
     let folder = root().join("crates/embed");
     node_modules(&folder)?;
-    run(Command::new("npx").args(["--no-install", "tsc"]).current_dir(&folder))
+    for project in [".", "../adapters/studio"] {
+        let check = ["--no-install", "tsc", "--project", project];
+        run(Command::new("npx").args(check).current_dir(&folder))?;
+    }
+    Ok(())
 }
 
 /// Checks which dependencies are allowed, where they come from, and what is known of their

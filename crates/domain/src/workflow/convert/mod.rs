@@ -90,7 +90,8 @@ pub struct BooleanWords {
 
 impl Converter {
     /// Returns the converted value; `None` if this converter does not apply to it.
-    pub(super) fn apply(&self, value: &Value) -> Option<Value> {
+    #[must_use]
+    pub fn apply(&self, value: &Value) -> Option<Value> {
         let text = match value {
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),

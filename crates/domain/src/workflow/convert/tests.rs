@@ -173,7 +173,7 @@ proptest! {
         let format = DateFormat { pattern: pattern.clone(), language: Some(DateLanguage::De) };
         let converter = Converter::Date(format);
         if converter.error().is_none() {
-            converter.apply(&json!(text));
+            let _ = converter.apply(&json!(text));
         }
         let converter = Converter::Match(pattern);
         let _ = (converter.error(), converter.apply(&json!(text)));

@@ -14,9 +14,7 @@ use serde_json::Value;
 use self::{collecting::PageProgress, signals::SignalStates, visit::Visit};
 use super::{
     Action, CsrfHeader, Definition, ElementChoice, ElementContent, Method, Observation, TraceEvent,
-    WorkflowExit,
-    condition::Occurrence,
-    custom_url::CustomAddress,
+    WorkflowExit, condition::Occurrence, custom_url::CustomAddress,
 };
 use crate::{
     definition_health::RunFacts,

@@ -101,6 +101,8 @@ pub struct ObservedSignals {
     pub texts: Vec<String>,
     /// The path patterns of responses whose status and body are kept.
     pub responses: Vec<String>,
+    /// Whether all responses with JSON are kept, for authors.
+    pub all_json: bool,
 }
 
 impl ObservedSignals {
@@ -112,6 +114,7 @@ impl ObservedSignals {
             texts: owned(definition.text_selectors()),
             selectors: owned(definition.selectors()),
             responses: owned(definition.responses()),
+            all_json: false,
         }
     }
 }
@@ -183,6 +186,10 @@ pub trait Browser: Send + Sync {
     /// text.
     async fn page_tree(&self, is_typing: bool) -> Result<PageTree, BrowserError>;
 
+    /// Returns the elements and texts of the page with their places, for authors who choose elements
+    /// of it. What somebody typed is left out, as in [`Self::page_tree`]; refused as there.
+    async fn inspect(&self) -> Result<InspectedPage, BrowserError>;
+
     /// Does something in the page, and returns whether there was a visible element for it.
     async fn act(&self, action: &Action) -> Result<bool, BrowserError>;
 
@@ -203,6 +210,17 @@ pub trait Browser: Send + Sync {
 
     /// Waits until the browser has ended, for any reason.
     async fn ended(&self);
+}
+
+/// The elements of a page with their places.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct InspectedPage {
+    pub tree: PageTree,
+    /// For each node of the tree its rectangle, if it is a visible element: left, top, width and height
+    /// in CSS pixels of the window.
+    pub boxes: Vec<Option<[f32; 4]>>,
+    /// The width and height of the window in CSS pixels.
+    pub size: (u32, u32),
 }
 
 /// The credentials that a request of the browser is sent with.

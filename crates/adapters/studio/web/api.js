@@ -1,0 +1,99 @@
+// The requests of the studio. Everything that they return was made from pages of foreign sites, and is shown as text only.
+
+import { words, say } from "./words.js";
+
+/**
+ * @typedef {{severity: "error" | "warning", path: string, line: number | null, column: number | null, message: string}} Finding
+ * @typedef {{name: string, kind: string, conditions: string[], holds: boolean | null}} KnownPage
+ * @typedef {{name: string, label: string, type: string, required: boolean, pii: boolean, attested: boolean, source: "page" | "request" | "response",
+ *   place: string, node: string, members: string[] | null, value: any, problem: string | null}} Field
+ * @typedef {{displayName: string, platform: string, version: string, environment: string, loginUrl: string, hosts: string[], ssoHosts: string[],
+ *   pages: KnownPage[], fields: Field[], dismissed: string[]}} Outline
+ * @typedef {{number: number, embedUrl: string | null, document: string, documentNumber: number, findings: Finding[], outline: Outline | null,
+ *   page: {url: string, settled: boolean} | null, events: {number: number, time: string, text: string}[],
+ *   responses: {number: number, url: string, status: number, hasBody: boolean}[],
+ *   run: {state: string, error: string | null, node: string | null, data: any},
+ *   fixture: {events: number, pages: number, matches: boolean | null, differences: string[]} | null,
+ *   saved: {definition: boolean, fixture: boolean, file: string | null, canPublish: boolean}}} State
+ * @typedef {{node: number, parent: number | null, label: string, text: string, box: [number, number, number, number]}} PageNode
+ * @typedef {{inspection: number, url: string, width: number, height: number, image: string | null, nodes: PageNode[]}} Inspection
+ * @typedef {{type: string, format?: string | null, currency?: string | null, convert: any[], value: any, description: string}} TypedValue
+ * @typedef {{read: "text" | "value" | {attribute: string} | null, sample: string, values: TypedValue[]}} Content
+ * @typedef {{at: string, each: string | null, member: string, rows: number}} ListPlace
+ * @typedef {{selectors?: {selector: string, matches: number}[], contents: Content[], list: ListPlace | null, name: string, label: string}} Choice
+ * @typedef {{condition: any, text: string, alsoOn: string[]}} Suggestion
+ */
+
+/** A request that the studio refused, with the message for the author. */
+export class ApiError extends Error {
+  /** @param {string} message @param {number} status */
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** @param {string} path @param {RequestInit} options */
+const request = async (path, options) => {
+  const response = await fetch(`api/${path}`, { redirect: "error", cache: "no-store", ...options });
+  /** @type {any} */
+  let body = null;
+  try {
+    body = await response.json();
+  } catch (error) {
+    if (response.ok) throw error;
+  }
+  if (response.ok) return body ?? {};
+  const message = typeof body?.message === "string" ? body.message : say(words.requestFailedStatus, { status: response.status });
+  throw new ApiError(message, response.status);
+};
+
+/** @param {string} path @param {any} [body] @returns {Promise<any>} */
+export const post = (path, body = {}) =>
+  request(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+
+/** @param {string} path @returns {Promise<any>} */
+export const read = (path) => request(path, {});
+
+/** The message of an error for an author. @param {unknown} error */
+export const messageOf = (error) => (error instanceof ApiError ? error.message : words.requestFailed);
+
+const POLL_TIMEOUT = 40_000;
+const MIN_RETRY_INTERVAL = 500;
+const MAX_RETRY_INTERVAL = 10_000;
+/** @param {number} milliseconds */
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/**
+ * Reads the state again and again, until the studio has ended.
+ * @param {(state: State) => void} onState
+ * @param {(connection: "connected" | "lost" | "ended") => void} onConnection
+ */
+export const follow = async (onState, onConnection) => {
+  let number = 0;
+  let known = false;
+  let interval = MIN_RETRY_INTERVAL;
+  for (;;) {
+    const began = performance.now();
+    try {
+      /** @type {State} */
+      const state = await request(`state?after=${number}`, { signal: AbortSignal.timeout(POLL_TIMEOUT) });
+      onConnection("connected");
+      const changed = !known || state.number !== number;
+      known = true;
+      number = state.number;
+      interval = MIN_RETRY_INTERVAL;
+      if (changed) onState(state);
+      // A server that answers at once without news must not be asked without a pause.
+      else if (performance.now() - began < MIN_RETRY_INTERVAL) await pause(MIN_RETRY_INTERVAL);
+    } catch (error) {
+      if (error instanceof ApiError && [401, 403, 404, 410].includes(error.status)) {
+        onConnection("ended");
+        return;
+      }
+      onConnection("lost");
+      await pause(interval);
+      interval = Math.min(interval * 2, MAX_RETRY_INTERVAL);
+    }
+  }
+};

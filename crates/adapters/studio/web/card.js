@@ -1,0 +1,287 @@
+// The card of a selected element or member: what it is used as, how it is found, what is read, and which field it becomes.
+
+import { ApiError, messageOf, post } from "./api.js";
+import { h } from "./dom.js";
+import { kindName, kindOptions, preferred, suggestionRadios } from "./marking.js";
+import { act, announce, ui, update } from "./store.js";
+import { action, checkbox, choice as select, failure, form, radios, rich, shownValue, textField } from "./widgets.js";
+import { say, words } from "./words.js";
+
+/**
+ * @typedef {"field" | "column" | "variable" | "mark" | "dismiss"} Use
+ * @typedef {{page: {inspection: number, node: number}} | {response: {number: number, pointer: string}}} Origin
+ * @typedef {{origin: Origin, title: string, text: string, answer: import("./api.js").Choice | null, error: string | null, use: Use,
+ *   selector: number, content: number, value: number, list: string, listName: string, listLabel: string, name: string, label: string,
+ *   required: boolean, pii: boolean, pageKind: string, suggestions: import("./api.js").Suggestion[] | null, suggestion: number | null}} Selection
+ */
+
+const NEW_LIST = "";
+
+/**
+ * Reads what can be done with an element or a member.
+ * @param {Origin} origin
+ * @param {{title: string, text: string, use: Use, pageKind?: string}} shown
+ * @returns {Selection}
+ */
+export const selectionOf = (origin, { title, text, use, pageKind = "" }) => {
+  /** @type {Selection} */
+  const selection = {
+    origin, title, text, use, pageKind,
+    answer: null, error: null, selector: 0, content: 0, value: 0, list: NEW_LIST, listName: "", listLabel: "", name: "", label: "",
+    required: false,
+    // What an account has is about a person more often than not, and a mark too many does no harm.
+    pii: true,
+    suggestions: null, suggestion: null,
+  };
+  for (const key of ["card", "card-kind"]) ui.errors.delete(key);
+  void (async () => {
+    try {
+      const answer = "page" in origin ? await post("element", origin.page) : await post("member", { response: origin.response.number, pointer: origin.response.pointer });
+      selection.answer = answer;
+      selection.name = answer.name ?? "";
+      selection.label = answer.label ?? "";
+      if (!answer.list && selection.use === "column") selection.use = "field";
+      const lists = listFields();
+      if (answer.list && lists[0]) selection.list = lists[0].name;
+    } catch (error) {
+      selection.error = messageOf(error);
+    }
+    update();
+  })();
+  if (use === "mark" && pageKind) void suggest(selection);
+  return selection;
+};
+
+const listFields = () => ui.state?.outline?.fields.filter((field) => field.type === "list") ?? [];
+
+/** @param {Selection} selection */
+const suggest = async (selection) => {
+  if (!("page" in selection.origin)) return;
+  const kind = selection.pageKind;
+  selection.suggestions = null;
+  selection.suggestion = null;
+  ui.errors.delete("card-kind");
+  update();
+  try {
+    const { conditions } = await post("suggest", { kind, ...selection.origin.page });
+    // The author may have chosen another kind in the meantime.
+    if (selection.pageKind !== kind) return;
+    selection.suggestions = conditions;
+    selection.suggestion = preferred(conditions);
+  } catch (error) {
+    if (selection.pageKind === kind) ui.errors.set("card-kind", messageOf(error));
+  }
+  update();
+};
+
+/**
+ * @param {Selection} selection
+ * @param {{headingId: string, buttons: import("./dom.js").Children, onDone: (message: string, use: Use) => void}} options
+ */
+export const selectionCard = (selection, { headingId, buttons, onDone }) => {
+  const { answer } = selection;
+  const isPage = "page" in selection.origin;
+  return h(
+    "div",
+    { class: "card", key: `selection-${JSON.stringify(selection.origin)}` },
+    h("h3", { id: headingId, tabindex: "-1" }, isPage ? words.selectedElement : words.selectedMember),
+    h("p", { class: "selected" }, h("code", null, selection.title), selection.text && h("span", { class: "sample" }, selection.text)),
+    h("div", { class: "row" }, buttons),
+    selection.error !== null && h("p", { class: "trouble", role: "alert" }, selection.error),
+    !answer && selection.error === null && h("p", { class: "none", role: "status" }, words.reading),
+    answer && content(selection, answer, isPage, onDone),
+  );
+};
+
+/** @param {Selection} selection @param {import("./api.js").Choice} answer @param {boolean} isPage @param {(message: string, use: Use) => void} onDone */
+const content = (selection, answer, isPage, onDone) => {
+  const set = (/** @type {Partial<Selection>} */ change) => {
+    Object.assign(selection, change);
+    update();
+  };
+  const submit = () => void act("card", () => send(selection, answer, onDone));
+  const uses = radios({
+    name: "use",
+    legend: words.useAs,
+    selected: selection.use,
+    onchange: (use) => set({ use }),
+    options: [
+      { value: "field", label: words.useField, detail: words.useFieldHelp },
+      ...(answer.list ? [{ value: "column", label: words.useColumn, detail: say(words.useColumnHelp, { count: answer.list.rows }) }] : []),
+      { value: "variable", label: words.useVariable, detail: words.useVariableHelp },
+      ...(isPage
+        ? [
+            { value: "mark", label: words.useMark, detail: words.useMarkHelp },
+            { value: "dismiss", label: words.useDismiss, detail: words.useDismissHelp },
+          ]
+        : []),
+    ],
+  });
+  const body = selection.use === "mark" ? markForm(selection, set) : selection.use === "dismiss" ? selectorRadios(selection, answer, words.matchesClick, set) : valueForm(selection, answer, isPage, set);
+  const label = { field: words.addField, column: words.addColumn, variable: words.addVariable, mark: words.markPage, dismiss: words.clickWhenever }[selection.use];
+  const isValue = selection.use !== "mark" && selection.use !== "dismiss";
+  const unavailable = isValue && !answer.contents[selection.content]?.values[selection.value];
+  return form(
+    isPage ? words.selectedElement : words.selectedMember,
+    () => unavailable || submit(),
+    uses,
+    body,
+    h("div", { class: "row actions" }, action({ key: "card", label, class: "primary", work: async () => {}, submit: true, unavailable })),
+  );
+};
+
+/** @param {Selection} selection @param {import("./api.js").Choice} answer @param {import("./words.js").Text} matches @param {(change: Partial<Selection>) => void} set */
+const selectorRadios = (selection, answer, matches, set) =>
+  radios({
+    name: "selector",
+    legend: words.selector,
+    hint: words.selectorHint,
+    selected: selection.selector,
+    onchange: (selector) => set({ selector }),
+    options: (answer.selectors ?? []).map(({ selector, matches: count }, index) => ({
+      value: index,
+      label: h("code", null, selector),
+      ...(count === 1 ? { detail: say(matches, { count }) } : { warning: say(matches, { count }) }),
+    })),
+  });
+
+/** @param {Selection} selection @param {(change: Partial<Selection>) => void} set */
+const markForm = (selection, set) => [
+  select({
+    id: "card-kind",
+    label: words.kind,
+    selected: selection.pageKind,
+    options: kindOptions(),
+    onchange: (pageKind) => {
+      set({ pageKind });
+      if (pageKind) void suggest(selection);
+    },
+  }),
+  failure("card-kind"),
+  selection.pageKind && !ui.errors.has("card-kind") && suggestionRadios("card-condition", selection.suggestions, selection.suggestion, (suggestion) => set({ suggestion })),
+];
+
+/** @param {Selection} selection @param {import("./api.js").Choice} answer @param {boolean} isPage @param {(change: Partial<Selection>) => void} set */
+const valueForm = (selection, answer, isPage, set) => {
+  if (answer.contents.length === 0) return h("p", { class: "none" }, isPage ? words.noContents : words.noContentsMember);
+  const chosen = answer.contents[selection.content];
+  const typed = chosen?.values[selection.value];
+  const isColumn = selection.use === "column";
+  const isShared = selection.use !== "variable";
+  return [
+    // The places of a column are relative to its row, and are found by the studio.
+    isPage && !isColumn && selectorRadios(selection, answer, words.matches, set),
+    isColumn && answer.list && listForm(selection, answer.list, set),
+    answer.contents.length > 1 || isPage
+      ? radios({
+          name: "content",
+          legend: words.whatIsRead,
+          selected: selection.content,
+          onchange: (content) => set({ content, value: 0 }),
+          options: answer.contents.map((content, index) => ({ value: index, label: readLabel(content), detail: h("span", { class: "sample" }, content.sample) })),
+        })
+      : null,
+    chosen && chosen.values.length === 0
+      ? h("p", { class: "none" }, words.noValues)
+      : radios({
+          name: "value",
+          legend: words.typeOfValue,
+          selected: selection.value,
+          onchange: (value) => set({ value }),
+          options: (chosen?.values ?? []).map((value, index) => ({
+            value: index,
+            label: rich(value.description),
+            detail: [`${words.readsAs} `, h("span", { class: "sample" }, typeof value.value === "object" ? JSON.stringify(value.value) : shownValue(value.value))],
+          })),
+        }),
+    typed && [
+      textField({ id: "card-name", label: words.name, hint: words.nameHint, value: selection.name, code: true, required: true, oninput: (name) => set({ name }) }),
+      isShared && [
+        textField({ id: "card-label", label: words.label, hint: words.labelHint, value: selection.label, required: true, oninput: (label) => set({ label }) }),
+        checkbox({ id: "card-required", label: words.required, hint: words.requiredHint, checked: selection.required, onchange: (required) => set({ required }) }),
+        checkbox({ id: "card-pii", label: words.pii, hint: words.piiHint, checked: selection.pii, onchange: (pii) => set({ pii }) }),
+      ],
+    ],
+  ];
+};
+
+/** @param {import("./api.js").Content} content */
+const readLabel = ({ read }) => {
+  if (read === "value") return words.readValue;
+  if (read === null || read === "text") return words.readText;
+  return rich(say(words.readAttribute, { name: `\`${read.attribute}\`` }));
+};
+
+/** @param {Selection} selection @param {import("./api.js").ListPlace} place @param {(change: Partial<Selection>) => void} set */
+const listForm = (selection, place, set) => {
+  const lists = listFields();
+  return [
+    h("p", { class: "hint" }, rich(place.each === null ? say(words.listPlaceResponse, { at: `\`${place.at || "/"}\`` }) : say(words.listPlace, { each: `\`${place.each}\``, at: `\`${place.at}\`` }))),
+    lists.length > 0 &&
+      select({
+        id: "card-list",
+        label: words.list,
+        selected: selection.list,
+        options: [...lists.map((field) => ({ value: field.name, label: field.label || field.name })), { value: NEW_LIST, label: words.newList }],
+        onchange: (list) => set({ list }),
+      }),
+    selection.list === NEW_LIST && [
+      textField({ id: "card-list-name", label: words.listName, value: selection.listName, code: true, required: true, oninput: (listName) => set({ listName }) }),
+      textField({ id: "card-list-label", label: words.listLabel, value: selection.listLabel, required: true, oninput: (listLabel) => set({ listLabel }) }),
+    ],
+  ];
+};
+
+/** @param {Selection} selection @param {import("./api.js").Choice} answer @param {(message: string, use: Use) => void} onDone */
+const send = async (selection, answer, onDone) => {
+  const message = await edit(selection, answer);
+  announce(message);
+  onDone(message, selection.use);
+};
+
+/** @param {Selection} selection @param {import("./api.js").Choice} answer */
+const edit = async (selection, answer) => {
+  const { origin, use } = selection;
+  const selector = answer.selectors?.[selection.selector]?.selector;
+  if (use === "mark") {
+    const suggestion = selection.suggestion === null ? undefined : selection.suggestions?.[selection.suggestion];
+    if (!selection.pageKind) throw refusal(words.chooseKindFirst);
+    if (!suggestion) throw refusal(words.chooseConditionFirst);
+    await post("edit", { op: "markPage", kind: selection.pageKind, condition: suggestion.condition });
+    return say(words.pageMarked, { kind: kindName(selection.pageKind) });
+  }
+  if (use === "dismiss") {
+    if (!("page" in origin)) throw refusal(words.requestFailed);
+    await post("edit", { op: "dismiss", inspection: origin.page.inspection, selector });
+    return words.dismissAdded;
+  }
+  const content = answer.contents[selection.content];
+  const typed = content?.values[selection.value];
+  if (!content || !typed) throw refusal(words.noValues);
+  const from = "page" in origin ? { page: { inspection: origin.page.inspection, at: selector, read: content.read } } : { response: origin.response };
+  const name = selection.name.trim();
+  if (!name) throw refusal(words.nameMissing);
+  if (use === "variable") {
+    await post("edit", { op: "addVariable", name, from, convert: typed.convert });
+    return say(words.variableAdded, { name });
+  }
+  const label = selection.label.trim();
+  if (!label) throw refusal(words.labelMissing);
+  const list = use === "column" ? listOf(selection, answer) : null;
+  await post("edit", { op: "addField", name, label, type: typed.type, format: typed.format ?? null, currency: typed.currency ?? null, required: selection.required, pii: selection.pii, from, convert: typed.convert, list });
+  return list ? say(words.columnAdded, { name: label, list: list.label }) : say(words.fieldAdded, { name: label });
+};
+
+/** @param {Selection} selection @param {import("./api.js").Choice} answer */
+const listOf = (selection, answer) => {
+  if (!answer.list) throw refusal(words.listMissing);
+  const { at, each, member } = answer.list;
+  const known = listFields().find((field) => field.name === selection.list);
+  const name = known?.name ?? selection.listName.trim();
+  const label = known?.label ?? selection.listLabel.trim();
+  if (!name || !label) throw refusal(words.listMissing);
+  return { at, each, member, name, label };
+};
+
+/** Names what the author still has to enter. The studio was not asked, so there is no status. @param {string} message */
+const refusal = (message) => new ApiError(message, 0);

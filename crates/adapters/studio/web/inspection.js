@@ -1,0 +1,321 @@
+// The still picture of the page, in which an author selects an element with the pointer or the keyboard.
+
+import { post } from "./api.js";
+import { selectionCard, selectionOf } from "./card.js";
+import { create, h } from "./dom.js";
+import { act, focusLater, ui, update } from "./store.js";
+import { createTree } from "./tree.js";
+import { failure } from "./widgets.js";
+import { say, words } from "./words.js";
+
+/**
+ * @typedef {import("./api.js").PageNode} PageNode
+ * @typedef {{tab: import("./store.js").Tab, use: import("./card.js").Use, pageKind: string, opener: string}} Purpose
+ * @typedef {{purpose: Purpose, page: import("./api.js").Inspection, view: ReturnType<typeof createView>, selection: import("./card.js").Selection | null, done: string | null}} Active
+ * @type {{active: Active | null, opening: boolean}}
+ */
+export const inspection = { active: null, opening: false };
+
+const MAX_LISTED = 2000;
+
+/** Takes a picture of the page. `key` is the control that asked for it. @param {string} key @param {Purpose} purpose */
+export const startInspection = (key, purpose) => act(key, () => open(purpose));
+
+/**
+ * A button that takes a picture of the page to select an element in; the focus returns to it.
+ * @param {{id: string, label: string, class?: string, purpose: Omit<Purpose, "opener">, unavailable?: boolean}} options
+ */
+export const inspectButton = ({ id, label, class: style, purpose, unavailable = false }) => [
+  h(
+    "button",
+    {
+      id, type: "button", class: style, "aria-busy": ui.busy.has(id) ? "true" : undefined, "aria-disabled": unavailable || inspection.opening ? "true" : undefined,
+      onclick: () => void (unavailable || inspection.opening || startInspection(id, { ...purpose, opener: id })),
+    },
+    label,
+  ),
+  failure(id),
+];
+
+/** @param {Purpose} purpose */
+const open = async (purpose) => {
+  inspection.opening = true;
+  update();
+  /** @type {import("./api.js").Inspection} */
+  const page = await post("inspect").finally(() => (inspection.opening = false));
+  /** @type {Active} */
+  const active = { purpose, page, view: createView(page, select), selection: null, done: null };
+  inspection.active = active;
+  ui.tab = purpose.tab;
+  focusLater("picture");
+};
+
+/** @param {number} node */
+const select = (node) => {
+  const { active } = inspection;
+  const found = active?.page.nodes.find((candidate) => candidate.node === node);
+  if (!active || !found) return;
+  const { use, pageKind } = active.purpose;
+  active.done = null;
+  // An author who selects another element keeps what they were about to do with it.
+  active.selection = selectionOf(
+    { page: { inspection: active.page.inspection, node } },
+    { title: found.label, text: found.text, use: active.selection?.use ?? use, pageKind: active.selection?.pageKind ?? pageKind },
+  );
+  active.view.choose(node);
+  ui.tab = active.purpose.tab;
+  focusLater("selection-heading");
+};
+
+export const stopInspection = () => {
+  const { active } = inspection;
+  if (!active) return;
+  inspection.active = null;
+  focusLater(active.purpose.opener);
+};
+
+// Escape leaves the selection first, so that a slip does not cost what was entered beside it, and then the inspection.
+document.addEventListener("keydown", (event) => {
+  const { active } = inspection;
+  if (event.key !== "Escape" || event.defaultPrevented || event.target instanceof HTMLSelectElement || !active || document.querySelector("dialog[open]")) return;
+  event.preventDefault();
+  if (active.selection && document.getElementById("panel")?.contains(document.activeElement)) {
+    active.selection = null;
+    active.view.choose(null);
+    focusLater("picture");
+  } else stopInspection();
+});
+
+/** The left side while an inspection is open. @param {Active} active */
+export const inspectionStage = (active) => {
+  const parent = active.view.parentOf();
+  const changed = ui.state?.page && ui.state.page.url !== active.page.url;
+  return h(
+    "div",
+    { class: "inspection", key: "inspection" },
+    h(
+      "div",
+      { class: "bar" },
+      h("h2", null, words.inspection),
+      h(
+        "div",
+        { class: "row" },
+        h("button", { id: "wider", type: "button", title: words.widerHint, "aria-disabled": parent === null ? "true" : undefined, onclick: () => parent !== null && select(parent) }, words.wider),
+        h("button", { id: "do-again", type: "button", "aria-busy": ui.busy.has("again") ? "true" : undefined, onclick: () => void act("again", () => open(active.purpose)) }, words.refreshPicture),
+        h("button", { id: "leave", type: "button", onclick: stopInspection }, words.backToBrowser),
+      ),
+    ),
+    h("p", { class: "hint", id: "inspection-help" }, words.inspectionHelp),
+    failure("again"),
+    active.page.image === null && h("p", { class: "notice" }, words.noPicture),
+    changed && h("p", { class: "notice", role: "status" }, words.pageChanged),
+    active.view.element,
+  );
+};
+
+/** The panel while an inspection is open. @param {Active} active */
+export const inspectionPanel = (active) => {
+  const parent = active.view.parentOf();
+  return h(
+    "div",
+    { key: "inspection-panel" },
+    active.done !== null && h("p", { class: "done" }, active.done),
+    active.selection === null
+      ? h("div", { class: "card" }, h("h3", { id: "selection-heading", tabindex: "-1" }, words.inspection), h("p", null, active.done === null ? words.chooseSomething : words.selectAnother), h("button", { type: "button", onclick: stopInspection }, words.backToBrowser))
+      : selectionCard(active.selection, {
+          headingId: "selection-heading",
+          buttons: [
+            h("button", { type: "button", title: words.widerHint, "aria-disabled": parent === null ? "true" : undefined, onclick: () => parent !== null && select(parent) }, words.wider),
+            h("button", { type: "button", class: "plain", onclick: stopInspection }, words.backToBrowser),
+          ],
+          onDone: (message, use) => {
+            // A field is often followed by another one of the same page; a page is marked once, and a click changes the page.
+            if (use === "mark" || use === "dismiss") return stopInspection();
+            active.selection = null;
+            active.done = message;
+            active.view.choose(null);
+            focusLater("picture");
+          },
+        }),
+  );
+};
+
+/**
+ * Creates the picture with its outlines, and the list of elements. They change with each movement of the pointer, so they change themselves instead of
+ * being drawn with the rest of the page.
+ * @param {import("./api.js").Inspection} page
+ * @param {(node: number) => void} onSelect
+ */
+const createView = (page, onSelect) => {
+  const { nodes, width, height } = page;
+  const byNode = new Map(nodes.map((node) => [node.node, node]));
+  /** @type {Map<number | null, PageNode[]>} */
+  const children = new Map();
+  for (const node of nodes) {
+    // A parent that is not visible is not listed.
+    const parent = node.parent !== null && byNode.has(node.parent) ? node.parent : null;
+    const siblings = children.get(parent);
+    if (siblings) siblings.push(node);
+    else children.set(parent, [node]);
+  }
+  /** @type {Map<number, number>} */
+  const levels = new Map();
+  for (const node of nodes) levels.set(node.node, (levels.get(node.parent ?? -1) ?? 0) + 1);
+
+  /** @type {PageNode | null} */
+  let highlighted = null;
+  /** @type {PageNode | null} */
+  let chosen = null;
+
+  const outline = (/** @type {string} */ style) => create(h("div", { class: `outline ${style}`, hidden: true }));
+  const hover = outline("hover");
+  const selected = outline("chosen");
+  const description = create(h("p", { class: "described", id: "described", role: "status" }, words.noneHovered));
+  const surface = create(
+    h("div", {
+      id: "picture", class: "surface", tabindex: "0", role: "application", "aria-roledescription": words.pictureRole, "aria-label": words.picture,
+      "aria-describedby": "inspection-help", style: { "aspect-ratio": `${width} / ${height}` },
+    }),
+  );
+  const place = (/** @type {HTMLElement} */ element, /** @type {PageNode} */ { box: [x, y, boxWidth, boxHeight] }) => {
+    element.style.left = `${(100 * x) / width}%`;
+    element.style.top = `${(100 * y) / height}%`;
+    element.style.width = `${(100 * boxWidth) / width}%`;
+    element.style.height = `${(100 * boxHeight) / height}%`;
+    element.hidden = false;
+  };
+  if (page.image !== null && /^data:image\/(jpeg|png|webp);base64,/.test(page.image)) {
+    surface.append(create(h("img", { src: page.image, alt: "", draggable: "false" })));
+  } else {
+    surface.classList.add("plain-surface");
+    for (const node of nodes) {
+      const box = create(h("div", { class: "blank" }, children.has(node.node) ? null : node.text));
+      place(box, node);
+      surface.append(box);
+    }
+  }
+  surface.append(hover, selected);
+
+  /** @param {PageNode | null} node */
+  const highlight = (node) => {
+    if (node === highlighted) return;
+    highlighted = node;
+    if (node) place(hover, node);
+    else hover.hidden = true;
+    description.textContent = "";
+    if (node) description.append(create(h("code", null, node.label)), ` ${node.text}`);
+    else description.textContent = words.noneHovered;
+  };
+  /** Returns the smallest element at a point; of elements of the same size, the one inside. @param {PointerEvent | MouseEvent} event */
+  const at = (event) => {
+    const bounds = surface.getBoundingClientRect();
+    const x = ((event.clientX - bounds.left) / bounds.width) * width;
+    const y = ((event.clientY - bounds.top) / bounds.height) * height;
+    /** @type {PageNode | null} */
+    let smallest = null;
+    for (const node of nodes) {
+      const [left, top, boxWidth, boxHeight] = node.box;
+      if (x < left || y < top || x >= left + boxWidth || y >= top + boxHeight) continue;
+      if (smallest === null || boxWidth * boxHeight <= smallest.box[2] * smallest.box[3]) smallest = node;
+    }
+    return smallest;
+  };
+  // The pointer does not announce each element that it crosses.
+  surface.addEventListener("pointermove", (event) => {
+    description.setAttribute("aria-live", "off");
+    highlight(at(event));
+  });
+  surface.addEventListener("pointerleave", () => highlight(chosen));
+  surface.addEventListener("click", (event) => {
+    const node = at(event);
+    if (node) onSelect(node.node);
+  });
+  surface.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const from = highlighted ?? chosen;
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      if (from) onSelect(from.node);
+      return;
+    }
+    if (!["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key)) return;
+    event.preventDefault();
+    description.removeAttribute("aria-live");
+    const siblings = from ? (children.get(from.parent !== null && byNode.has(from.parent) ? from.parent : null) ?? []) : [];
+    const index = from ? siblings.indexOf(from) : 0;
+    const next = !from
+      ? nodes[0]
+      : {
+          ArrowUp: from.parent === null ? undefined : byNode.get(from.parent),
+          ArrowDown: children.get(from.node)?.[0],
+          // At the last of its siblings, goes on in the order of the page, so that two keys reach every element.
+          ArrowRight: siblings[index + 1] ?? nodes[nodes.indexOf(from) + 1],
+          ArrowLeft: siblings[index - 1] ?? nodes[nodes.indexOf(from) - 1],
+          Home: nodes[0],
+          End: nodes[nodes.length - 1],
+        }[event.key];
+    if (!next) return;
+    highlight(next);
+    hover.scrollIntoView({ block: "nearest" });
+  });
+
+  const count = create(h("p", { class: "hint", role: "status" }));
+  const tree = createTree({
+    label: words.elements,
+    onChoose: (id) => onSelect(Number(id)),
+    onActive: (id) => highlight(id === null ? chosen : (byNode.get(Number(id)) ?? null)),
+  });
+  const list = (/** @type {string} */ filter) => {
+    const wanted = filter.trim().toLowerCase();
+    const matching = wanted === "" ? nodes : nodes.filter(({ label, text }) => `${label} ${text}`.toLowerCase().includes(wanted));
+    const listed = matching.slice(0, MAX_LISTED);
+    tree.show(
+      listed.map((node) => ({
+        id: String(node.node),
+        // Levels would have gaps where a filter leaves out what is between.
+        level: wanted === "" ? (levels.get(node.node) ?? 1) : 1,
+        content: [h("code", null, node.label), node.text && h("span", { class: "sample" }, node.text)],
+      })),
+    );
+    count.textContent =
+      matching.length === 0 ? words.noElements : matching.length > listed.length ? say(words.elementsCut, { count: listed.length, total: matching.length }) : say(words.elementCount, { count: matching.length });
+  };
+  const filter = create(
+    h("input", {
+      id: "filter", type: "search", placeholder: words.filterHint, autocomplete: "off", spellcheck: "false",
+      oninput: (/** @type {any} */ event) => list(event.target.value),
+      onkeydown: (/** @type {KeyboardEvent & {target: any}} */ event) => {
+        if (event.key !== "Escape" || event.target.value === "") return;
+        event.preventDefault();
+        event.target.value = "";
+        list("");
+      },
+    }),
+  );
+  list("");
+
+  return {
+    element: create(
+      h(
+        "div",
+        { class: "inspected" },
+        h("div", { class: "picture" }, surface),
+        description,
+        h("div", { class: "elements" }, h("div", { class: "filter-row" }, h("label", { for: "filter" }, words.filterElements), filter, count), tree.element),
+      ),
+    ),
+    /** @param {number | null} node */
+    choose(node) {
+      chosen = node === null ? null : (byNode.get(node) ?? null);
+      if (chosen) place(selected, chosen);
+      else selected.hidden = true;
+      highlight(chosen);
+      tree.choose(node === null ? null : String(node));
+    },
+    /** The visible element around the selected one. */
+    parentOf() {
+      const parent = chosen?.parent ?? null;
+      return parent !== null && byNode.has(parent) ? parent : null;
+    },
+  };
+};

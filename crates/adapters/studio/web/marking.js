@@ -1,0 +1,145 @@
+// Marking the page that the browser shows as one of the known kinds.
+
+import { ApiError, messageOf, post } from "./api.js";
+import { h } from "./dom.js";
+import { act, announce, focusLater, ui, update } from "./store.js";
+import { action, choice, failure, form, radios, rich } from "./widgets.js";
+import { say, words } from "./words.js";
+
+/** In the order in which an applicant may meet them. */
+export const KINDS = /** @type {(keyof typeof words.kinds)[]} */ ([
+  "signIn", "signedIn", "code", "push", "securityQuestion", "accountPicker", "captcha", "wrongPassword", "locked", "down",
+]);
+
+/** @param {string} kind */
+export const kindName = (kind) => (kind in words.kinds ? words.kinds[/** @type {keyof typeof words.kinds} */ (kind)] : kind);
+
+export const kindOptions = () => [{ value: "", label: words.chooseKind }, ...KINDS.map((kind) => ({ value: /** @type {string} */ (kind), label: kindName(kind) }))];
+
+/**
+ * @typedef {{kind: string, inspection: import("./api.js").Inspection | null, suggestions: import("./api.js").Suggestion[] | null, suggestion: number | null, opener: string}} Marking
+ * @type {{current: Marking | null}}
+ */
+export const marking = { current: null };
+
+/** @param {string} kind @param {string} opener */
+export const startMarking = (kind, opener) => {
+  marking.current = { kind, inspection: null, suggestions: null, suggestion: null, opener };
+  ui.errors.delete("mark");
+  focusLater("mark-heading");
+  void suggest(marking.current);
+};
+
+export const stopMarking = () => {
+  const opener = marking.current?.opener;
+  marking.current = null;
+  ui.errors.delete("mark-look");
+  if (opener) focusLater(opener);
+  update();
+};
+
+/** @param {Marking} current */
+const suggest = async (current) => {
+  const { kind } = current;
+  current.suggestions = null;
+  current.suggestion = null;
+  ui.errors.delete("mark-look");
+  ui.errors.delete("mark");
+  update();
+  try {
+    current.inspection ??= await post("inspect");
+    if (!kind || current.kind !== kind) return;
+    const { conditions } = await post("suggest", { kind, inspection: current.inspection?.inspection, node: null });
+    // The author may have chosen another kind in the meantime.
+    if (current.kind !== kind) return;
+    current.suggestions = conditions;
+    current.suggestion = preferred(conditions);
+  } catch (error) {
+    if (current.kind === kind) ui.errors.set("mark-look", messageOf(error));
+  }
+  update();
+};
+
+/** The first condition that holds on no other page. If there is none, the author has to choose. @param {import("./api.js").Suggestion[]} suggestions */
+export const preferred = (suggestions) => {
+  const place = suggestions.findIndex(({ alsoOn }) => alsoOn.length === 0);
+  return place >= 0 ? place : null;
+};
+
+/** @param {string} name @param {import("./api.js").Suggestion[] | null} suggestions @param {number | null} selected @param {(index: number) => void} onchange */
+export const suggestionRadios = (name, suggestions, selected, onchange) => {
+  if (suggestions === null) return h("p", { class: "none", role: "status", key: `${name}-wait` }, words.lookingForConditions);
+  if (suggestions.length === 0) return h("p", { class: "none", role: "status", key: `${name}-none` }, words.noConditions);
+  return radios({
+    name,
+    legend: words.conditions,
+    hint: words.conditionsHint,
+    selected,
+    onchange,
+    options: suggestions.map(({ text, alsoOn }, index) => ({
+      value: index,
+      label: rich(text),
+      ...(alsoOn.length > 0 ? { warning: say(words.alsoOn, { pages: alsoOn.map(pageName).join(", ") }) } : { detail: words.onlyHere }),
+    })),
+  });
+};
+
+/** The name of a page for an author: that of its kind, if it is the only one of the kind. @param {string} name */
+const pageName = (name) => {
+  const page = ui.state?.outline?.pages.find((known) => known.name === name);
+  return page ? kindName(page.kind) : kindName(name);
+};
+
+/** @param {Marking} current @param {(kind: string) => void} chooseElement */
+export const markingView = (current, chooseElement) => {
+  const url = ui.state?.page?.url;
+  const changed = current.inspection !== null && url !== undefined && url !== current.inspection.url;
+  const isLooking = current.kind !== "" && current.suggestions === null && !ui.errors.has("mark-look");
+  const again = () => {
+    current.inspection = null;
+    void suggest(current);
+  };
+  const save = async () => {
+    const suggestion = current.suggestion === null ? undefined : current.suggestions?.[current.suggestion];
+    if (!current.kind) throw new ApiError(words.chooseKindFirst, 0);
+    if (!suggestion) throw new ApiError(words.chooseConditionFirst, 0);
+    await post("edit", { op: "markPage", kind: current.kind, condition: suggestion.condition });
+    announce(say(words.pageMarked, { kind: kindName(current.kind) }));
+    stopMarking();
+  };
+  return h(
+    "div",
+    { class: "card", key: "marking" },
+    h("h3", { id: "mark-heading", tabindex: "-1" }, words.mark),
+    h("p", { class: "address" }, current.inspection?.url ?? url ?? words.noPage),
+    changed && h("div", { class: "notice", role: "status" }, h("p", null, words.pageChanged), h("button", { type: "button", onclick: again }, words.refresh)),
+    form(
+      words.mark,
+      () => void (isLooking || act("mark", save)),
+      choice({
+        id: "mark-kind",
+        label: words.kind,
+        selected: current.kind,
+        options: kindOptions(),
+        onchange: (kind) => {
+          current.kind = kind;
+          void suggest(current);
+        },
+      }),
+      current.kind in words.kindHelp && h("p", { class: "hint" }, words.kindHelp[/** @type {keyof typeof words.kindHelp} */ (current.kind)]),
+      ui.errors.has("mark-look") ? h("div", { class: "notice" }, failure("mark-look"), h("button", { type: "button", onclick: again }, words.refresh)) : null,
+      current.kind && !ui.errors.has("mark-look") && suggestionRadios("condition", current.suggestions, current.suggestion, (suggestion) => {
+        current.suggestion = suggestion;
+        update();
+      }),
+      h(
+        "div",
+        { class: "row actions" },
+        action({ key: "mark", label: words.markPage, class: "primary", work: async () => {}, submit: true, unavailable: isLooking }),
+        h("button", { type: "button", "aria-busy": ui.busy.has("mark-choose") ? "true" : undefined, onclick: () => chooseElement(current.kind) }, words.chooseElementInstead),
+        failure("mark-choose"),
+        h("button", { type: "button", class: "plain", onclick: stopMarking }, words.cancel),
+      ),
+    ),
+  );
+};

@@ -1,0 +1,226 @@
+// The authoring studio: the live browser on the left, the definition on the right.
+
+import { follow, post } from "./api.js";
+import { definitionTab, isEdited, receive } from "./definition.js";
+import { h, render } from "./dom.js";
+import { fieldsTab } from "./fields.js";
+import { inspection, inspectionPanel, inspectionStage, inspectButton, stopInspection } from "./inspection.js";
+import { kindName } from "./marking.js";
+import { pagesTab } from "./pages.js";
+import { responsesTab } from "./responses.js";
+import { runTab } from "./run.js";
+import { announce, focusLater, onUpdate, ui, update } from "./store.js";
+import { action, confirmed } from "./widgets.js";
+import { say, words } from "./words.js";
+
+const TABS = /** @type {import("./store.js").Tab[]} */ (["pages", "fields", "responses", "run", "definition"]);
+const [header, stage, panel] = ["header", "stage", "panel"].map((id) => /** @type {HTMLElement} */ (document.getElementById(id)));
+
+/** @param {import("./store.js").Tab} tab */
+const openTab = (tab) => {
+  ui.tab = tab;
+  focusLater(`tab-${tab}`);
+};
+
+// Header
+
+/** @param {import("./api.js").State | null} state */
+const headerView = (state) => {
+  const outline = state?.outline;
+  return [
+    h("span", { class: "brand" }, words.product, " ", h("span", { class: "quiet-text" }, words.studio)),
+    h("h1", null, outline?.displayName || (state ? words.unnamed : words.loading)),
+    outline && h("span", { class: "tag quiet", key: "version" }, say(words.version, { version: outline.version })),
+    outline && h("span", { class: `tag ${outline.environment === "production" ? "good" : "warn"}`, key: "environment" }, outline.environment),
+    state && findingsSummary(state),
+    state && h("div", { class: "saving", key: "saving" }, savingView(state)),
+  ];
+};
+
+/** @param {import("./api.js").State} state */
+const findingsSummary = ({ findings }) => {
+  const errors = findings.filter(({ severity }) => severity === "error").length;
+  const warnings = findings.length - errors;
+  if (findings.length === 0) return null;
+  const text = [errors > 0 && say(words.errorCount, { count: errors }), warnings > 0 && say(words.warningCount, { count: warnings })].filter(Boolean).join(", ");
+  return h("button", { key: "findings", type: "button", class: `tag ${errors > 0 ? "bad" : "warn"}`, onclick: showFindings }, text);
+};
+
+const showFindings = () => {
+  ui.tab = "definition";
+  focusLater("findings-heading");
+};
+
+/** @param {import("./api.js").State} state */
+const savingView = ({ saved, fixture, outline }) => {
+  const isSaved = saved.definition && (fixture === null || saved.fixture);
+  const status = isSaved ? (saved.file ? say(words.savedTo, { file: saved.file }) : words.saved) : saved.file ? words.unsaved : words.neverSaved;
+  const publish = async () => {
+    const version = outline?.version ?? "";
+    if (!(await confirmed({ title: say(words.publishTitle, { version }), text: words.publishText, confirm: words.publish }))) return;
+    const answer = await post("publish");
+    announce(say(words.published, { version: answer.version }));
+  };
+  return [
+    h("span", { class: isSaved ? "quiet-text" : "warn", role: "status" }, status),
+    action({
+      key: "save", label: words.save, class: saved.canPublish ? undefined : "primary",
+      work: async () => {
+        const { files } = await post("save");
+        announce(say(words.savedFiles, { files: (files ?? []).join(", ") }));
+      },
+    }),
+    action({ key: "publish", label: words.publish, class: saved.canPublish ? "primary" : undefined, work: publish, unavailable: !saved.canPublish, describedBy: saved.canPublish ? undefined : "publish-help" }),
+    !saved.canPublish && h("span", { id: "publish-help", class: "hidden" }, words.publishUnavailable),
+  ];
+};
+
+// The browser
+
+/** @type {string | null} */
+let frameUrl = null;
+/** @type {HTMLIFrameElement | null} */
+let frame = null;
+
+/**
+ * Returns the live browser. A new browser gets a new frame, since a change of the part after `#` alone would not load the page again; a frame that stays
+ * is never moved, which would load it again.
+ * @param {string | null} url
+ */
+const frameFor = (url) => {
+  if (url === frameUrl) return frame;
+  frameUrl = url;
+  frame = null;
+  if (url === null) return null;
+  const { origin, href } = new URL(url, location.href);
+  if (origin !== location.origin) return null;
+  frame = document.createElement("iframe");
+  frame.title = words.liveBrowser;
+  frame.referrerPolicy = "origin";
+  frame.allow = "clipboard-read; clipboard-write";
+  frame.src = href;
+  return frame;
+};
+
+/** @param {import("./api.js").State | null} state */
+const stageView = (state) => {
+  const { active } = inspection;
+  const live = frameFor(state?.embedUrl ?? null);
+  // It keeps its size while the picture covers it, since the remote browser takes the size of the frame.
+  if (live) live.inert = active !== null;
+  const page = state?.page ?? null;
+  const shown = state?.outline?.pages.filter(({ holds }) => holds) ?? [];
+  return [
+    h(
+      "div",
+      { class: "address-bar", key: "address" },
+      h("span", { class: "address", title: page?.url }, page?.url ?? words.noPage),
+      page && !page.settled && h("span", { class: "tag quiet" }, words.pageLoading),
+      page && h("span", { class: `tag ${shown.length > 0 ? "shown" : "quiet"}` }, shown.length > 0 ? shown.map(({ kind }) => kindName(kind)).join(", ") : words.pageUnknown),
+      inspection.opening && h("span", { class: "none", role: "status", key: "opening" }, words.takingPicture),
+      inspectButton({
+        id: "choose",
+        label: words.chooseElement,
+        purpose: ui.tab === "pages" ? { tab: "pages", use: "mark", pageKind: "" } : { tab: "fields", use: "field", pageKind: "" },
+        unavailable: page === null || active !== null,
+      }),
+    ),
+    h(
+      "div",
+      { class: "view", key: "view" },
+      h("div", { class: active ? "live is-covered" : "live", key: "live" }, live ?? h("p", { class: "empty", role: "status" }, words.browserStarting)),
+      active && inspectionStage(active),
+    ),
+  ];
+};
+
+// The panel
+
+/** @param {KeyboardEvent} event */
+const onTabKey = (event) => {
+  const place = TABS.indexOf(ui.tab);
+  const next = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: TABS.length - 1 }[event.key];
+  if (next === undefined) return;
+  event.preventDefault();
+  openTab(/** @type {import("./store.js").Tab} */ (TABS.at(next % TABS.length)));
+};
+
+/** @param {import("./api.js").State} state */
+const badges = (state) => ({
+  pages: state.outline?.pages.length, fields: state.outline?.fields.length, responses: state.responses.length, run: undefined, definition: state.findings.length || undefined,
+});
+
+/** @param {import("./api.js").State | null} state */
+const panelView = (state) => [
+  ui.connection === "lost" && h("p", { class: "trouble banner", role: "alert", key: "lost" }, words.connectionLost),
+  ui.connection === "ended" && h("p", { class: "trouble banner", role: "alert", key: "ended" }, words.ended),
+  h("h2", { class: "hidden" }, words[ui.tab]),
+  h(
+    "div",
+    { role: "tablist", "aria-label": words.tabs, class: "tabs", key: "tabs", onkeydown: onTabKey },
+    TABS.map((tab) => {
+      const count = state ? badges(state)[tab] : undefined;
+      return h(
+        "button",
+        {
+          id: `tab-${tab}`, type: "button", role: "tab", "aria-selected": ui.tab === tab, "aria-controls": "tab-panel", tabindex: ui.tab === tab ? "0" : "-1",
+          onclick: () => openTab(tab),
+        },
+        words[tab],
+        count !== undefined && count > 0 && h("span", { class: "count" }, count),
+      );
+    }),
+  ),
+  h(
+    "div",
+    { role: "tabpanel", id: "tab-panel", key: `tab-panel-${ui.tab}`, class: "tab-panel", "aria-labelledby": `tab-${ui.tab}`, tabindex: "0" },
+    state === null ? h("p", { class: "empty", role: "status" }, ui.connection === "ended" ? words.ended : words.connecting) : tabView(state),
+  ),
+];
+
+/** @param {import("./api.js").State} state */
+const tabView = (state) => {
+  const { active } = inspection;
+  if (active && active.purpose.tab === ui.tab) return inspectionPanel(active);
+  const invalid = state.outline === null && (ui.tab === "pages" || ui.tab === "fields") && h("div", { class: "notice", key: "invalid" }, h("p", null, words.invalid), h("button", { type: "button", onclick: showFindings }, words.showFindings));
+  switch (ui.tab) {
+    case "pages": return [invalid, pagesTab(state, openTab)];
+    case "fields": return [invalid, fieldsTab(state, openTab)];
+    case "responses": return responsesTab(state);
+    case "run": return runTab(state);
+    case "definition": return definitionTab(state);
+  }
+};
+
+onUpdate(() => {
+  const { state } = ui;
+  document.title = [state?.outline?.displayName, words.studio, words.product].filter(Boolean).join(" · ");
+  render(header, headerView(state));
+  render(stage, stageView(state));
+  render(panel, panelView(state));
+});
+
+// The texts of index.html, which has them for the moment before this script runs.
+/** @type {HTMLElement} */ (document.querySelector(".skip")).textContent = words.skip;
+stage.setAttribute("aria-label", words.browser);
+panel.setAttribute("aria-label", words.definition);
+
+window.addEventListener("beforeunload", (event) => {
+  if (isEdited()) event.preventDefault();
+});
+
+update();
+void follow(
+  (state) => {
+    // The elements of a picture are gone with their browser.
+    if (ui.state && ui.state.embedUrl !== state.embedUrl) stopInspection();
+    ui.state = state;
+    receive(state);
+    update();
+  },
+  (connection) => {
+    if (ui.connection === connection) return;
+    ui.connection = connection;
+    update();
+  },
+);

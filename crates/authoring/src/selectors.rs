@@ -1,0 +1,277 @@
+//! Proposals of CSS selectors for an element of a page: those that depend least on how the page is
+//! built today and on its language come first.
+
+use cssparser::{serialize_identifier, serialize_string};
+use domain::workflow::{FRAME_SEPARATOR, PageNode, PageTree, Select};
+use serde::Serialize;
+
+/// Selectors that are proposed for an element.
+const MAX_PROPOSALS: usize = 6;
+/// Ancestors whose selectors are combined with that of the element.
+const MAX_ANCHORS: usize = 12;
+/// Frames and shadow roots around an element.
+const MAX_ROOTS: usize = 5;
+/// Attributes that sites set for their own tests.
+const TEST_ATTRIBUTES: &[&str] =
+    &["data-testid", "data-test", "data-test-id", "data-qa", "data-cy", "data-automation-id"];
+/// Attributes whose values seldom change.
+const STEADY_ATTRIBUTES: &[&str] = &["name", "itemprop", "autocomplete", "rel"];
+/// Classes of states, which come and go.
+const STATES: &[&str] = &[
+    "active",
+    "checked",
+    "closed",
+    "collapsed",
+    "current",
+    "disabled",
+    "expanded",
+    "focus",
+    "hidden",
+    "hover",
+    "invalid",
+    "is-active",
+    "loading",
+    "open",
+    "selected",
+    "show",
+    "valid",
+    "visible",
+];
+
+/// A selector of an element.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SelectorProposal {
+    pub selector: String,
+    /// The number of elements that it matches; the proposed one is the first of them.
+    pub matches: usize,
+}
+
+/// Returns selectors whose first match is the element at `node`, the best one first; at least one if
+/// the node is an element.
+#[must_use]
+pub fn propose_selectors(
+    page: &PageTree,
+    node: usize,
+    select: Select<'_>,
+) -> Vec<SelectorProposal> {
+    propose_within(page, node, select, MAX_ROOTS)
+}
+
+fn propose_within(
+    page: &PageTree,
+    node: usize,
+    select: Select<'_>,
+    roots: usize,
+) -> Vec<SelectorProposal> {
+    let Some(root) = root_around(page, node) else { return vec![] };
+    let host = page.nodes.get(root).and_then(|root| root.parent);
+    let prefix = match host {
+        None => String::new(),
+        Some(host) => {
+            let Some(roots) = roots.checked_sub(1) else { return vec![] };
+            // Of several roots of an element, which no browser has, the first is looked into.
+            let is_first = page.root_of(host) == Some(root);
+            let first = propose_within(page, host, select, roots).into_iter().next();
+            let Some(first) = first.filter(|_| is_first) else { return vec![] };
+            format!("{} {FRAME_SEPARATOR} ", first.selector)
+        }
+    };
+    let mut found = in_root(page, (root, node), select);
+    for proposal in &mut found {
+        proposal.selector.insert_str(0, &prefix);
+    }
+    found
+}
+
+/// Returns the root of the document or shadow tree that a node is in.
+fn root_around(page: &PageTree, node: usize) -> Option<usize> {
+    let mut at = page.nodes.get(node)?.parent?;
+    while !page.is_root(at) {
+        at = page.nodes.get(at)?.parent?;
+    }
+    Some(at)
+}
+
+/// Returns selectors of an element in the root or ancestor `scope`, the best first.
+pub(crate) fn in_root(
+    page: &PageTree,
+    (scope, node): (usize, usize),
+    select: Select<'_>,
+) -> Vec<SelectorProposal> {
+    let matched = |selector: String| {
+        let found = select(page, scope, &selector);
+        (found.first() == Some(&node))
+            .then_some(SelectorProposal { selector, matches: found.len() })
+    };
+    let Some(element) = page.nodes.get(node) else { return vec![] };
+    let mut proposals: Vec<_> = local(element).into_iter().filter_map(matched).collect();
+    let path = anchored(page, (scope, node), select).into_iter().filter_map(matched);
+    proposals.extend(path);
+    if proposals.is_empty() {
+        proposals.extend(matched(structure(page, (scope, node))));
+    }
+    // Stable: within each group, the order of preference stays.
+    proposals.sort_by_key(|proposal| proposal.matches != 1);
+    let mut seen = std::collections::BTreeSet::new();
+    proposals.retain(|proposal| seen.insert(proposal.selector.clone()));
+    proposals.truncate(MAX_PROPOSALS);
+    proposals
+}
+
+/// Returns selectors of an element by what it is itself.
+fn local(element: &PageNode) -> Vec<String> {
+    let Some(tag) = element.tag.as_deref() else { return vec![] };
+    let tag = identifier(tag);
+    let attribute = |name: &str| element.attributes.get(name).map(String::as_str);
+    let mut selectors = Vec::new();
+    for name in TEST_ATTRIBUTES {
+        let value = attribute(name).filter(|value| is_steady(value));
+        selectors.extend(value.map(|value| format!("[{name}={}]", string(value))));
+    }
+    if let Some(id) = attribute("id").filter(|id| is_steady(id)) {
+        selectors.push(format!("#{}", identifier(id)));
+    }
+    let data = element.attributes.iter().filter(|(name, value)| {
+        name.starts_with("data-")
+            && !TEST_ATTRIBUTES.contains(&name.as_str())
+            && is_steady(name)
+            && is_steady(value)
+    });
+    let data =
+        data.take(3).map(|(name, value)| format!("{tag}[{}={}]", identifier(name), string(value)));
+    selectors.extend(data);
+    for name in STEADY_ATTRIBUTES {
+        let value = attribute(name).filter(|value| is_steady(value) && *value != "off");
+        selectors.extend(value.map(|value| format!("{tag}[{name}={}]", string(value))));
+    }
+    for name in ["href", "action", "src"] {
+        let part = attribute(name).and_then(address_part);
+        selectors.extend(part.map(|part| format!("{tag}[{name}*={}]", string(part))));
+    }
+    let kinds = ["password", "email", "tel", "search", "submit", "checkbox"];
+    let kind = attribute("type").filter(|kind| kinds.contains(kind));
+    selectors.extend(kind.map(|kind| format!("{tag}[type={kind}]")));
+    selectors.extend(attribute("role").map(|role| format!("{tag}[role={}]", string(role))));
+    let classes = steady_classes(element);
+    if let [first, second, ..] = classes.as_slice() {
+        selectors.push(format!("{tag}.{}.{}", identifier(first), identifier(second)));
+    }
+    selectors.extend(classes.iter().take(3).map(|class| format!("{tag}.{}", identifier(class))));
+    selectors.push(tag);
+    selectors
+}
+
+/// Returns the classes of an element that seem to be chosen by somebody, and are no states.
+pub(crate) fn steady_classes(element: &PageNode) -> Vec<&str> {
+    let classes = element.attributes.get("class").map(String::as_str).unwrap_or_default();
+    let classes = classes.split_ascii_whitespace();
+    classes.filter(|class| is_steady(class) && !STATES.contains(class)).collect()
+}
+
+/// Returns the part of a URL that tells what it is for: that of a sign-out, or its path without what
+/// may be the number of an account.
+fn address_part(url: &str) -> Option<&str> {
+    let exits = ["logout", "log-out", "log_out", "signout", "sign-out", "sign_out", "logoff"];
+    let lower = url.to_ascii_lowercase();
+    let exit = exits.iter().find_map(|exit| lower.find(exit).map(|at| (at, exit.len())));
+    if let Some((at, length)) = exit {
+        return url.get(at..at.checked_add(length)?);
+    }
+    let path = url.split(['?', '#']).next()?;
+    let path = path.split_once("://").map_or(path, |(_, rest)| {
+        rest.find('/').map_or("", |at| rest.get(at..).unwrap_or_default())
+    });
+    let digits = path.find(|c: char| c.is_ascii_digit());
+    let part = digits.map_or(path, |at| path.get(..at).unwrap_or_default());
+    (part.len() > 2 && part.len() <= 80).then_some(part)
+}
+
+/// Returns selectors of an element below an ancestor that has one of its own, the nearest first.
+fn anchored(page: &PageTree, (scope, node): (usize, usize), select: Select<'_>) -> Vec<String> {
+    let mut selectors = Vec::new();
+    let mut at = node;
+    let mut steps: Vec<String> = Vec::new();
+    for _ in 0..MAX_ANCHORS {
+        let Some((step, parent)) = step(page, at) else { break };
+        steps.insert(0, step);
+        if parent == scope || page.is_root(parent) {
+            break;
+        }
+        let is_only = |anchor: &String| select(page, scope, anchor).as_slice() == [parent];
+        if let Some(anchor) = page.nodes.get(parent).map(local).and_then(|all| {
+            // The tag alone says too little to begin with.
+            let few = all.len().saturating_sub(1);
+            all.into_iter().take(few).find(is_only)
+        }) {
+            let own = page.nodes.get(node).map(local).unwrap_or_default();
+            selectors.extend(own.iter().map(|own| format!("{anchor} {own}")));
+            selectors.push(format!("{anchor} > {}", steps.join(" > ")));
+            break;
+        }
+        at = parent;
+    }
+    selectors
+}
+
+/// Returns the path of an element below a scope, by the positions of elements.
+fn structure(page: &PageTree, (scope, node): (usize, usize)) -> String {
+    let mut steps = Vec::new();
+    let mut at = node;
+    while let Some((step, parent)) = step(page, at) {
+        steps.insert(0, step);
+        if parent == scope || page.is_root(parent) {
+            break;
+        }
+        at = parent;
+    }
+    steps.join(" > ")
+}
+
+/// Returns the selector of an element among its siblings, and its parent.
+fn step(page: &PageTree, node: usize) -> Option<(String, usize)> {
+    let element = page.nodes.get(node)?;
+    let (tag, parent) = (element.tag.as_deref()?, element.parent?);
+    let same = page
+        .nodes
+        .iter()
+        .enumerate()
+        .filter(|(_, other)| other.parent == Some(parent) && other.tag.as_deref() == Some(tag));
+    let same: Vec<_> = same.map(|(index, _)| index).collect();
+    let tag = identifier(tag);
+    if same.len() == 1 {
+        return Some((tag, parent));
+    }
+    let place = same.iter().position(|index| *index == node)?.saturating_add(1);
+    Some((format!("{tag}:nth-of-type({place})"), parent))
+}
+
+/// Returns whether a name seems to be chosen by somebody: those that programs make up have digits or
+/// are long.
+fn is_steady(name: &str) -> bool {
+    let is_made_up = |part: &str| {
+        let digits = part.chars().filter(char::is_ascii_digit).count();
+        let letters = part.chars().filter(|c| c.is_alphabetic()).count();
+        digits > 3
+            || (digits > 0 && letters > 0 && part.len() > 4 && digits.saturating_mul(4) > letters)
+    };
+    (1..=48).contains(&name.len())
+        && !name.contains(char::is_whitespace)
+        && !name.contains([':', '{', '}', '[', '/'])
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.split(['-', '_', '.']).any(is_made_up)
+}
+
+/// Serializes an identifier (CSSOM, section 2.1).
+pub(crate) fn identifier(name: &str) -> String {
+    let mut text = String::new();
+    // A string can be written to without an error.
+    let _ = serialize_identifier(name, &mut text);
+    text
+}
+
+/// Serializes a string (CSSOM, section 2.1).
+pub(crate) fn string(value: &str) -> String {
+    let mut text = String::new();
+    let _ = serialize_string(value, &mut text);
+    text
+}

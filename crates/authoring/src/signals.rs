@@ -1,0 +1,236 @@
+//! Proposals of conditions that tell a page from the other known pages of a platform.
+
+use std::collections::BTreeMap;
+
+use domain::workflow::{Condition, PageNode, PageTree, Select, find_elements, matches_url};
+use serde::Serialize;
+
+use crate::{draft::PageKind, selectors::propose_selectors};
+
+const MAX_PROPOSALS: usize = 8;
+/// Elements of a page that are looked at for conditions.
+const MAX_ELEMENTS: usize = 40;
+/// Characters of a text that a condition compares.
+const MAX_TEXT_CHARS: usize = 120;
+
+/// A page of a platform as it was when its author marked it.
+#[derive(Debug, Clone, Default)]
+pub struct KnownPage {
+    pub url: String,
+    pub tree: PageTree,
+}
+
+/// A condition that holds on a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConditionProposal {
+    pub condition: Condition,
+    /// What it says, for the author.
+    pub text: String,
+    /// The names of other known pages on which it holds as well.
+    pub also_on: Vec<String>,
+}
+
+/// Returns conditions that hold on `page`, those that hold on no other page first. With `node`, they are
+/// about that element.
+#[must_use]
+pub fn propose_conditions(
+    kind: PageKind,
+    page: &KnownPage,
+    node: Option<usize>,
+    others: &BTreeMap<String, KnownPage>,
+    select: Select<'_>,
+) -> Vec<ConditionProposal> {
+    let nodes = node.map_or_else(|| telling_elements(kind, &page.tree), |node| vec![node]);
+    let per_element = if node.is_some() { MAX_PROPOSALS } else { 2 };
+    let mut conditions = Vec::new();
+    for node in nodes {
+        let selectors = propose_selectors(&page.tree, node, select);
+        let selectors: Vec<_> = selectors.into_iter().take(per_element).collect();
+        if kind.is_message()
+            && let Some(first) = selectors.first()
+            && let Some(text) = short_text(&page.tree, node)
+        {
+            let contains = [(page_language(&page.tree), vec![text])].into();
+            conditions.push(Condition::Text { selector: first.selector.clone(), contains });
+        }
+        conditions.extend(selectors.into_iter().map(|found| Condition::Selector(found.selector)));
+    }
+    if node.is_none() {
+        conditions.extend(address_condition(&page.url));
+    }
+    let mut proposals: Vec<ConditionProposal> = Vec::new();
+    for condition in conditions {
+        let holds = |page: &KnownPage| holds(&condition, page, select);
+        if !holds(page) || proposals.iter().any(|other| other.condition == condition) {
+            continue;
+        }
+        let also_on = others.iter().filter(|(_, other)| holds(other));
+        let also_on = also_on.map(|(name, _)| name.clone()).collect();
+        proposals.push(ConditionProposal { text: describe(&condition), condition, also_on });
+    }
+    proposals.sort_by_key(|proposal| proposal.also_on.len());
+    proposals.truncate(MAX_PROPOSALS);
+    proposals
+}
+
+/// Returns the visible elements that tell most about a page of this kind.
+fn telling_elements(kind: PageKind, page: &PageTree) -> Vec<usize> {
+    let visible = page.nodes.iter().enumerate().filter(|(_, node)| node.visible);
+    let rated = visible.filter_map(|(index, node)| Some((rating(kind, node)?, index)));
+    let mut rated: Vec<_> = rated.collect();
+    rated.sort_unstable();
+    rated.into_iter().take(MAX_ELEMENTS).map(|(_, index)| index).collect()
+}
+
+/// Tags, attributes, and words of which one of the attributes contains one. No tags stand for any tag,
+/// no attributes and words for any element with such a tag.
+type Rule = (&'static [&'static str], &'static [&'static str], &'static [&'static str]);
+
+const EXITS: &[&str] =
+    &["logout", "log-out", "log_out", "signout", "sign-out", "sign_out", "logoff"];
+const OWN: &[&str] = &["user", "account", "profile", "avatar"];
+const CODES: &[&str] = &["otp", "totp", "code", "token", "mfa", "2fa", "tfa"];
+const FAULTS: &[&str] =
+    &["error", "alert", "danger", "invalid", "warning", "flash", "message", "notice"];
+const MARKS: &[&str] = &["href", "action", "formaction", "id", "class", "name", "data-testid"];
+
+/// Returns what is looked for on a page of this kind, what tells most first.
+const fn rules(kind: PageKind) -> &'static [Rule] {
+    match kind {
+        PageKind::SignIn => &[
+            (&["input"], &["type"], &["password"]),
+            (&["input"], &["autocomplete"], &["username", "email"]),
+            (&["input"], &["name"], &["user", "login", "email"]),
+            (&["form"], &["action"], &["login", "signin", "sign-in", "auth"]),
+        ],
+        PageKind::SignedIn => &[
+            (&["a", "form", "button"], MARKS, EXITS),
+            (&["a"], &["href"], &["/account", "/profile", "/settings", "/me", "/user"]),
+            (&[], &["data-testid", "id"], OWN),
+            (&[], &["class"], OWN),
+            (&["nav", "header"], &[], &[]),
+        ],
+        PageKind::Code => &[
+            (&["input"], &["autocomplete"], &["one-time-code"]),
+            (&["input"], &["name", "id"], CODES),
+            (&["form"], &["action"], CODES),
+            (&["input"], &[], &[]),
+        ],
+        PageKind::Captcha => &[
+            (&["iframe"], &["src"], &["captcha", "challenge", "turnstile"]),
+            (&[], &["class", "id"], &["captcha", "turnstile"]),
+        ],
+        PageKind::WrongPassword | PageKind::Locked | PageKind::Down => &[
+            (&[], &["role"], &["alert"]),
+            (&[], &["class", "id", "data-testid"], FAULTS),
+            (&["h1"], &[], &[]),
+        ],
+        PageKind::Push | PageKind::SecurityQuestion | PageKind::AccountPicker => {
+            &[(&["form"], &[], &[]), (&["h1", "main"], &[], &[]), (&["input"], &[], &[])]
+        }
+    }
+}
+
+/// Returns how much an element tells, 0 for the most.
+fn rating(kind: PageKind, node: &PageNode) -> Option<usize> {
+    let tag = node.tag.as_deref()?;
+    rules(kind).iter().position(|(tags, attributes, words)| {
+        let mut values = attributes.iter().filter_map(|name| node.attributes.get(*name));
+        let has_word = |value: &String| {
+            let value = value.to_ascii_lowercase();
+            words.iter().any(|word| value.contains(word))
+        };
+        (tags.is_empty() || tags.contains(&tag)) && (words.is_empty() || values.any(has_word))
+    })
+}
+
+fn short_text(page: &PageTree, node: usize) -> Option<String> {
+    let text = page.text_content(node);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let length = text.chars().count();
+    (1..=MAX_TEXT_CHARS).contains(&length).then_some(text)
+}
+
+/// Returns the language tag of a page; English if it has none.
+#[must_use]
+pub fn page_language(page: &PageTree) -> String {
+    let html = page.nodes.iter().find(|node| node.tag.as_deref() == Some("html"));
+    let language = html.and_then(|html| html.attributes.get("lang")).map(String::as_str);
+    let language = language.unwrap_or_default().split(['-', '_']).next().unwrap_or_default();
+    let is_tag =
+        (2..=3).contains(&language.len()) && language.chars().all(|c| c.is_ascii_alphabetic());
+    if is_tag { language.to_ascii_lowercase() } else { "en".to_owned() }
+}
+
+/// Returns a condition about the path of a URL, in which numbers stand for any text.
+fn address_condition(url: &str) -> Option<Condition> {
+    let path = url::Url::parse(url).ok()?.path().to_owned();
+    let parts = path
+        .split('/')
+        .map(|part| if part.chars().any(|c| c.is_ascii_digit()) { "*" } else { part });
+    let pattern = parts.collect::<Vec<_>>().join("/");
+    (pattern != "/").then_some(Condition::Url(pattern))
+}
+
+/// Returns whether a condition of one of the proposed kinds holds on a page.
+fn holds(condition: &Condition, page: &KnownPage, select: Select<'_>) -> bool {
+    let visible = |selector: &str| {
+        let found = find_elements(&page.tree, 0, selector, select);
+        found.into_iter().find(|index| page.tree.nodes.get(*index).is_some_and(|node| node.visible))
+    };
+    match condition {
+        Condition::Selector(selector) => visible(selector).is_some(),
+        Condition::Text { selector, contains } => visible(selector).is_some_and(|node| {
+            let text = short_text(&page.tree, node).unwrap_or_default().to_lowercase();
+            contains.values().flatten().any(|wanted| text.contains(&wanted.to_lowercase()))
+        }),
+        Condition::Url(pattern) => matches_url(pattern, &page.url),
+        Condition::All(_)
+        | Condition::Any(_)
+        | Condition::Not(_)
+        | Condition::Signal(_)
+        | Condition::Host(_)
+        | Condition::Query { .. }
+        | Condition::Fragment(_)
+        | Condition::Cookie(_)
+        | Condition::Response { .. }
+        | Condition::HttpStatus(_) => false,
+    }
+}
+
+/// Returns what a condition says, in a sentence.
+#[must_use]
+pub fn describe(condition: &Condition) -> String {
+    let list = |conditions: &[Condition], word: &str| {
+        conditions.iter().map(describe).collect::<Vec<_>>().join(word)
+    };
+    match condition {
+        Condition::All(all) => list(all, " and "),
+        Condition::Any(any) if any.is_empty() => "Not known yet".to_owned(),
+        Condition::Any(any) => list(any, " or "),
+        Condition::Not(inner) => format!("Not: {}", describe(inner)),
+        Condition::Signal(name) => format!("The signal `{name}` holds"),
+        Condition::Selector(selector) => format!("The element `{selector}` is visible"),
+        Condition::Text { selector, contains } => {
+            let texts: Vec<_> =
+                contains.values().flatten().map(|text| format!("“{text}”")).collect();
+            format!("The element `{selector}` contains {}", texts.join(" or "))
+        }
+        Condition::Url(pattern) => format!("The path of the address is `{pattern}`"),
+        Condition::Host(host) => format!("The host is `{host}`"),
+        Condition::Query { name, value } => match value {
+            Some(value) => format!("The address has the parameter `{name}` with `{value}`"),
+            None => format!("The address has the parameter `{name}`"),
+        },
+        Condition::Fragment(pattern) => format!("The address after # is `{pattern}`"),
+        Condition::Cookie(name) => format!("There is the cookie `{name}`"),
+        Condition::Response { url, status, .. } => {
+            format!("The page received status {status} from `{url}`")
+        }
+        Condition::HttpStatus(statuses) => {
+            let statuses: Vec<_> = statuses.iter().map(u16::to_string).collect();
+            format!("The page has status {}", statuses.join(" or "))
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What the studio proposes for what an author chooses.
+
+use std::collections::BTreeMap;
+
+use domain::workflow::{ElementContent, PageTree, element_text};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Studio, StudioError};
+use crate::{
+    draft::PageKind,
+    lists::{ListProposal, propose_json_list, propose_list},
+    naming::{label_of, label_of_name, name_of},
+    selectors::{SelectorProposal, propose_selectors},
+    signals::{ConditionProposal, page_language, propose_conditions},
+    values::{ValueProposal, propose_json_values, propose_values},
+};
+
+const MAX_SAMPLE_CHARS: usize = 200;
+/// Attributes whose values may be of interest.
+const MAX_ATTRIBUTES: usize = 6;
+/// Attributes that are about the look or the behaviour of an element.
+const IGNORED_ATTRIBUTES: &[&str] =
+    &["class", "style", "id", "role", "tabindex", "target", "rel", "type", "width", "height"];
+
+/// What can be made of an element or a member of a response.
+#[derive(Debug, Clone, Serialize)]
+pub struct ElementView {
+    /// Empty for a member of a response.
+    pub selectors: Vec<SelectorProposal>,
+    contents: Vec<ContentView>,
+    list: Option<ListProposal>,
+    name: String,
+    label: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct ContentView {
+    /// `None` for a member of a response.
+    read: Option<ElementContent>,
+    sample: String,
+    values: Vec<ValueProposal>,
+}
+
+impl Studio {
+    /// Returns what can be made of an element of an inspected page.
+    ///
+    /// # Errors
+    /// The inspection is not kept, or has no such element.
+    pub fn element(&self, inspection: u64, node: usize) -> Result<ElementView, StudioError> {
+        let page = self.inspection(inspection)?;
+        let tree = &page.tree;
+        if tree.nodes.get(node).is_none_or(|node| node.tag.is_none()) {
+            return Err(StudioError::NoInspection);
+        }
+        let language = page_language(tree);
+        let contents = contents(tree, node).into_iter().filter_map(|read| {
+            let sample = element_text(tree, node, &read)?;
+            let values = propose_values(&sample, &language);
+            Some(ContentView { read: Some(read), sample: cut(&sample), values })
+        });
+        let contents: Vec<_> = contents.filter(|content| !content.sample.is_empty()).collect();
+        let label = label_of(tree, node);
+        let (selectors, list) = self.select(|select| {
+            (propose_selectors(tree, node, select), propose_list(tree, node, select))
+        });
+        let name = name_of(&label);
+        Ok(ElementView { selectors, contents, list, name, label: label_of_name(&label) })
+    }
+
+    /// Returns what can be made of a member of a response.
+    ///
+    /// # Errors
+    /// The response is not kept, or has no such member.
+    pub fn member(&self, response: u64, pointer: &str) -> Result<ElementView, StudioError> {
+        let state = self.shared.state();
+        let body = state.response(response).and_then(|response| response.body.as_ref());
+        let body = body.ok_or(StudioError::NoResponse)?;
+        let value = body.pointer(pointer).ok_or(StudioError::NoResponse)?;
+        let sample = match value {
+            Value::String(text) => cut(text),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::Array(_)
+            | Value::Object(_) => cut(&value.to_string()),
+        };
+        let values = propose_json_values(value, "en");
+        let name = pointer.rsplit('/').find(|part| part.parse::<usize>().is_err());
+        let name = name.unwrap_or_default().replace("~1", "/").replace("~0", "~");
+        Ok(ElementView {
+            selectors: vec![],
+            contents: vec![ContentView { read: None, sample, values }],
+            list: propose_json_list(body, pointer),
+            label: label_of_name(&name),
+            name: name_of(&name),
+        })
+    }
+
+    /// Returns conditions by which an inspected page is told from the other known ones.
+    ///
+    /// # Errors
+    /// The inspection is not kept.
+    pub fn suggest(
+        &self,
+        kind: PageKind,
+        inspection: u64,
+        node: Option<usize>,
+    ) -> Result<Vec<ConditionProposal>, StudioError> {
+        let page = self.inspection(inspection)?;
+        let mut others: BTreeMap<_, _> = self.shared.state().known.clone();
+        others.remove(kind.name());
+        // A message is on the page that it is about.
+        if kind == PageKind::WrongPassword {
+            others.remove(PageKind::Locked.name());
+        }
+        Ok(self.select(|select| propose_conditions(kind, &page, node, &others, select)))
+    }
+}
+
+/// Returns what can be read of an element.
+fn contents(page: &PageTree, node: usize) -> Vec<ElementContent> {
+    let Some(element) = page.nodes.get(node) else { return vec![] };
+    let mut contents = vec![];
+    if element.value.is_some() {
+        contents.push(ElementContent::Value);
+    }
+    contents.push(ElementContent::Text);
+    let names = element.attributes.iter().filter(|(name, value)| {
+        !value.trim().is_empty()
+            && !IGNORED_ATTRIBUTES.contains(&name.as_str())
+            && !name.starts_with("on")
+    });
+    let names = names.take(MAX_ATTRIBUTES).map(|(name, _)| name.clone());
+    contents.extend(names.map(ElementContent::Attribute));
+    contents
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(MAX_SAMPLE_CHARS).collect()
+}

@@ -1,0 +1,243 @@
+//! The changes that an author makes.
+
+use domain::workflow::{
+    Condition, Converter, Definition, ElementContent, FieldFormat, FieldType, Node, PageFetch,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Shared, Studio, StudioError};
+use crate::{
+    draft::{
+        self, FieldChange, FieldSource, KnownValues, NewField, NewList, PageKind, add_field,
+        add_variable, edit_field, mark_page, move_field, remove_dismissed, remove_field,
+        remove_page,
+    },
+    lists::ListProposal,
+};
+
+/// The maximum length of a response that is tried as a request.
+const MAX_RESPONSE_BYTES: u32 = 262_144;
+const MAX_HOSTS: usize = 50;
+const MAX_TEXT_CHARS: usize = 500;
+
+/// A change of the definition.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "op", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Edit {
+    /// Says how a page is recognized.
+    MarkPage {
+        kind: PageKind,
+        condition: Condition,
+    },
+    RemovePage {
+        name: String,
+    },
+    AddField {
+        name: String,
+        label: String,
+        #[serde(rename = "type")]
+        kind: FieldType,
+        #[serde(default)]
+        format: Option<FieldFormat>,
+        #[serde(default)]
+        currency: Option<String>,
+        required: bool,
+        pii: bool,
+        from: ChosenSource,
+        convert: Vec<Converter>,
+        #[serde(default)]
+        list: Option<ChosenList>,
+    },
+    /// Adds a value for the addresses of later pages, which is not shared.
+    AddVariable {
+        name: String,
+        from: ChosenSource,
+        convert: Vec<Converter>,
+    },
+    EditField(FieldChange),
+    RemoveField {
+        name: String,
+    },
+    MoveField {
+        name: String,
+        by: i8,
+    },
+    /// Has runs click an element whenever it is visible.
+    Dismiss {
+        selector: String,
+    },
+    RemoveDismissed {
+        selector: String,
+    },
+    SetDetails {
+        display_name: String,
+        #[serde(default)]
+        description: String,
+        platform: String,
+        version: String,
+        hosts: Vec<String>,
+        #[serde(default)]
+        sso_hosts: Vec<String>,
+    },
+    /// The whole text, which may be no definition.
+    Replace {
+        document: String,
+    },
+}
+
+/// Where the author chose a value.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ChosenSource {
+    Page { inspection: u64, at: String, read: ElementContent },
+    Response { number: u64, pointer: String },
+}
+
+/// The list that a field is added to.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ChosenList {
+    #[serde(flatten)]
+    rows: ListProposal,
+    name: String,
+    label: String,
+}
+
+impl Studio {
+    /// Returns where a new field of an edit is read; `None` for other edits.
+    pub(super) async fn source_of(&self, edit: &Edit) -> Result<Option<FieldSource>, StudioError> {
+        let (from, list) = match edit {
+            Edit::AddField { from, list, .. } => (from, list.as_ref()),
+            Edit::AddVariable { from, .. } => (from, None),
+            Edit::MarkPage { .. }
+            | Edit::RemovePage { .. }
+            | Edit::EditField(_)
+            | Edit::RemoveField { .. }
+            | Edit::MoveField { .. }
+            | Edit::Dismiss { .. }
+            | Edit::RemoveDismissed { .. }
+            | Edit::SetDetails { .. }
+            | Edit::Replace { .. } => return Ok(None),
+        };
+        Ok(Some(match from {
+            ChosenSource::Page { inspection, at, read } => {
+                let url = self.inspection(*inspection)?.url.clone();
+                FieldSource::Page { url, at: at.clone(), read: read.clone() }
+            }
+            ChosenSource::Response { number, pointer } => {
+                let place = list.map_or(pointer, |list| &list.rows.at).clone();
+                self.response_source(*number, pointer, place).await?
+            }
+        }))
+    }
+
+    /// Returns a request of the definition's own if the page gets the same member by it, and else the
+    /// page's response.
+    async fn response_source(
+        &self,
+        number: u64,
+        pointer: &str,
+        place: String,
+    ) -> Result<FieldSource, StudioError> {
+        let (url, expected, page_url) = {
+            let state = self.shared.state();
+            let response = state.response(number).ok_or(StudioError::NoResponse)?;
+            let expected = response.body.as_ref().and_then(|body| body.pointer(pointer)).cloned();
+            let page = state.page.as_ref().map(|(url, _)| url.clone()).unwrap_or_default();
+            (response.url.clone(), expected, page)
+        };
+        let browser = self.parts.runs.browser().ok_or(StudioError::NoBrowser)?;
+        let fetched = browser.fetch(&PageFetch::get(&url, MAX_RESPONSE_BYTES)).await;
+        let body = fetched.ok().filter(|fetched| fetched.status == 200);
+        let body = body.and_then(|fetched| serde_json::from_str::<Value>(&fetched.body).ok());
+        let member = body.as_ref().and_then(|body| body.pointer(pointer));
+        if member.is_some() && member == expected.as_ref() {
+            return Ok(FieldSource::Request { url, pointer: place });
+        }
+        let path = url::Url::parse(&url).map(|url| url.path().to_owned()).unwrap_or_default();
+        Ok(FieldSource::Response { page_url, pattern: path, pointer: place })
+    }
+}
+
+/// Makes a change. `source` is that of its new field.
+pub(super) fn apply(
+    definition: &mut Definition,
+    edit: Edit,
+    source: Option<FieldSource>,
+    shared: &Shared,
+) -> Result<(), StudioError> {
+    match edit {
+        Edit::MarkPage { kind, condition } => {
+            mark_page(definition, kind, condition)?;
+            let mut state = shared.state();
+            if let Some(page) = state.newest_inspection() {
+                state.known.insert(kind.name().to_owned(), (*page).clone());
+            }
+        }
+        Edit::RemovePage { name } => {
+            remove_page(definition, &name)?;
+            shared.state().known.remove(&name);
+        }
+        Edit::AddField {
+            name,
+            label,
+            kind,
+            format,
+            currency,
+            required,
+            pii,
+            convert,
+            list,
+            ..
+        } => {
+            let list = list.map(|ChosenList { rows, name, label }| NewList { name, label, rows });
+            let field =
+                NewField { name, label, kind, format, currency, required, pii, convert, list };
+            let source = source.ok_or(StudioError::NoInspection)?;
+            add_field(definition, field, &source, &known_values(definition, shared))?;
+        }
+        Edit::AddVariable { name, convert, .. } => {
+            let source = source.ok_or(StudioError::NoInspection)?;
+            let known = known_values(definition, shared);
+            add_variable(definition, &name, convert, &source, &known)?;
+        }
+        Edit::EditField(change) => edit_field(definition, change)?,
+        Edit::RemoveField { name } => remove_field(definition, &name)?,
+        Edit::MoveField { name, by } => move_field(definition, &name, by > 0)?,
+        Edit::Dismiss { selector } => draft::dismiss(definition, &selector)?,
+        Edit::RemoveDismissed { selector } => remove_dismissed(definition, &selector),
+        Edit::SetDetails { display_name, description, platform, version, hosts, sso_hosts } => {
+            let lists = hosts.len().saturating_add(sso_hosts.len());
+            let texts = [&display_name, &description, &platform, &version];
+            if lists > MAX_HOSTS || texts.iter().any(|text| text.chars().count() > MAX_TEXT_CHARS) {
+                return Err(StudioError::TooLong);
+            }
+            definition.display_name = display_name;
+            definition.description = description;
+            definition.platform = platform;
+            definition.version = version;
+            (definition.hosts, definition.sso_hosts) = (hosts, sso_hosts);
+        }
+        Edit::Replace { .. } => (),
+    }
+    Ok(())
+}
+
+/// Returns the values of variables that runs have read.
+fn known_values(definition: &Definition, shared: &Shared) -> KnownValues {
+    let state = shared.state();
+    let variables = definition.nodes.values().filter_map(|node| {
+        let Node::Collect { variables, .. } = node else { return None };
+        Some(variables.keys())
+    });
+    let values = variables.flatten().filter_map(|name| {
+        let value = state.values.get(name)?.as_ref().ok()?;
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
+        };
+        Some((name.clone(), text))
+    });
+    values.collect()
+}

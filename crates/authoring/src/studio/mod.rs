@@ -1,0 +1,367 @@
+//! The studio: one definition, one author, one browser.
+
+mod choices;
+mod edits;
+mod state;
+mod view;
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use domain::workflow::{Definition, Fixture, PageTree, TraceEvent};
+use ports::{
+    authoring::{AuthoringError, AuthoringRuns, DefinitionStorage},
+    browser::BrowserError,
+    clock::Clock,
+    definition_syntax::{DefinitionSyntax, MAX_DEFINITION_BYTES},
+    driving::DefinitionService,
+    workflow_trace::WorkflowTrace,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use self::state::{Inspection, RunState, State};
+pub use self::{
+    choices::ElementView,
+    edits::Edit,
+    view::{InspectionView, StudioView},
+};
+use crate::{draft::DraftError, explore::exploring, signals::KnownPage};
+
+/// How often the page is observed.
+const OBSERVE_INTERVAL: Duration = Duration::from_millis(250);
+/// The time that a request for a change waits.
+const MAX_WAIT: Duration = Duration::from_secs(20);
+
+/// What a studio works with.
+pub struct StudioParts {
+    pub definitions: Arc<dyn DefinitionService>,
+    pub syntax: Arc<dyn DefinitionSyntax>,
+    pub runs: Arc<dyn AuthoringRuns>,
+    pub storage: Arc<dyn DefinitionStorage>,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The studio of one definition.
+pub struct Studio {
+    parts: StudioParts,
+    shared: Arc<Shared>,
+}
+
+/// What the studio and the trace of its runs share.
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// The number of the last change.
+    changes: watch::Sender<u64>,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and wakes those who wait for a change if `change` returns true.
+    fn change(&self, change: impl FnOnce(&mut State) -> bool) {
+        if change(&mut self.state()) {
+            self.changes.send_modify(|number| *number = number.saturating_add(1));
+        }
+    }
+}
+
+/// Receives the trace of the runs of a studio.
+pub struct TraceSink {
+    shared: Arc<Shared>,
+    clock: Arc<dyn Clock>,
+}
+
+impl TraceSink {
+    /// Creates a trace for a studio to come.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { shared: Arc::default(), clock }
+    }
+}
+
+impl WorkflowTrace for TraceSink {
+    fn record(&self, event: &TraceEvent) {
+        let now = self.clock.now();
+        self.shared.change(|state| state.traced(event, now));
+    }
+}
+
+/// Where a run begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RunFrom {
+    /// In the browser that runs, in which the author is signed in.
+    Here,
+    /// In a new browser, signed out. A run that completes is captured as a fixture.
+    Start,
+}
+
+/// Why the studio does not do something.
+#[derive(Debug, thiserror::Error)]
+pub enum StudioError {
+    #[error(transparent)]
+    Draft(#[from] DraftError),
+    #[error("no browser is open: open the link of the page on the left first")]
+    NoBrowser,
+    #[error("the page has changed: choose the element again")]
+    NoInspection,
+    #[error("the response is not kept any more: load the page again")]
+    NoResponse,
+    #[error("the page could not be read: {0}")]
+    Page(#[from] BrowserError),
+    #[error("the text is no definition: correct the errors first")]
+    NoDefinition,
+    #[error("the definition has errors: correct them first")]
+    HasErrors,
+    #[error("a definition has at most 1 MiB")]
+    TooLong,
+    #[error(transparent)]
+    Storage(#[from] AuthoringError),
+}
+
+impl Studio {
+    /// Creates the studio of a definition, given as text, whose runs report to `trace`.
+    #[must_use]
+    pub fn new(parts: StudioParts, trace: &TraceSink, document: String, is_saved: bool) -> Self {
+        let studio = Self { parts, shared: trace.shared.clone() };
+        studio.shared.state().saved_document = is_saved.then(|| document.clone());
+        studio.replace(document);
+        studio
+    }
+
+    /// Opens a browser in which the author looks around.
+    ///
+    /// # Errors
+    /// No browser can be started, or the document is no definition.
+    pub async fn open(&self) -> Result<(), StudioError> {
+        let definition = self.definition()?;
+        self.begin(&exploring(&definition, true), RunState::Exploring).await
+    }
+
+    async fn begin(&self, definition: &Definition, run: RunState) -> Result<(), StudioError> {
+        let url = self.parts.runs.open(definition).await?;
+        self.shared.change(|state| {
+            state.embed_url = Some(url);
+            state.began(run, run == RunState::Running);
+            true
+        });
+        Ok(())
+    }
+
+    /// Observes the page, and goes on after each run. Never returns.
+    pub async fn watch(&self) {
+        loop {
+            tokio::time::sleep(OBSERVE_INTERVAL).await;
+            self.settle();
+            let Some(browser) = self.parts.runs.browser() else { continue };
+            if let Ok(seen) = browser.observe().await {
+                self.shared.change(|state| state.seen(seen));
+            }
+        }
+    }
+
+    /// After a run has ended, keeps its fixture, and lets the author look around again.
+    fn settle(&self) {
+        let Ok(definition) = self.definition() else { return };
+        let ended = std::mem::take(&mut self.shared.state().has_ended);
+        if !ended {
+            return;
+        }
+        let is_recorded = self.shared.state().is_recording;
+        let fixture = self.parts.runs.fixture(&definition).filter(|_| is_recorded);
+        self.parts.runs.reload(Arc::new(exploring(&definition, false)));
+        if let Some(mut fixture) = fixture {
+            // As a replay sees it: what was masked is not what the run has read.
+            let replayed = self.parts.definitions.replay(&definition, &fixture);
+            let differences = fixture.expected.differences(&replayed.result);
+            fixture.expected = replayed.result;
+            self.shared.change(|state| {
+                state.recorded(fixture, differences);
+                true
+            });
+        }
+    }
+
+    /// Runs the definition.
+    ///
+    /// # Errors
+    /// It has errors, or no browser can be started.
+    pub async fn run(&self, from: RunFrom) -> Result<(), StudioError> {
+        let definition = self.definition()?;
+        if self.shared.state().has_errors() {
+            return Err(StudioError::HasErrors);
+        }
+        match from {
+            RunFrom::Start => self.begin(&definition, RunState::Running).await,
+            RunFrom::Here => {
+                self.parts.runs.browser().ok_or(StudioError::NoBrowser)?;
+                self.shared.change(|state| {
+                    state.began(RunState::Running, false);
+                    true
+                });
+                self.parts.runs.reload(definition);
+                Ok(())
+            }
+        }
+    }
+
+    /// Stores the document and its fixture, and returns the names of what was stored.
+    ///
+    /// # Errors
+    /// They cannot be stored.
+    pub async fn save(&self) -> Result<Vec<String>, StudioError> {
+        let (document, fixture) = {
+            let state = self.shared.state();
+            (state.document.clone(), state.fixture.clone())
+        };
+        self.parts.storage.save(&document, fixture.as_ref()).await?;
+        let (definition, capture) = self.parts.storage.names();
+        self.shared.change(|state| {
+            state.saved_document = Some(document);
+            state.is_fixture_saved = fixture.is_some();
+            true
+        });
+        Ok([definition].into_iter().chain(fixture.map(|_| capture)).collect())
+    }
+
+    /// Waits until there is a newer state than that with number `after`, for at most 20 seconds.
+    pub async fn changed(&self, after: u64) {
+        let mut changes = self.shared.changes.subscribe();
+        let newer = changes.wait_for(|number| *number > after);
+        // Without a change, the same state is returned.
+        let _ = tokio::time::timeout(MAX_WAIT, newer).await;
+    }
+
+    /// Returns the state of the studio.
+    #[must_use]
+    pub fn view(&self) -> StudioView {
+        let number = *self.shared.changes.borrow();
+        let (file, _) = self.parts.storage.names();
+        StudioView::of(&self.shared.state(), number, &file)
+    }
+
+    /// Takes the page as it is now, for the author to choose elements of it.
+    ///
+    /// # Errors
+    /// There is no browser, or the page is too large.
+    pub async fn inspect(&self) -> Result<InspectionView, StudioError> {
+        let browser = self.parts.runs.browser().ok_or(StudioError::NoBrowser)?;
+        let url = browser.observe().await?.url;
+        let page = browser.inspect().await?;
+        // The newest frame is there at once.
+        let frame = tokio::time::timeout(Duration::from_secs(1), browser.frame(0)).await;
+        let image = frame.ok().flatten().map(|frame| STANDARD.encode(&frame.jpeg));
+        let known = KnownPage { url, tree: page.tree };
+        let mut state = self.shared.state();
+        let number = state.add_inspection(known.clone());
+        drop(state);
+        Ok(InspectionView::of(number, &known, (&page.boxes, page.size), image))
+    }
+
+    /// Returns a response of the page with its body.
+    ///
+    /// # Errors
+    /// It is not kept.
+    pub fn response(&self, number: u64) -> Result<Value, StudioError> {
+        let state = self.shared.state();
+        let response = state.response(number).ok_or(StudioError::NoResponse)?;
+        Ok(view::response_body(response))
+    }
+
+    /// Changes the definition, whose running version follows while the author looks around.
+    ///
+    /// # Errors
+    /// The change cannot be made.
+    pub async fn edit(&self, edit: Edit) -> Result<(), StudioError> {
+        if let Edit::Replace { document } = edit {
+            if document.len() > MAX_DEFINITION_BYTES {
+                return Err(StudioError::TooLong);
+            }
+            self.replace(document);
+            return self.follow().await;
+        }
+        let mut definition = (*self.definition()?).clone();
+        let source = self.source_of(&edit).await?;
+        edits::apply(&mut definition, edit, source, &self.shared)?;
+        self.replace(text_of(&definition));
+        self.follow().await
+    }
+
+    /// Has the author look around with the signals of the changed definition.
+    async fn follow(&self) -> Result<(), StudioError> {
+        let Ok(definition) = self.definition() else { return Ok(()) };
+        let (is_exploring, hosts) = {
+            let state = self.shared.state();
+            (state.run == RunState::Exploring || state.run.has_ended(), state.hosts.clone())
+        };
+        let wanted = state::hosts_of(&definition);
+        if hosts != wanted {
+            self.shared.state().hosts = wanted;
+            // The hosts of a browser cannot be changed.
+            if !hosts.is_empty() {
+                return self.open().await;
+            }
+        } else if is_exploring {
+            self.parts.runs.reload(Arc::new(exploring(&definition, false)));
+        }
+        Ok(())
+    }
+
+    /// Sets the text of the definition, checks it, and replays the fixture.
+    fn replace(&self, document: String) {
+        let report = self.parts.definitions.validate(&document);
+        let definition = report.definition.map(Arc::new);
+        let fixture = self.shared.state().fixture.clone();
+        let replayed = definition.as_ref().zip(fixture).map(|(definition, fixture)| {
+            let replayed = self.parts.definitions.replay(definition, &fixture);
+            fixture.expected.differences(&replayed.result)
+        });
+        self.shared.change(|state| {
+            state.document = document;
+            state.document_number = state.document_number.saturating_add(1);
+            state.definition = definition;
+            state.findings = report.findings;
+            state.differences = replayed;
+            if let Some(definition) = &state.definition
+                && state.hosts.is_empty()
+            {
+                state.hosts = state::hosts_of(definition);
+            }
+            true
+        });
+    }
+
+    fn definition(&self) -> Result<Arc<Definition>, StudioError> {
+        self.shared.state().definition.clone().ok_or(StudioError::NoDefinition)
+    }
+
+    fn inspection(&self, number: u64) -> Result<Inspection, StudioError> {
+        self.shared.state().inspection(number).ok_or(StudioError::NoInspection)
+    }
+
+    /// Selects elements of a page as replays do.
+    fn select<T>(&self, with: impl FnOnce(domain::workflow::Select<'_>) -> T) -> T {
+        let syntax = &self.parts.syntax;
+        with(&|page: &PageTree, scope: usize, selector: &str| syntax.select(page, scope, selector))
+    }
+}
+
+/// Returns the text of a definition as the studio writes it.
+#[must_use]
+pub fn text_of(definition: &Definition) -> String {
+    // A definition has no map with keys that are no strings, and can always be serialized.
+    serde_json::to_string_pretty(definition).unwrap_or_default() + "\n"
+}
+
+/// Returns how many events and pages a fixture has.
+fn sizes(fixture: &Fixture) -> (usize, usize) {
+    (fixture.events.len(), fixture.pages.len())
+}

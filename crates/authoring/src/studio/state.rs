@@ -1,0 +1,197 @@
+//! What a studio remembers.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+use chrono::{DateTime, Utc};
+use domain::{
+    error_code::ErrorCode,
+    workflow::{Definition, Fixture, Observation, SeenResponse, TraceEvent},
+};
+use ports::driving::Finding;
+use serde_json::Value;
+
+use crate::{explore::is_internal, signals::KnownPage};
+
+const MAX_EVENTS: usize = 200;
+const MAX_RESPONSES: usize = 60;
+const MAX_INSPECTIONS: usize = 5;
+
+/// What a run is doing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum RunState {
+    /// The author looks around.
+    #[default]
+    Exploring,
+    Running,
+    Completed,
+    Declined,
+    Failed(ErrorCode),
+}
+
+impl RunState {
+    pub(super) const fn has_ended(self) -> bool {
+        matches!(self, Self::Completed | Self::Declined | Self::Failed(_))
+    }
+}
+
+/// A page with a number.
+pub(super) type Inspection = Arc<KnownPage>;
+
+/// An event of a trace.
+pub(super) struct LoggedEvent {
+    pub(super) number: u64,
+    pub(super) at: DateTime<Utc>,
+    pub(super) text: String,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) document: String,
+    pub(super) document_number: u64,
+    /// `None` if the document is no definition.
+    pub(super) definition: Option<Arc<Definition>>,
+    pub(super) findings: Vec<Finding>,
+    pub(super) saved_document: Option<String>,
+    /// The hosts of the browser that was opened last.
+    pub(super) hosts: BTreeSet<String>,
+    pub(super) embed_url: Option<String>,
+    pub(super) page: Option<(String, bool)>,
+    pub(super) signals: BTreeMap<String, bool>,
+    pub(super) events: VecDeque<LoggedEvent>,
+    event_count: u64,
+    responses: VecDeque<SeenResponse>,
+    pub(super) run: RunState,
+    pub(super) run_node: Option<String>,
+    pub(super) run_data: Option<Value>,
+    /// Whether a run has ended since the studio looked last.
+    pub(super) has_ended: bool,
+    pub(super) is_recording: bool,
+    /// What was read last of each field and variable, or why nothing was.
+    pub(super) values: BTreeMap<String, Result<Value, String>>,
+    inspections: VecDeque<(u64, Inspection)>,
+    inspection_count: u64,
+    /// The pages that were marked, by the names of their signals.
+    pub(super) known: BTreeMap<String, KnownPage>,
+    pub(super) fixture: Option<Fixture>,
+    pub(super) is_fixture_saved: bool,
+    /// How the replay of the fixture differs; `None` if it was not replayed.
+    pub(super) differences: Option<Vec<String>>,
+}
+
+impl State {
+    pub(super) fn has_errors(&self) -> bool {
+        use domain::workflow::Severity;
+        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+    }
+
+    /// Records that a run begins.
+    pub(super) fn began(&mut self, run: RunState, is_recording: bool) {
+        (self.run, self.is_recording, self.has_ended) = (run, is_recording, false);
+        (self.run_node, self.run_data) = (None, None);
+    }
+
+    /// Records an event, and returns whether anything has changed.
+    pub(super) fn traced(&mut self, event: &TraceEvent, at: DateTime<Utc>) -> bool {
+        let is_exploring = self.run != RunState::Running;
+        match event {
+            TraceEvent::Entered { node } if is_internal(node) => return false,
+            TraceEvent::Entered { node } => self.run_node = Some(node.clone()),
+            TraceEvent::Observed { signals, settled, .. } => {
+                if *settled {
+                    let shown = signals.iter().filter(|(name, _)| !is_internal(name));
+                    self.signals = shown.cloned().collect();
+                }
+                if is_exploring {
+                    return *settled;
+                }
+            }
+            TraceEvent::Reloaded if is_exploring => return false,
+            TraceEvent::Failed { code } if self.run == RunState::Running => {
+                (self.run, self.has_ended) = (RunState::Failed(*code), true);
+            }
+            TraceEvent::Completed { data } if self.run == RunState::Running => {
+                let end = if data.is_some() { RunState::Completed } else { RunState::Declined };
+                (self.run, self.run_data, self.has_ended) = (end, data.clone(), true);
+            }
+            TraceEvent::Failed { .. } | TraceEvent::Completed { .. } => return false,
+            TraceEvent::Read { name, result, .. } => {
+                let value = result.clone().map_err(|failure| failure.to_string());
+                self.values.insert(name.clone(), value);
+            }
+            TraceEvent::Unreachable | TraceEvent::Reloaded | TraceEvent::Unreadable => (),
+        }
+        self.event_count = self.event_count.saturating_add(1);
+        let text = event.to_string().trim_start().to_owned();
+        self.events.push_back(LoggedEvent { number: self.event_count, at, text });
+        if self.events.len() > MAX_EVENTS {
+            self.events.pop_front();
+        }
+        true
+    }
+
+    /// Records the state of the page, and returns whether it is another one.
+    pub(super) fn seen(&mut self, seen: Observation) -> bool {
+        let newest = self.responses.back().map(|response| response.number).unwrap_or_default();
+        // A new browser counts anew.
+        if seen.responses.iter().map(|response| response.number).max().unwrap_or(newest) < newest {
+            self.responses.clear();
+        }
+        let newest = self.responses.back().map(|response| response.number).unwrap_or_default();
+        let new = seen.responses.into_iter().filter(|response| response.number > newest);
+        let before = self.responses.len();
+        let mut has_new = false;
+        for response in new {
+            has_new = true;
+            // Of several responses from one address, the newest is of interest.
+            self.responses.retain(|other| other.url != response.url);
+            self.responses.push_back(response);
+        }
+        while self.responses.len() > MAX_RESPONSES {
+            self.responses.pop_front();
+        }
+        let page = Some((seen.url, seen.settled));
+        let is_other = has_new || before != self.responses.len() || self.page != page;
+        self.page = page;
+        is_other
+    }
+
+    pub(super) fn response(&self, number: u64) -> Option<&SeenResponse> {
+        self.responses.iter().find(|response| response.number == number)
+    }
+
+    pub(super) fn responses(&self) -> impl Iterator<Item = &SeenResponse> {
+        self.responses.iter().rev()
+    }
+
+    pub(super) fn add_inspection(&mut self, page: KnownPage) -> u64 {
+        self.inspection_count = self.inspection_count.saturating_add(1);
+        self.inspections.push_back((self.inspection_count, Arc::new(page)));
+        if self.inspections.len() > MAX_INSPECTIONS {
+            self.inspections.pop_front();
+        }
+        self.inspection_count
+    }
+
+    pub(super) fn inspection(&self, number: u64) -> Option<Inspection> {
+        let found = self.inspections.iter().find(|(own, _)| *own == number);
+        found.map(|(_, page)| page.clone())
+    }
+
+    /// Returns the page that was inspected last.
+    pub(super) fn newest_inspection(&self) -> Option<Inspection> {
+        self.inspections.back().map(|(_, page)| page.clone())
+    }
+
+    pub(super) fn recorded(&mut self, fixture: Fixture, differences: Vec<String>) {
+        (self.fixture, self.is_fixture_saved) = (Some(fixture), false);
+        self.differences = Some(differences);
+    }
+}
+
+/// Returns the hosts that a browser of a definition visits.
+pub(super) fn hosts_of(definition: &Definition) -> BTreeSet<String> {
+    definition.hosts.iter().chain(&definition.sso_hosts).cloned().collect()
+}

@@ -1,0 +1,239 @@
+//! What the author sees of a studio.
+
+use domain::{
+    error_code::ErrorCode,
+    webhook::wire_time,
+    workflow::{Condition, Definition, Node, SeenResponse, Severity, Source},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{
+    sizes,
+    state::{RunState, State},
+};
+use crate::{
+    draft::{PageKind, dismissed},
+    explore::is_internal,
+    signals::{KnownPage, describe},
+};
+
+const MAX_TEXT_CHARS: usize = 80;
+
+/// The state of a studio.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StudioView {
+    /// Greater with each change.
+    pub number: u64,
+    /// The URL of the page with the browser.
+    pub embed_url: Option<String>,
+    pub document: String,
+    pub document_number: u64,
+    findings: Vec<Value>,
+    outline: Option<Value>,
+    page: Option<Value>,
+    events: Vec<Value>,
+    responses: Vec<Value>,
+    run: Value,
+    fixture: Option<Value>,
+    saved: Value,
+}
+
+impl StudioView {
+    pub(super) fn of(state: &State, number: u64, file: &str) -> Self {
+        let findings = state.findings.iter().map(|finding| {
+            let position = finding.position;
+            json!({
+                "severity": if finding.severity == Severity::Error { "error" } else { "warning" },
+                "path": finding.path.to_string(),
+                "line": position.map(|position| position.line),
+                "column": position.map(|position| position.column),
+                "message": finding.message,
+            })
+        });
+        let events = state.events.iter().map(|event| {
+            json!({ "number": event.number, "time": wire_time(event.at), "text": event.text })
+        });
+        let page = state.page.as_ref();
+        let is_saved = state.saved_document.as_ref() == Some(&state.document);
+        Self {
+            number,
+            embed_url: state.embed_url.clone(),
+            document: state.document.clone(),
+            document_number: state.document_number,
+            findings: findings.collect(),
+            outline: state.definition.as_ref().map(|definition| outline(definition, state)),
+            page: page.map(|(url, settled)| json!({ "url": url, "settled": settled })),
+            events: events.collect(),
+            responses: state.responses().map(response).collect(),
+            run: run(state),
+            fixture: state.fixture.as_ref().map(|fixture| {
+                let (events, pages) = sizes(fixture);
+                let differences = state.differences.as_ref();
+                json!({
+                    "events": events,
+                    "pages": pages,
+                    "matches": differences.map(Vec::is_empty),
+                    "differences": differences.cloned().unwrap_or_default(),
+                })
+            }),
+            saved: json!({
+                "definition": is_saved,
+                "fixture": state.fixture.is_none() || state.is_fixture_saved,
+                "file": file,
+                "canPublish": false,
+            }),
+        }
+    }
+}
+
+fn response(response: &SeenResponse) -> Value {
+    json!({
+        "number": response.number,
+        "url": response.url,
+        "status": response.status,
+        "hasBody": response.body.is_some(),
+    })
+}
+
+pub(super) fn response_body(response: &SeenResponse) -> Value {
+    json!({
+        "number": response.number,
+        "url": response.url,
+        "status": response.status,
+        "body": response.body,
+    })
+}
+
+fn run(state: &State) -> Value {
+    let (name, error) = match state.run {
+        RunState::Exploring => ("exploring", None),
+        RunState::Running => ("running", None),
+        RunState::Completed => ("completed", None),
+        RunState::Declined => ("declined", None),
+        RunState::Failed(code) => ("failed", Some(ErrorCode::as_str(code))),
+    };
+    json!({ "state": name, "error": error, "node": state.run_node, "data": state.run_data })
+}
+
+fn outline(definition: &Definition, state: &State) -> Value {
+    let pages = definition.signals.iter().filter(|(name, _)| !is_internal(name));
+    let is_known = |condition: &Condition| *condition != Condition::Any(vec![]);
+    let pages =
+        pages.filter(|(name, condition)| PageKind::of_name(name).is_some() && is_known(condition));
+    let pages = pages.map(|(name, condition)| {
+        json!({
+            "name": name,
+            "kind": PageKind::of_name(name),
+            "conditions": [describe(condition)],
+            "holds": state.signals.get(name),
+        })
+    });
+    let fields = definition.ordered_output().map(|(name, field)| {
+        let read = place_of(definition, name);
+        let value = state.values.get(name);
+        let label = definition.texts.get("en").and_then(|texts| texts.get(&field.label_key));
+        json!({
+            "name": name,
+            "label": label,
+            "type": field.kind,
+            "required": field.required,
+            "pii": field.pii,
+            "attested": definition.attest.as_ref().is_some_and(|a| a.fields.contains_key(name)),
+            "source": read.as_ref().map(|(source, _, _)| *source),
+            "place": read.as_ref().map(|(_, place, _)| place.clone()),
+            "node": read.as_ref().map(|(_, _, node)| (*node).clone()),
+            "members": field.ordered_members().map(|(name, _)| name).collect::<Vec<_>>(),
+            "value": value.and_then(|value| value.as_ref().ok()),
+            "problem": value.and_then(|value| value.as_ref().err()),
+        })
+    });
+    json!({
+        "displayName": definition.display_name,
+        "description": definition.description,
+        "platform": definition.platform,
+        "version": definition.version,
+        "environment": definition.environment.as_str(),
+        "loginUrl": definition.login_url,
+        "hosts": definition.hosts,
+        "ssoHosts": definition.sso_hosts,
+        "pages": pages.collect::<Vec<_>>(),
+        "fields": fields.collect::<Vec<_>>(),
+        "dismissed": dismissed(definition).collect::<Vec<_>>(),
+    })
+}
+
+/// Returns the kind of source of a field, its place, and the node that reads it.
+fn place_of<'a>(
+    definition: &'a Definition,
+    name: &str,
+) -> Option<(&'static str, String, &'a String)> {
+    definition.nodes.iter().find_map(|(node, content)| {
+        let Node::Collect { via, fields, .. } = content else { return None };
+        let extraction = fields.get(name)?;
+        let source = match via {
+            Source::Dom {} => "page",
+            Source::Fetch(_) => "request",
+            Source::Response(_) => "response",
+        };
+        Some((source, extraction.at.clone(), node))
+    })
+}
+
+/// A page as it was, for the author to choose elements of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct InspectionView {
+    pub inspection: u64,
+    url: String,
+    width: u32,
+    height: u32,
+    /// A JPEG as a data URL.
+    image: Option<String>,
+    nodes: Vec<Value>,
+}
+
+impl InspectionView {
+    pub(super) fn of(
+        inspection: u64,
+        page: &KnownPage,
+        (boxes, (width, height)): (&[Option<[f32; 4]>], (u32, u32)),
+        image: Option<String>,
+    ) -> Self {
+        let nodes = page.tree.nodes.iter().zip(boxes).enumerate();
+        let nodes = nodes.filter_map(|(index, (node, rectangle))| {
+            let (tag, rectangle) = (node.tag.as_deref()?, (*rectangle)?);
+            let id = node.attributes.get("id").map(|id| format!("#{id}"));
+            let label: String =
+                format!("{tag}{}", id.unwrap_or_default()).chars().take(MAX_TEXT_CHARS).collect();
+            let text = page.tree.text_content(index);
+            let text = text.split_whitespace().take(20).collect::<Vec<_>>().join(" ");
+            let text: String = text.chars().take(MAX_TEXT_CHARS).collect();
+            let [x, y, w, h] = rectangle;
+            Some(json!({
+                "node": index,
+                "parent": element_around(page, index),
+                "label": label,
+                "text": text,
+                "box": [x, y, w, h],
+            }))
+        });
+        Self {
+            inspection,
+            url: page.url.clone(),
+            width,
+            height,
+            image: image.map(|image| format!("data:image/jpeg;base64,{image}")),
+            nodes: nodes.collect(),
+        }
+    }
+}
+
+/// Returns the element that an element is in, also across a frame or a shadow root.
+fn element_around(page: &KnownPage, index: usize) -> Option<usize> {
+    let mut at = page.tree.nodes.get(index)?.parent?;
+    while page.tree.is_root(at) {
+        at = page.tree.nodes.get(at)?.parent?;
+    }
+    Some(at)
+}

@@ -1,0 +1,221 @@
+//! Changes of definitions: what comes of them can be published.
+
+use definition_syntax::Syntax;
+use domain::{
+    api_key::Environment,
+    workflow::{
+        Condition, Converter, Definition, ElementContent, FieldType, Node, Severity, check,
+    },
+};
+use ports::definition_syntax::DefinitionSyntax as _;
+
+use crate::{
+    draft::{
+        DraftError, FieldChange, FieldSource, KnownValues, NewField, NewList, PageKind, add_field,
+        add_variable, dismiss, edit_field, mark_page, move_field, new_definition, remove_dismissed,
+        remove_field, remove_page,
+    },
+    explore::exploring,
+    lists::ListProposal,
+    studio::text_of,
+};
+
+fn draft() -> Definition {
+    let mut definition =
+        new_definition("https://shop.example/login", "Shop", Environment::Production).unwrap();
+    let selector = |selector: &str| Condition::Selector(selector.to_owned());
+    mark_page(&mut definition, PageKind::SignIn, selector("input[type=password]")).unwrap();
+    mark_page(&mut definition, PageKind::SignedIn, selector("a.logout")).unwrap();
+    definition
+}
+
+fn field(name: &str) -> NewField {
+    NewField {
+        name: name.to_owned(),
+        label: format!("The {name}"),
+        kind: FieldType::String,
+        format: None,
+        currency: None,
+        required: true,
+        pii: false,
+        convert: vec![Converter::Trim],
+        list: None,
+    }
+}
+
+fn on_page(url: &str) -> FieldSource {
+    FieldSource::Page { url: url.into(), at: "#x".into(), read: ElementContent::Text }
+}
+
+/// Returns the errors of a definition, and checks that its text can be read again.
+fn errors(definition: &Definition) -> Vec<String> {
+    let text = text_of(definition);
+    assert_eq!(Syntax.validate(&text), Ok(()));
+    assert_eq!(&serde_json::from_str::<Definition>(&text).unwrap(), definition);
+    let all = check(definition).into_iter();
+    let errors = all.filter(|error| error.severity == Severity::Error);
+    errors.map(|error| format!("{}: {}", error.path, error.message)).collect()
+}
+
+/// Returns a definition with something of each kind.
+fn full_draft() -> Definition {
+    let mut definition = draft();
+    let known = KnownValues::from([("user".to_owned(), "4711".to_owned())]);
+    let none = KnownValues::new();
+    for kind in [
+        PageKind::Code,
+        PageKind::Push,
+        PageKind::SecurityQuestion,
+        PageKind::AccountPicker,
+        PageKind::Captcha,
+        PageKind::WrongPassword,
+        PageKind::Locked,
+        PageKind::Down,
+    ] {
+        let condition = Condition::Selector(format!("#{}", kind.name()));
+        mark_page(&mut definition, kind, condition).unwrap();
+    }
+    let home = FieldSource::Page {
+        url: "https://shop.example/".into(),
+        at: "a.me".into(),
+        read: ElementContent::Attribute("href".into()),
+    };
+    add_variable(&mut definition, "user", vec![], &home, &none).unwrap();
+    let profile = on_page("https://shop.example/users/4711?tab=me");
+    add_field(&mut definition, field("fullName"), &profile, &known).unwrap();
+    add_field(&mut definition, field("email"), &profile, &known).unwrap();
+    let api = FieldSource::Request {
+        url: "https://shop.example/api/users/4711".into(),
+        pointer: "/since".into(),
+    };
+    add_field(&mut definition, field("since"), &api, &known).unwrap();
+    let rows = ListProposal {
+        at: "#orders".into(),
+        each: Some("tr".into()),
+        member: "td".into(),
+        rows: 3,
+    };
+    let list = NewList { name: "orders".into(), label: "Orders".into(), rows };
+    for name in ["number", "total"] {
+        let member = NewField { list: Some(list.clone()), ..field(name) };
+        add_field(&mut definition, member, &on_page("https://shop.example/orders"), &known)
+            .unwrap();
+    }
+    let own = FieldSource::Response {
+        page_url: "https://shop.example/orders".into(),
+        pattern: "/graphql".into(),
+        pointer: "/data/tier".into(),
+    };
+    add_field(&mut definition, field("tier"), &own, &known).unwrap();
+    dismiss(&mut definition, "#cookies button").unwrap();
+    definition
+}
+
+#[test]
+fn a_definition_made_of_choices_can_be_published() {
+    let mut definition = full_draft();
+    assert_eq!(errors(&definition), [""; 0]);
+    let urls = definition.nodes.values().filter_map(|node| {
+        let Node::Goto { url, .. } = node else { return None };
+        Some(url.as_str())
+    });
+    let urls: Vec<_> = urls.collect();
+    assert!(urls.contains(&"https://shop.example/users/{user}?tab=me"), "{urls:?}");
+    assert_eq!(definition.output_order, ["fullName", "email", "since", "orders", "tier"]);
+
+    move_field(&mut definition, "tier", false).unwrap();
+    let change = FieldChange {
+        name: "since".into(),
+        new_name: "memberSince".into(),
+        label: "Member since".into(),
+        required: false,
+        pii: true,
+    };
+    edit_field(&mut definition, change).unwrap();
+    assert_eq!(definition.output_order, ["fullName", "email", "memberSince", "tier", "orders"]);
+    for name in ["fullName", "email", "memberSince", "orders", "tier"] {
+        assert_eq!(errors(&definition), [""; 0]);
+        remove_field(&mut definition, name).unwrap();
+    }
+    for page in [
+        "code",
+        "push",
+        "securityQuestion",
+        "accountPicker",
+        "captcha",
+        "wrongPassword",
+        "locked",
+        "down",
+    ] {
+        remove_page(&mut definition, page).unwrap();
+    }
+    remove_dismissed(&mut definition, "#cookies button");
+    // The variable is all that is left to read.
+    let empty = draft();
+    assert_eq!(definition.signals, empty.signals);
+    assert_eq!(definition.interrupts, empty.interrupts);
+    assert!(definition.requests.is_empty() && definition.output.is_empty());
+    assert_eq!(definition.texts, empty.texts);
+}
+
+#[test]
+fn what_is_not_known_yet_is_an_error_that_says_so() {
+    let definition =
+        new_definition("https://shop.example/login", "Shop", Environment::Production).unwrap();
+    let errors = errors(&definition);
+    assert!(errors.iter().any(|error| error.starts_with("$.signals.signedIn")), "{errors:?}");
+}
+
+#[test]
+fn an_author_looks_around_with_any_definition() {
+    for opens in [true, false] {
+        let definition = exploring(&draft(), opens);
+        let errors = errors(&definition);
+        // Nothing is read, and a signal never holds; the rest is as in any definition.
+        assert!(definition.nodes.contains_key(&definition.start));
+        assert!(
+            errors.iter().all(|error| error.contains("studio")
+                || error.contains("$.nodes")
+                || error.contains("$.output")),
+            "{errors:?}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_changed_is_refused() {
+    let mut definition = draft();
+    let none = KnownValues::new();
+    let page = on_page("https://shop.example/");
+    add_field(&mut definition, field("name"), &page, &none).unwrap();
+    let before = definition.clone();
+    let refused = |definition: &mut Definition, field: NewField| {
+        add_field(definition, field, &page, &none).unwrap_err()
+    };
+    assert_eq!(refused(&mut definition, field("name")), DraftError::NameTaken("name".into()));
+    assert_eq!(refused(&mut definition, field("1st")), DraftError::Name);
+    assert_eq!(refused(&mut definition, field("a-b")), DraftError::Name);
+    assert_eq!(
+        refused(&mut definition, NewField { label: " ".into(), ..field("b") }),
+        DraftError::Label
+    );
+    let long = FieldSource::Page {
+        url: "https://shop.example/".into(),
+        at: "a".repeat(2001),
+        read: ElementContent::Text,
+    };
+    let error = add_field(&mut definition, field("b"), &long, &none).unwrap_err();
+    assert_eq!(error, DraftError::PlaceTooLong);
+    assert_eq!(definition, before);
+    for url in ["http://shop.example/", "ftp://a.test", "shop", "https://"] {
+        let new = new_definition(url, "Shop", Environment::Production);
+        assert_eq!(new.unwrap_err(), DraftError::Address, "{url}");
+    }
+    assert!(
+        new_definition("http://shop.localhost:8080/", "Shop", Environment::Development).is_ok()
+    );
+    assert_eq!(remove_page(&mut definition, "name"), Err(DraftError::NoPage("name".into())));
+    definition.nodes.remove("review");
+    let error = add_field(&mut definition, field("b"), &on_page("https://shop.example/b"), &none);
+    assert_eq!(error, Err(DraftError::OtherForm));
+}

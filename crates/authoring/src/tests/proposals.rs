@@ -1,0 +1,204 @@
+//! What is proposed for elements, values and pages.
+
+use std::collections::BTreeMap;
+
+use domain::workflow::{Condition, FieldType, PageNode, PageTree, find_elements};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{page, select, with_text};
+use crate::{
+    draft::PageKind,
+    lists::{propose_json_list, propose_list},
+    naming::{label_of, name_of},
+    selectors::propose_selectors,
+    signals::{KnownPage, propose_conditions},
+    values::propose_values,
+};
+
+const ACCOUNT: &str = r#"
+html lang=de
+ body
+  header
+   a href=/users/4711/profile
+    "Ada"
+   form action=/session/logout?csrf=1
+    button class=css-1q2w3e4r+btn
+     "Abmelden"
+  dl
+   dt
+    "Mitglied seit:"
+   dd
+    "1. März 2019"
+   dt
+    "Guthaben"
+   dd class=balance data-field=balance data-id=a1b2c3d4
+    "1.234,50 €"
+  table id=orders
+   tr
+    th
+     "Nummer"
+    th
+     "Betrag"
+   tr
+    td
+     "A-1"
+    td
+     "10,00 €"
+   tr
+    td
+     "A-2"
+    td
+     "20,00 €"
+  div
+   #shadow
+    span data-testid=phone
+     "0171"
+"#;
+
+fn first(page: &PageTree, text: &str) -> String {
+    propose_selectors(page, with_text(page, text), &select).first().unwrap().selector.clone()
+}
+
+#[test]
+fn selectors_prefer_what_changes_least() {
+    let page = page(ACCOUNT);
+    assert_eq!(first(&page, "1.234,50 €"), "dd[data-field=\"balance\"]");
+    assert_eq!(first(&page, "Ada"), "a[href*=\"/users/\"]");
+    // No class that a program made up.
+    assert_eq!(first(&page, "Abmelden"), "button.btn");
+}
+
+#[test]
+fn a_selector_goes_into_shadow_roots() {
+    let page = page(ACCOUNT);
+    let found = first(&page, "0171");
+    assert!(found.ends_with(" >>> [data-testid=\"phone\"]"), "{found}");
+    assert_eq!(find_elements(&page, 0, &found, &select), [with_text(&page, "0171")]);
+}
+
+#[test]
+fn the_rows_of_a_table_are_a_list() {
+    let page = page(ACCOUNT);
+    let list = propose_list(&page, with_text(&page, "20,00 €"), &select).unwrap();
+    assert_eq!((list.at.as_str(), list.each.as_deref()), ("#orders", Some("tr:has(> td)")));
+    assert_eq!((list.member.as_str(), list.rows), ("td:nth-of-type(2)", 2));
+    assert_eq!(propose_list(&page, with_text(&page, "Abmelden"), &select), None);
+    let body = json!({ "user": { "orders": [{ "id": 1, "lines": [{ "sku": "a" }] }] } });
+    let list = propose_json_list(&body, "/user/orders/0/lines/0/sku").unwrap();
+    assert_eq!((list.at.as_str(), list.member.as_str()), ("/user/orders", "/lines/0/sku"));
+    assert_eq!(propose_json_list(&body, "/user/orders"), None);
+}
+
+#[test]
+fn labels_and_names_come_from_the_page() {
+    let page = page(ACCOUNT);
+    assert_eq!(label_of(&page, with_text(&page, "1. März 2019")), "Mitglied seit");
+    assert_eq!(label_of(&page, with_text(&page, "20,00 €")), "Betrag");
+    assert_eq!(name_of("Mitglied seit"), "mitgliedSeit");
+    assert_eq!(name_of("createdAt"), "createdAt");
+    assert_eq!(name_of("§ 1"), "value");
+}
+
+#[test]
+fn values_are_read_by_their_look() {
+    for (sample, language, kind, value) in [
+        ("1. März 2019", "de", FieldType::String, json!("2019-03-01")),
+        ("Member since May 3, 2020", "en", FieldType::String, json!("2020-05-03")),
+        ("20:55, 23 November 2026", "en", FieldType::String, json!("2026-11-23T20:55:00")),
+        ("1.234,50 €", "de", FieldType::Number, json!(1234.5)),
+        ("$1,234.50", "en", FieldType::Number, json!(1234.5)),
+        ("42", "en", FieldType::Integer, json!(42)),
+        ("7 edits", "en", FieldType::String, json!("7 edits")),
+        ("  Ada \n Lovelace ", "en", FieldType::String, json!("Ada Lovelace")),
+    ] {
+        let proposals = propose_values(sample, language);
+        let first = proposals.first().unwrap();
+        assert_eq!((first.kind, &first.value), (kind, &value), "{sample}: {proposals:?}");
+    }
+    let edits = propose_values("7 edits", "en");
+    assert!(edits.iter().any(|one| one.kind == FieldType::Integer && one.value == json!(7)));
+    let link = propose_values("/users/4711/profile", "en");
+    assert!(link.iter().any(|one| one.value == json!("4711")), "{link:?}");
+    let money = propose_values("1.234,50 €", "de");
+    assert_eq!(money.first().unwrap().currency, Some("EUR"));
+}
+
+#[test]
+fn pages_are_told_apart_by_what_only_they_have() {
+    let form = KnownPage {
+        url: "https://a.test/login".into(),
+        tree: page("html\n body\n  nav class=user-menu\n  form\n   input type=password name=pw"),
+    };
+    let account = KnownPage { url: "https://a.test/home".into(), tree: page(ACCOUNT) };
+    let others: BTreeMap<_, _> = [("signIn".to_owned(), form.clone())].into();
+    let found = propose_conditions(PageKind::SignedIn, &account, None, &others, &select);
+    let best = found.first().unwrap();
+    assert_eq!(best.condition, Condition::Selector("form[action*=\"logout\"]".into()));
+    assert!(best.also_on.is_empty());
+    assert!(found.iter().any(|one| one.condition == Condition::Url("/home".into())));
+    let found = propose_conditions(PageKind::SignIn, &form, None, &BTreeMap::new(), &select);
+    assert_eq!(found.first().unwrap().condition, Condition::Selector("input[name=\"pw\"]".into()));
+}
+
+fn any_page() -> impl Strategy<Value = PageTree> {
+    let tag = prop::sample::select(vec!["div", "a", "tr", "td", "li", "p", "span", "my-tag"]);
+    let name = prop::sample::select(vec!["id", "class", "name", "href", "role", "data-testid"]);
+    let value =
+        prop_oneof!["[a-z]{1,5}", "[a-z\\\\\"' .:#\\[>]{0,12}", Just("x1y2z3w4".to_owned())];
+    let attributes = prop::collection::btree_map(name.prop_map(str::to_owned), value, 0..3);
+    let node = (any::<prop::sample::Index>(), tag, attributes, 0..6_u8);
+    prop::collection::vec(node, 1..40).prop_map(|parts| {
+        let mut nodes = vec![PageNode::default()];
+        for (parent, tag, attributes, kind) in parts {
+            // Texts have no children.
+            let parents: Vec<_> = (0..nodes.len()).filter(|at| nodes[*at].text.is_none()).collect();
+            let parent = parents[parent.index(parents.len())];
+            let is_root = kind == 0 && nodes[parent].tag.is_some();
+            let element = PageNode {
+                parent: Some(parent),
+                tag: (!is_root && kind != 1).then(|| tag.to_owned()),
+                text: (kind == 1 && !is_root).then(|| "text".to_owned()),
+                attributes: if kind > 1 { attributes } else { BTreeMap::new() },
+                visible: kind > 1,
+                ..PageNode::default()
+            };
+            nodes.push(element);
+        }
+        PageTree { nodes }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_selector_finds_its_element_first(page in any_page(), at in any::<prop::sample::Index>()) {
+        let node = at.index(page.nodes.len());
+        for proposal in propose_selectors(&page, node, &select) {
+            let found = find_elements(&page, 0, &proposal.selector, &select);
+            prop_assert!(found.contains(&node), "{}: {found:?}", proposal.selector);
+            if !proposal.selector.contains(">>>") {
+                prop_assert_eq!(found.first(), Some(&node));
+                prop_assert_eq!(found.len(), proposal.matches);
+            }
+        }
+        // Nothing of these is a reason to stop.
+        let _ = propose_list(&page, node, &select);
+        let _ = label_of(&page, node);
+        for kind in [PageKind::SignIn, PageKind::Code, PageKind::WrongPassword] {
+            let known = KnownPage { url: "https://a.test/x1".into(), tree: page.clone() };
+            let _ = propose_conditions(kind, &known, Some(node), &BTreeMap::new(), &select);
+        }
+    }
+
+    #[test]
+    fn every_value_is_what_its_converters_make_of_the_sample(sample in "\\PC{0,40}", language in "[a-z]{0,3}") {
+        for proposal in propose_values(&sample, &language) {
+            let value = proposal.convert.iter().try_fold(Value::from(sample.clone()), |v, c| c.apply(&v));
+            prop_assert_eq!(value, Some(proposal.value));
+        }
+        let name = name_of(&sample);
+        prop_assert!(name.starts_with(|c: char| c.is_ascii_alphabetic()));
+    }
+}

@@ -1,0 +1,272 @@
+//! `avouch workflow studio`: a definition made by choosing, from the login URL to a fixture.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use acceptance::{applicant::Applicant, database::Kind, eventually, service::Deployment};
+use serde_json::{Value, json};
+
+const LINK: &str = "open the studio: ";
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The document of the page with the remote browser.
+const EMBED: &str = "document.querySelector('iframe')?.contentDocument";
+
+/// A running studio, and its page.
+struct Studio {
+    process: Child,
+    link: String,
+    page: Applicant,
+}
+
+impl Studio {
+    async fn start(deployment: &Deployment, file: &str) -> Self {
+        let mut command = deployment.command();
+        command.env("AVOUCH_LOG", "warn").current_dir(deployment.folder.path());
+        command.args(["workflow", "studio", file]);
+        command.args(["--login-url", "http://sandbox.localhost/login", "--name", "Acme Shop"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        let mut seen = Vec::new();
+        let link = lines.by_ref().map(Result::unwrap).find_map(|line| {
+            let link = line.strip_prefix(LINK).map(str::to_owned);
+            seen.push(line);
+            link
+        });
+        let link = link.unwrap_or_else(|| panic!("a link: {seen:#?}"));
+        // What follows is read, so that the process can write it.
+        std::thread::spawn(move || lines.for_each(drop));
+        let page = Applicant::visit(&link).await;
+        Self { process, link, page }
+    }
+
+    async fn until(&self, what: &str, condition: &str) {
+        eventually(what, TIMEOUT, async || {
+            (self.page.evaluate(condition).await == true).then_some(())
+        })
+        .await;
+    }
+
+    async fn state(&self) -> Value {
+        self.page.evaluate("fetch('api/state').then((r) => r.json())").await
+    }
+
+    /// Presses the button with this text, once it can be pressed.
+    async fn press(&self, text: &str) {
+        let press = format!(
+            "(() => {{ const b = [...document.querySelectorAll('main button, header button, [role=tab]')] \
+             .find((b) => b.textContent.trim().startsWith({text:?}) && b.checkVisibility() \
+             && !b.disabled && b.getAttribute('aria-disabled') !== 'true'); b?.click(); return !!b; }})()"
+        );
+        self.until(&format!("the button {text}"), &press).await;
+    }
+
+    /// Clicks in the middle of an element of the page with the remote browser.
+    async fn click(&self, selector: &str) {
+        let place = format!(
+            "(() => {{ const f = document.querySelector('iframe'), e = f?.contentDocument?.querySelector({selector:?}); \
+             if (!e?.getClientRects().length) return null; const o = f.getBoundingClientRect(), r = e.getBoundingClientRect(); \
+             return [o.left + f.clientLeft + r.left + r.width / 2, o.top + f.clientTop + r.top + r.height / 2]; }})()"
+        );
+        let at = eventually(selector, TIMEOUT, async || {
+            Some(self.page.evaluate(&place).await).filter(Value::is_array)
+        })
+        .await;
+        self.page.click_at(at[0].as_f64().unwrap(), at[1].as_f64().unwrap()).await;
+    }
+
+    /// Passes the introduction of a new browser.
+    async fn begin(&self) {
+        self.click("[data-testid=start]").await;
+        let shown = format!("{EMBED}.querySelector('canvas').dataset.pictures > 0");
+        self.until("a picture", &shown).await;
+        self.until_at("/login").await;
+    }
+
+    async fn until_at(&self, path: &str) {
+        eventually(path, TIMEOUT, async || {
+            let page = self.state().await["page"].clone();
+            let at = page["url"].as_str().is_some_and(|url| url.ends_with(path));
+            (at && page["settled"] == true).then_some(())
+        })
+        .await;
+    }
+
+    async fn sign_in(&self, user: &str) {
+        eventually("the keyboard focus", TIMEOUT, async || {
+            self.click("[data-testid=screen]").await;
+            let ours = format!("{EMBED}.activeElement?.id === 'writer'");
+            (self.page.evaluate(&ours).await == true).then_some(())
+        })
+        .await;
+        self.page.press("Tab").await;
+        self.page.write(user).await;
+        self.page.press("Tab").await;
+        self.page.write("any").await;
+        self.page.press("Enter").await;
+    }
+
+    /// Marks the page shown now by what is proposed first, and returns the condition.
+    async fn mark(&self, kind: &str) -> Value {
+        self.press("Pages").await;
+        self.press("Mark the page shown now as").await;
+        let choose = format!(
+            "(() => {{ const s = document.querySelector('#panel select'); if (!s) return false; \
+             s.value = {kind:?}; s.dispatchEvent(new Event('change', {{ bubbles: true }})); return true; }})()"
+        );
+        self.until("the kinds of pages", &choose).await;
+        let proposed = "!!document.querySelector('#panel input[type=radio]:checked')";
+        self.until("a proposal", proposed).await;
+        self.press("Mark page").await;
+        eventually("the page to be known", TIMEOUT, async || {
+            let outline = self.state().await["outline"]["pages"].clone();
+            let page = outline.as_array()?.iter().find(|page| page["name"] == kind)?.clone();
+            (page["holds"] == true).then(|| page["conditions"][0].clone())
+        })
+        .await
+    }
+
+    /// Selects the element with this text in the picture of the page, and adds it as a field.
+    async fn add_field(&self, text: &str, tag: &str) {
+        self.press("Fields").await;
+        self.press("Add from the page").await;
+        let filter = format!(
+            "(() => {{ const f = [...document.querySelectorAll('label')].find((l) => l.textContent === 'Filter elements')?.control; \
+             if (!f) return false; f.value = {text:?}; f.dispatchEvent(new Event('input', {{ bubbles: true }})); return true; }})()"
+        );
+        self.until("the elements", &filter).await;
+        let choose = format!(
+            "(() => {{ const e = [...document.querySelectorAll('[role=treeitem]')].find((e) => e.textContent.startsWith({tag:?})); \
+             e?.click(); return !!e; }})()"
+        );
+        self.until("the element", &choose).await;
+        self.press("Add field").await;
+    }
+
+    async fn accessibility_violations(&self) -> Value {
+        self.page.top_level().accessibility_violations().await
+    }
+
+    /// Sends a signal, and returns the exit code.
+    async fn stop(mut self) -> Option<i32> {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        let ended =
+            eventually("the end of the studio", TIMEOUT, async || self.process.try_wait().unwrap());
+        let code = ended.await.code();
+        self.page.close().await;
+        code
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_definition_is_made_by_choosing_what_to_read() {
+    let deployment = Deployment::prepare(Kind::Sqlite).await;
+    let studio = Studio::start(&deployment, "acme.json").await;
+    studio.begin().await;
+    assert_eq!(studio.mark("signIn").await, "The element `input[name=\"password\"]` is visible");
+    studio.sign_in("nobody").await;
+    let refused = format!("{EMBED}.querySelector('canvas').dataset.pictures > 3");
+    studio.until("the answer", &refused).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let wrong = studio.mark("wrongPassword").await;
+    assert!(wrong.as_str().unwrap().contains("User name or password is wrong"), "{wrong}");
+    studio.sign_in("ok").await;
+    studio.until_at("/account").await;
+    assert_eq!(studio.mark("signedIn").await, "The element `#account` is visible");
+    assert_eq!(studio.state().await["findings"], json!([]));
+    studio.add_field("gold", "dd").await;
+    eventually("the field", TIMEOUT, async || {
+        let fields = studio.state().await["outline"]["fields"].clone();
+        (fields[0]["name"] == "tier").then_some(())
+    })
+    .await;
+    for tab in ["Pages", "Fields", "Responses", "Run", "Definition"] {
+        studio.press(tab).await;
+        // Buttons change their colours within 150 ms.
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        assert_eq!(studio.accessibility_violations().await, json!([]), "{tab}");
+    }
+
+    studio.press("Run").await;
+    studio.press("Record from the beginning").await;
+    // The frame of the new browser takes the place of the other one.
+    let new = format!("{EMBED}?.querySelector('[data-testid=start]')?.checkVisibility() === true");
+    studio.until("the new browser", &new).await;
+    studio.begin().await;
+    studio.sign_in("ok").await;
+    studio.click("[data-testid=consent-approve]").await;
+    let state = eventually("the fixture", TIMEOUT, async || {
+        let state = studio.state().await;
+        state["fixture"].is_object().then_some(state)
+    })
+    .await;
+    assert_eq!(state["run"]["data"], json!({ "tier": "gold" }));
+    assert_eq!(state["fixture"]["matches"], true, "{}", state["fixture"]);
+    // A change is checked with the fixture at once.
+    let edit = "fetch('api/edit', { method: 'POST', headers: { 'content-type': 'application/json' }, \
+        body: JSON.stringify({ op: 'editField', name: 'tier', newName: 'level', label: 'Level', \
+        required: true, pii: false }) }).then((r) => r.status)";
+    assert_eq!(studio.page.evaluate(edit).await, 200);
+    let fixture = studio.state().await["fixture"].clone();
+    assert_eq!(fixture["matches"], false);
+    assert_eq!(
+        fixture["differences"],
+        json!([
+            "level: expected missing, but it was \"gold\"",
+            "tier: expected \"gold\", but it was missing"
+        ])
+    );
+    let back = edit.replace("'tier'", "'level'").replace("newName: 'level'", "newName: 'tier'");
+    assert_eq!(studio.page.evaluate(&back).await, 200);
+    studio.press("Save").await;
+    eventually("the files", TIMEOUT, async || {
+        let saved = studio.state().await["saved"].clone();
+        (saved["definition"] == true && saved["fixture"] == true).then_some(())
+    })
+    .await;
+    let browsers = deployment.browsers();
+    assert_eq!(studio.stop().await, Some(0));
+    assert_eq!(std::fs::read_dir(browsers).unwrap().count(), 0, "nothing is left behind");
+
+    for arguments in [
+        &["check", "acme.json", "--strict"][..],
+        &["run", "acme.json", "--replay", "acme.fixture.json"],
+    ] {
+        let mut command = deployment.command();
+        command.current_dir(deployment.folder.path()).arg("workflow").args(arguments);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    let fixture = std::fs::read_to_string(deployment.folder.path().join("acme.fixture.json"));
+    assert!(!fixture.unwrap().contains("\"any\""), "what was typed is not in it");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_its_own_page_uses_a_studio() {
+    let deployment = Deployment::prepare(Kind::Sqlite).await;
+    let studio = Studio::start(&deployment, "acme.json").await;
+    let (base, token) = studio.link.trim_end_matches('/').rsplit_once('/').unwrap();
+    assert_eq!(token.len(), 64);
+    let wrong = "0".repeat(64);
+    let statuses = format!(
+        "Promise.all([fetch('{base}/{wrong}/'), fetch('{base}/{wrong}/api/state'), \
+         fetch('api/state'), fetch('api/edit', {{ method: 'POST', body: '{{' }}), \
+         fetch('api/element', {{ method: 'POST', headers: {{ 'content-type': 'application/json' }}, \
+         body: '{{\"inspection\":1,\"node\":1}}' }})]).then((all) => all.map((r) => r.status))"
+    );
+    assert_eq!(studio.page.evaluate(&statuses).await, json!([404, 404, 200, 400, 422]));
+    // Another page that knows the address can do nothing with it.
+    let elsewhere = Applicant::visit("about:blank").await;
+    let sent = format!(
+        "fetch('{}api/save', {{ method: 'POST', mode: 'no-cors' }}).then(() => 1, () => 1)",
+        studio.link
+    );
+    elsewhere.evaluate(&sent).await;
+    elsewhere.close().await;
+    assert!(!deployment.folder.path().join("acme.json").exists());
+    studio.stop().await;
+}
