@@ -10,6 +10,7 @@ use acceptance::{
     applicant::{Applicant, Embed},
     database::Kind,
     eventually,
+    platform::publish,
     processes::processes_with,
     service::Deployment,
 };
@@ -139,6 +140,33 @@ async fn shortfalls(kind: Kind) {
         assert_eq!(delivery["payload"]["extractedData"], session["extractedData"], "{user}");
         assert_eq!(delivery["payload"]["metadata"]["errorCode"], code, "{user}");
     }
+    applicant.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_site_that_was_redesigned_ends_the_session_with_extraction_failed() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let platform = publish(&deployment, "acme-redesigned", |definition| {
+        definition["nodes"]["badge"]["fields"]["tier"] = "[data-field=level]".into();
+        definition["output"]["tier"]["required"] = true.into();
+    });
+    let session = deployment.create(&json!({ "platformId": platform, "maxAttempts": 1 })).await;
+    let id = session["sessionId"].as_str().unwrap();
+    let applicant = Applicant::visit(session["embedUrl"].as_str().unwrap()).await;
+    let embed = applicant.top_level();
+    embed.pass_introduction().await;
+    embed.sign_in("ok", "any").await;
+    assert_eq!(embed.until_outcome().await, "ERROR");
+    let shown = embed.evaluate("document.getElementById('outcome').textContent").await;
+    let text = "The data could not be read.";
+    assert!(shown.as_str().is_some_and(|shown| shown.contains(text)), "{shown}");
+    let ended = deployment.session(id).await;
+    assert_eq!(
+        (&ended["status"], &ended["errorCode"]),
+        (&json!("ERROR"), &json!("EXTRACTION_FAILED"))
+    );
+    let delivery = only_delivery(&deployment, id).await;
+    assert_eq!(delivery["payload"]["metadata"]["errorCode"], "EXTRACTION_FAILED");
     applicant.close().await;
 }
 
