@@ -2,7 +2,7 @@
 
 use actix_web::{HttpResponse, web};
 use domain::api_key::Environment;
-use ports::driving::{PlatformHealth, PlatformListing, PortalError};
+use ports::driving::{HealthState, PlatformListing, PortalError};
 use serde::Serialize;
 
 use crate::{
@@ -43,7 +43,6 @@ struct VersionRow {
 impl From<PlatformListing> for PlatformRow {
     fn from(listing: PlatformListing) -> Self {
         let PlatformListing { platform, health, .. } = listing;
-        let PlatformHealth { versions, drift, .. } = health;
         let tried = platform.canary.as_ref().map(|canary| canary.share.as_percent());
         let share = |version: &str| {
             if version == platform.version {
@@ -53,17 +52,13 @@ impl From<PlatformListing> for PlatformRow {
                 canary.map_or(0, |canary| canary.share.as_percent())
             }
         };
-        let is_known = |(version, health): &(String, domain::definition_health::VersionHealth)| {
-            *version == platform.version && health.success_rate.is_some()
+        let health_state = health.state(&platform.version);
+        let state = match health_state {
+            HealthState::Changed => message("The site may have changed"),
+            HealthState::Ok => message("OK"),
+            HealthState::Unknown => message("Too few sessions"),
         };
-        let state = if !drift.is_empty() {
-            message("The site may have changed")
-        } else if versions.iter().any(is_known) {
-            message("OK")
-        } else {
-            message("Too few sessions")
-        };
-        let rows = versions.into_iter().map(|(version, health)| VersionRow {
+        let rows = health.versions.into_iter().map(|(version, health)| VersionRow {
             share: share(&version),
             version,
             runs: health.runs,
@@ -78,7 +73,7 @@ impl From<PlatformListing> for PlatformRow {
                 Environment::Development => message("Development"),
             },
             state,
-            is_changed: !drift.is_empty(),
+            is_changed: health_state == HealthState::Changed,
             versions: rows.collect(),
             name: platform.display_name,
         }

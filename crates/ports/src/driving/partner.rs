@@ -255,6 +255,33 @@ pub struct PlatformHealth {
     pub drift: Vec<Drift>,
 }
 
+/// Whether a platform works, by the sessions of the last 24 hours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HealthState {
+    Ok,
+    /// The site seems to have changed.
+    Changed,
+    /// Too few sessions have ended to know.
+    Unknown,
+}
+
+impl PlatformHealth {
+    /// Returns whether the platform works whose new sessions run this version.
+    #[must_use]
+    pub fn state(&self, current: &str) -> HealthState {
+        let is_known = |(version, health): &(String, VersionHealth)| {
+            version == current && health.success_rate.is_some()
+        };
+        if !self.drift.is_empty() {
+            HealthState::Changed
+        } else if self.versions.iter().any(is_known) {
+            HealthState::Ok
+        } else {
+            HealthState::Unknown
+        }
+    }
+}
+
 /// Looks up the options of a create request.
 #[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]

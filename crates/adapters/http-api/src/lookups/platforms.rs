@@ -5,7 +5,7 @@ use domain::{
     webhook::wire_time,
     workflow::{PlatformProfile, PromptKind},
 };
-use ports::driving::{LookupService, PlatformHealth, PlatformListing};
+use ports::driving::{HealthState, LookupService, PlatformHealth, PlatformListing};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -141,15 +141,10 @@ pub(crate) struct VersionHealth {
 
 impl Health {
     fn new(health: PlatformHealth, current: &str) -> Self {
-        let is_known = |(version, health): &(String, domain::definition_health::VersionHealth)| {
-            version == current && health.success_rate.is_some()
-        };
-        let state = if !health.drift.is_empty() {
-            "changed"
-        } else if health.versions.iter().any(is_known) {
-            "ok"
-        } else {
-            "unknown"
+        let state = match health.state(current) {
+            HealthState::Changed => "changed",
+            HealthState::Ok => "ok",
+            HealthState::Unknown => "unknown",
         };
         let versions = health.versions.into_iter().map(|(version, health)| VersionHealth {
             version,
