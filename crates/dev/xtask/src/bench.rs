@@ -15,7 +15,7 @@ const BENCHMARKS: &[(&str, &[&str])] = &[
     ("attestation", &["attestation", "relayed"]),
     ("browser", &["browser"]),
     ("webhooks", &["webhooks"]),
-    ("workflow", &["workflow"]),
+    ("workflow", &["workflow", "observe"]),
 ];
 
 pub(crate) fn bench(name: Option<&str>) -> Result<(), Failure> {
