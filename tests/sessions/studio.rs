@@ -14,9 +14,18 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// The document of the page with the remote browser.
 const EMBED: &str = "document.querySelector('iframe')?.contentDocument";
 
+/// A process that is ended also where a test fails.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+    }
+}
+
 /// A running studio, and its page.
 struct Studio {
-    process: Child,
+    process: Process,
     link: String,
     page: Applicant,
 }
@@ -40,7 +49,7 @@ impl Studio {
         // What follows is read, so that the process can write it.
         std::thread::spawn(move || lines.for_each(drop));
         let page = Applicant::visit(&link).await;
-        Self { process, link, page }
+        Self { process: Process(process), link, page }
     }
 
     async fn until(&self, what: &str, condition: &str) {
@@ -152,10 +161,11 @@ impl Studio {
 
     /// Sends a signal, and returns the exit code.
     async fn stop(mut self) -> Option<i32> {
-        let id = self.process.id().to_string();
+        let id = self.process.0.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        let ended =
-            eventually("the end of the studio", TIMEOUT, async || self.process.try_wait().unwrap());
+        let ended = eventually("the end of the studio", TIMEOUT, async || {
+            self.process.0.try_wait().unwrap()
+        });
         let code = ended.await.code();
         self.page.close().await;
         code

@@ -1,7 +1,10 @@
 //! Plays the steps of a `journey.json`: an applicant who looks at the picture of the remote page,
 //! chooses its fields by mouse or finger, and types.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 use ring::hmac;
 use serde_json::{Value, json};
@@ -57,7 +60,7 @@ pub async fn play(embed: &Embed<'_>, screen: Screen, steps: &Value) {
             write(embed.applicant, screen, typed).await;
         }
         if let Some(secret) = text("totp") {
-            write(embed.applicant, screen, &code(secret)).await;
+            write(embed.applicant, screen, &fresh_code(secret).await).await;
         }
         if let Some(key) = text("press") {
             embed.applicant.press(key).await;
@@ -131,10 +134,22 @@ async fn activate(embed: &Embed<'_>, name: &str) {
     tokio::time::sleep(STILL).await;
 }
 
-/// Returns the code that an authenticator app shows now (RFC 6238) for a secret in base32.
-fn code(secret: &str) -> String {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    code_at(secret, now.expect("a time after 1970").as_secs() / 30)
+/// Returns the code that an authenticator app shows (RFC 6238) for a secret in base32, as soon as it is
+/// one that was not returned before, since a site accepts none twice (section 5.2), and stays valid for
+/// long enough to be typed.
+async fn fresh_code(secret: &str) -> String {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    const STEP_SECONDS: u64 = 30;
+    const TYPING_SECONDS: u64 = 8;
+    let step = eventually("a fresh code", TIMEOUT, async || {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let now = now.expect("a time after 1970").as_secs();
+        let (step, left) = (now / STEP_SECONDS, STEP_SECONDS - now % STEP_SECONDS);
+        (left > TYPING_SECONDS && step > LAST.load(Ordering::Relaxed)).then_some(step)
+    })
+    .await;
+    LAST.store(step, Ordering::Relaxed);
+    code_at(secret, step)
 }
 
 fn code_at(secret: &str, step: u64) -> String {

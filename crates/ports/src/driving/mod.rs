@@ -25,10 +25,10 @@ pub use self::{
     observer::{ObserveError, ObserverConnection, ObserverEvent, ObserverService},
     partner::{
         AccessDenied, AuthOutcome, Authenticator, Caller, Comparison, Coverage, CreateError,
-        CreatedSession, FieldMatch, IdempotentRequest, LookupService, MAX_SKIPPED_SESSIONS,
-        NotifyError, PlatformHealth, PlatformListing, PolledSession, PortableAttestation,
-        RecordingView, RequestCredentials, RequestPurpose, SessionError, SessionService,
-        SessionView,
+        CreatedSession, FieldMatch, HealthState, IdempotentRequest, LookupService,
+        MAX_SKIPPED_SESSIONS, NotifyError, PlatformHealth, PlatformListing, PolledSession,
+        PortableAttestation, RecordingView, RequestCredentials, RequestPurpose, SessionError,
+        SessionService, SessionView,
     },
     portal::{
         AccountService, AuditCheck, AuditService, BrandingService, ContactService, DailyCounts,
