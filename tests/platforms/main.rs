@@ -50,6 +50,12 @@ async fn node_red_is_signed_in_to_through_another_host() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes minutes to install; run by `cargo xtask test-platforms`"]
+async fn redmine_was_made_verifiable_with_the_studio() {
+    collects_from("redmine").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes minutes to install; run by `cargo xtask test-platforms`"]
 async fn roundcube_is_read_within_a_frame() {
     collects_from("roundcube").await;
 }

@@ -182,8 +182,7 @@ async fn a_definition_is_made_by_choosing_what_to_read() {
     let refused = format!("{EMBED}.querySelector('canvas').dataset.pictures > 3");
     studio.until("the answer", &refused).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let wrong = studio.mark("wrongPassword").await;
-    assert!(wrong.as_str().unwrap().contains("User name or password is wrong"), "{wrong}");
+    assert_eq!(studio.mark("wrongPassword").await, "The element `#error` is visible");
     studio.sign_in("ok").await;
     studio.until_at("/account").await;
     assert_eq!(studio.mark("signedIn").await, "The element `#account` is visible");
@@ -240,6 +239,8 @@ async fn a_definition_is_made_by_choosing_what_to_read() {
     .await;
     let browsers = deployment.browsers();
     assert_eq!(studio.stop().await, Some(0));
+    let left = std::fs::read_dir(deployment.folder.path().join("var"));
+    assert!(left.is_err(), "it has its data in a folder of its own");
     assert_eq!(std::fs::read_dir(browsers).unwrap().count(), 0, "nothing is left behind");
 
     for arguments in [
@@ -253,6 +254,24 @@ async fn a_definition_is_made_by_choosing_what_to_read() {
     }
     let fixture = std::fs::read_to_string(deployment.folder.path().join("acme.fixture.json"));
     assert!(!fixture.unwrap().contains("\"any\""), "what was typed is not in it");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancelled_browser_is_replaced() {
+    let deployment = Deployment::prepare(Kind::Sqlite).await;
+    let studio = Studio::start(&deployment, "acme.json").await;
+    studio.begin().await;
+    studio.click("[data-testid=cancel]").await;
+    studio.click("[data-testid=cancel-confirm]").await;
+    eventually("the browser to end", TIMEOUT, async || {
+        studio.state().await["page"].is_null().then_some(())
+    })
+    .await;
+    studio.press("New browser").await;
+    let new = format!("{EMBED}?.querySelector('[data-testid=start]')?.checkVisibility() === true");
+    studio.until("the new browser", &new).await;
+    studio.begin().await;
+    studio.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -14,6 +14,7 @@ use domain::{
     webhook::wire_time,
     workflow::{Definition, TraceEvent},
 };
+use objects::ObjectStorage;
 use ports::{
     catalogue::Catalogue as _, clock::Clock as _, driving::Caller, workflow_trace::WorkflowTrace,
 };
@@ -156,6 +157,7 @@ pub(crate) fn trial_config(
         listen,
         addresses: Addresses { public: format!("http://{listen}"), ..Addresses::default() },
         data_dir: folder.path().to_owned(),
+        storage: ObjectStorage::Folder(folder.path().join("objects")),
         database_url: DatabaseUrl::Sqlite(database),
         ..config
     })

@@ -14,6 +14,8 @@ pub struct ListProposal {
     pub each: Option<String>,
     /// The place of the value in its row; empty for the row itself.
     pub member: String,
+    /// How many rows there are now.
+    #[serde(default)]
     pub rows: usize,
 }
 

@@ -107,6 +107,8 @@ pub(crate) fn in_root(
     let mut proposals: Vec<_> = local(element).into_iter().filter_map(matched).collect();
     let path = anchored(page, (scope, node), select).into_iter().filter_map(matched);
     proposals.extend(path);
+    let tag = element.tag.as_deref().map(identifier);
+    proposals.extend(tag.and_then(matched));
     if proposals.is_empty() {
         proposals.extend(matched(structure(page, (scope, node))));
     }
@@ -144,8 +146,8 @@ fn local(element: &PageNode) -> Vec<String> {
         let value = attribute(name).filter(|value| is_steady(value) && *value != "off");
         selectors.extend(value.map(|value| format!("{tag}[{name}={}]", string(value))));
     }
-    for name in ["href", "action", "src"] {
-        let part = attribute(name).and_then(address_part);
+    for name in ["action", "href"] {
+        let part = attribute(name).and_then(exit_part);
         selectors.extend(part.map(|part| format!("{tag}[{name}*={}]", string(part))));
     }
     let kinds = ["password", "email", "tel", "search", "submit", "checkbox"];
@@ -157,7 +159,11 @@ fn local(element: &PageNode) -> Vec<String> {
         selectors.push(format!("{tag}.{}.{}", identifier(first), identifier(second)));
     }
     selectors.extend(classes.iter().take(3).map(|class| format!("{tag}.{}", identifier(class))));
-    selectors.push(tag);
+    // An address may have words of the account in it.
+    for name in ["action", "src", "href"] {
+        let part = attribute(name).and_then(address_part);
+        selectors.extend(part.map(|part| format!("{tag}[{name}*={}]", string(part))));
+    }
     selectors
 }
 
@@ -168,15 +174,16 @@ pub(crate) fn steady_classes(element: &PageNode) -> Vec<&str> {
     classes.filter(|class| is_steady(class) && !STATES.contains(class)).collect()
 }
 
-/// Returns the part of a URL that tells what it is for: that of a sign-out, or its path without what
-/// may be the number of an account.
-fn address_part(url: &str) -> Option<&str> {
+/// Returns the part of a URL that tells that it signs out.
+fn exit_part(url: &str) -> Option<&str> {
     let exits = ["logout", "log-out", "log_out", "signout", "sign-out", "sign_out", "logoff"];
     let lower = url.to_ascii_lowercase();
-    let exit = exits.iter().find_map(|exit| lower.find(exit).map(|at| (at, exit.len())));
-    if let Some((at, length)) = exit {
-        return url.get(at..at.checked_add(length)?);
-    }
+    let (at, length) = exits.iter().find_map(|exit| Some((lower.find(exit)?, exit.len())))?;
+    url.get(at..at.checked_add(length)?)
+}
+
+/// Returns the path of a URL without what may be the number of an account.
+fn address_part(url: &str) -> Option<&str> {
     let path = url.split(['?', '#']).next()?;
     let path = path.split_once("://").map_or(path, |(_, rest)| {
         rest.find('/').map_or("", |at| rest.get(at..).unwrap_or_default())
@@ -198,12 +205,11 @@ fn anchored(page: &PageTree, (scope, node): (usize, usize), select: Select<'_>) 
             break;
         }
         let is_only = |anchor: &String| select(page, scope, anchor).as_slice() == [parent];
-        if let Some(anchor) = page.nodes.get(parent).map(local).and_then(|all| {
-            // The tag alone says too little to begin with.
-            let few = all.len().saturating_sub(1);
-            all.into_iter().take(few).find(is_only)
-        }) {
-            let own = page.nodes.get(node).map(local).unwrap_or_default();
+        if let Some(anchor) =
+            page.nodes.get(parent).map(local).and_then(|all| all.into_iter().find(is_only))
+        {
+            let mut own = page.nodes.get(node).map(local).unwrap_or_default();
+            own.extend(page.nodes.get(node).and_then(|node| node.tag.as_deref()).map(identifier));
             selectors.extend(own.iter().map(|own| format!("{anchor} {own}")));
             selectors.push(format!("{anchor} > {}", steps.join(" > ")));
             break;
@@ -252,6 +258,7 @@ fn is_steady(name: &str) -> bool {
         let digits = part.chars().filter(char::is_ascii_digit).count();
         let letters = part.chars().filter(|c| c.is_alphabetic()).count();
         digits > 3
+            || (digits > 0 && letters == 0)
             || (digits > 0 && letters > 0 && part.len() > 4 && digits.saturating_mul(4) > letters)
     };
     (1..=48).contains(&name.len())

@@ -47,14 +47,14 @@ pub fn propose_conditions(
     for node in nodes {
         let selectors = propose_selectors(&page.tree, node, select);
         let selectors: Vec<_> = selectors.into_iter().take(per_element).collect();
-        if kind.is_message()
-            && let Some(first) = selectors.first()
-            && let Some(text) = short_text(&page.tree, node)
-        {
+        let text = selectors.first().zip(short_text(&page.tree, node));
+        let text = text.filter(|_| kind.is_message()).map(|(first, text)| {
             let contains = [(page_language(&page.tree), vec![text])].into();
-            conditions.push(Condition::Text { selector: first.selector.clone(), contains });
-        }
+            Condition::Text { selector: first.selector.clone(), contains }
+        });
         conditions.extend(selectors.into_iter().map(|found| Condition::Selector(found.selector)));
+        // After those that do not depend on the language.
+        conditions.extend(text);
     }
     if node.is_none() {
         conditions.extend(address_condition(&page.url));

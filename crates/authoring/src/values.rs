@@ -215,8 +215,10 @@ fn texts(sample: &str) -> Vec<ValueProposal> {
     } else {
         add(vec![Converter::Trim], "Text, with single spaces");
     }
-    add(vec![Converter::Match(r"^[^:]{1,60}:\s*(.+)$".into())], "Text after the colon");
-    add(vec![Converter::Match(r"/(\d+)(?:[/?#]|$)".into())], "Number in the address");
+    add(vec![Converter::Match(r"^\s*\p{L}[^:]{0,60}:\s*(.+)$".into())], "Text after the colon");
+    if sample.starts_with('/') || sample.contains("://") {
+        add(vec![Converter::Match(r"/(\d+)(?:[/?#]|$)".into())], "Number in the address");
+    }
     add(vec![Converter::Match(r"^\D*(\d+)\D*$".into())], "Digits, as text");
     add(vec![Converter::Match(r"([^\s@<>(]+@[^\s@<>),]+)".into())], "Email address in the text");
     found

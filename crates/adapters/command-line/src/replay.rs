@@ -101,6 +101,9 @@ pub fn write_fixture(
     mut fixture: Fixture,
     path: &Path,
 ) -> Result<String, CommandError> {
+    if let Some(error) = fixture.error() {
+        return Err(format!("the run cannot be replayed: {error}").into());
+    }
     let replayed = definitions.replay(definition, &fixture);
     let differences = fixture.expected.differences(&replayed.result);
     fixture.expected = replayed.result;

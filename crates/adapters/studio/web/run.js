@@ -3,6 +3,7 @@
 import { post } from "./api.js";
 import { isEdited } from "./definition.js";
 import { create, h, render } from "./dom.js";
+import { stopInspection } from "./inspection.js";
 import { announce } from "./store.js";
 import { action, rich, shownValue } from "./widgets.js";
 import { say, words } from "./words.js";
@@ -14,6 +15,8 @@ export const runTab = (state) => {
   const { run, fixture } = state;
   const start = (/** @type {"here" | "start"} */ from) => async () => {
     await post("run", { from });
+    // The author agrees in the browser, which must be in view.
+    stopInspection();
     announce(words.runStarted);
   };
   const style = { completed: "good", failed: "bad", declined: "warn", running: "shown" }[run.state] ?? "quiet";

@@ -118,6 +118,7 @@ const stageView = (state) => {
       page && !page.settled && h("span", { class: "tag quiet" }, words.pageLoading),
       page && h("span", { class: `tag ${shown.length > 0 ? "shown" : "quiet"}` }, shown.length > 0 ? shown.map(({ kind }) => kindName(kind)).join(", ") : words.pageUnknown),
       inspection.opening && h("span", { class: "none", role: "status", key: "opening" }, words.takingPicture),
+      action({ key: "new-browser", label: words.newBrowser, work: () => post("run", { from: "explore" }).then(() => stopInspection()) }),
       inspectButton({
         id: "choose",
         label: words.chooseElement,

@@ -43,6 +43,7 @@ const en = {
   noPage: "No page is open",
   pageLoading: "Loading",
   pageUnknown: "Not a known page",
+  newBrowser: "New browser",
   chooseElement: "Choose an element",
 
   // Inspection
@@ -273,7 +274,7 @@ const en = {
   runStarted: "Run started",
   result: "Result",
   state: "State",
-  states: { exploring: "Not running", running: "In progress", completed: "Completed", declined: "Declined: no data was shared", failed: "Failed" },
+  states: { exploring: "Not running", running: "In progress: follow the instructions in the browser", completed: "Completed", declined: "Declined: no data was shared", failed: "Failed" },
   node: "Node",
   errorCode: "Error code",
   sharedData: "Data that would be shared",

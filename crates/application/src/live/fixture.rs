@@ -85,8 +85,11 @@ impl FixtureCapture {
                 self.state().push(FixtureEvent::Fetch { method, url, body, response });
             }
             (Command::Watch, StepResult::Seen(page)) => {
-                let tree = browser.page_tree(is_typing).await.unwrap_or_default();
-                self.state().page(page, tree, now, false);
+                match browser.page_tree(is_typing).await {
+                    Ok(tree) => self.state().page(page, tree, now, false),
+                    // Its document is being replaced, or is too large for a fixture.
+                    Err(_) => self.state().responses(page),
+                }
             }
             (Command::ReadDom { .. }, _) => {
                 if let (Ok(page), Ok(tree)) =

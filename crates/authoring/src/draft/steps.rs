@@ -180,7 +180,7 @@ fn words(url: &str) -> String {
 fn with_values(url: &str, known: &KnownValues) -> String {
     let named = |part: &str| {
         let found = known.iter().find(|(_, value)| {
-            value.len() > 1 && (value.as_str() == part || percent_encoded(value) == part)
+            !value.is_empty() && (value.as_str() == part || percent_encoded(value) == part)
         });
         found.map(|(name, _)| format!("{{{name}}}"))
     };

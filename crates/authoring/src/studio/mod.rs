@@ -98,6 +98,8 @@ impl WorkflowTrace for TraceSink {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum RunFrom {
+    /// Nothing is run: the author looks around in a new browser.
+    Explore,
     /// In the browser that runs, in which the author is signed in.
     Here,
     /// In a new browser, signed out. A run that completes is captured as a fixture.
@@ -109,7 +111,7 @@ pub enum RunFrom {
 pub enum StudioError {
     #[error(transparent)]
     Draft(#[from] DraftError),
-    #[error("no browser is open: open the link of the page on the left first")]
+    #[error("no browser is open: press Start on the left, or open a new browser")]
     NoBrowser,
     #[error("the page has changed: choose the element again")]
     NoInspection,
@@ -150,6 +152,7 @@ impl Studio {
         let url = self.parts.runs.open(definition).await?;
         self.shared.change(|state| {
             state.embed_url = Some(url);
+            state.forget_pages();
             state.began(run, run == RunState::Running);
             true
         });
@@ -161,7 +164,11 @@ impl Studio {
         loop {
             tokio::time::sleep(OBSERVE_INTERVAL).await;
             self.settle();
-            let Some(browser) = self.parts.runs.browser() else { continue };
+            let Some(browser) = self.parts.runs.browser() else {
+                // The session was cancelled, or has ended.
+                self.shared.change(|state| state.page.take().is_some());
+                continue;
+            };
             if let Ok(seen) = browser.observe().await {
                 self.shared.change(|state| state.seen(seen));
             }
@@ -195,11 +202,15 @@ impl Studio {
     /// # Errors
     /// It has errors, or no browser can be started.
     pub async fn run(&self, from: RunFrom) -> Result<(), StudioError> {
+        if from == RunFrom::Explore {
+            return self.open().await;
+        }
         let definition = self.definition()?;
         if self.shared.state().has_errors() {
             return Err(StudioError::HasErrors);
         }
         match from {
+            RunFrom::Explore => Ok(()),
             RunFrom::Start => self.begin(&definition, RunState::Running).await,
             RunFrom::Here => {
                 self.parts.runs.browser().ok_or(StudioError::NoBrowser)?;

@@ -158,6 +158,13 @@ impl State {
         is_other
     }
 
+    /// Forgets what was seen in the browser before.
+    pub(super) fn forget_pages(&mut self) {
+        self.responses.clear();
+        self.page = None;
+        self.signals.clear();
+    }
+
     pub(super) fn response(&self, number: u64) -> Option<&SeenResponse> {
         self.responses.iter().find(|response| response.number == number)
     }

@@ -8,6 +8,7 @@ use domain::{
     },
 };
 use ports::definition_syntax::DefinitionSyntax as _;
+use serde_json::json;
 
 use crate::{
     draft::{
@@ -17,7 +18,7 @@ use crate::{
     },
     explore::exploring,
     lists::ListProposal,
-    studio::text_of,
+    studio::{Edit, text_of},
 };
 
 fn draft() -> Definition {
@@ -60,7 +61,7 @@ fn errors(definition: &Definition) -> Vec<String> {
 /// Returns a definition with something of each kind.
 fn full_draft() -> Definition {
     let mut definition = draft();
-    let known = KnownValues::from([("user".to_owned(), "4711".to_owned())]);
+    let known = KnownValues::from([("user".to_owned(), "5".to_owned())]);
     let none = KnownValues::new();
     for kind in [
         PageKind::Code,
@@ -81,11 +82,11 @@ fn full_draft() -> Definition {
         read: ElementContent::Attribute("href".into()),
     };
     add_variable(&mut definition, "user", vec![], &home, &none).unwrap();
-    let profile = on_page("https://shop.example/users/4711?tab=me");
+    let profile = on_page("https://shop.example/users/5?tab=me");
     add_field(&mut definition, field("fullName"), &profile, &known).unwrap();
     add_field(&mut definition, field("email"), &profile, &known).unwrap();
     let api = FieldSource::Request {
-        url: "https://shop.example/api/users/4711".into(),
+        url: "https://shop.example/api/users/5".into(),
         pointer: "/since".into(),
     };
     add_field(&mut definition, field("since"), &api, &known).unwrap();
@@ -218,4 +219,27 @@ fn what_cannot_be_changed_is_refused() {
     definition.nodes.remove("review");
     let error = add_field(&mut definition, field("b"), &on_page("https://shop.example/b"), &none);
     assert_eq!(error, Err(DraftError::OtherForm));
+}
+
+#[test]
+fn a_change_is_read_as_the_page_sends_it() {
+    let column = json!({
+        "op": "addField", "name": "total", "label": "Total", "type": "number", "format": null,
+        "currency": "EUR", "required": false, "pii": false, "convert": ["trim"],
+        "from": { "page": { "inspection": 1, "at": "#x", "read": "text" } },
+        "list": { "at": "#orders", "each": "tr", "member": "td", "name": "orders", "label": "Orders" },
+    });
+    for edit in [
+        column,
+        json!({ "op": "addVariable", "name": "user", "convert": [],
+            "from": { "response": { "number": 1, "pointer": "/id" } } }),
+        json!({ "op": "markPage", "kind": "signedIn", "condition": { "selector": "#in" } }),
+        json!({ "op": "editField", "name": "a", "newName": "b", "label": "B", "required": true, "pii": true }),
+        json!({ "op": "moveField", "name": "a", "by": -1 }),
+        json!({ "op": "dismiss", "inspection": 1, "selector": "#ok" }),
+        json!({ "op": "replace", "document": "{}" }),
+    ] {
+        let read = serde_json::from_value::<Edit>(edit.clone());
+        assert!(read.is_ok(), "{edit}: {read:?}");
+    }
 }
