@@ -19,6 +19,8 @@ pub struct ListProposal {
     pub rows: usize,
 }
 
+/// Elements around one that may be its row.
+const MAX_ANCESTORS: usize = 30;
 /// Elements that are rows by what they are.
 const ROWS: &[&str] = &["tr", "li", "article"];
 const ROW_ROLES: &[&str] = &["row", "listitem", "option", "article"];
@@ -30,7 +32,7 @@ const CELLS: &[&str] = &["td", "th", "dt", "dd", "option", "br"];
 pub fn propose_list(page: &PageTree, node: usize, select: Select<'_>) -> Option<ListProposal> {
     let mut ancestors = Vec::new();
     let mut at = node;
-    while !page.is_root(at) {
+    while !page.is_root(at) && ancestors.len() < MAX_ANCESTORS {
         ancestors.push(at);
         at = page.nodes.get(at)?.parent?;
     }

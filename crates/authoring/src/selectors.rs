@@ -9,6 +9,8 @@ use serde::Serialize;
 const MAX_PROPOSALS: usize = 6;
 /// Ancestors whose selectors are combined with that of the element.
 const MAX_ANCHORS: usize = 12;
+/// Elements around one whose place is told by its position alone.
+const MAX_DEPTH: usize = 200;
 /// Frames and shadow roots around an element.
 const MAX_ROOTS: usize = 5;
 /// Attributes that sites set for their own tests.
@@ -223,7 +225,7 @@ fn anchored(page: &PageTree, (scope, node): (usize, usize), select: Select<'_>) 
 fn structure(page: &PageTree, (scope, node): (usize, usize)) -> String {
     let mut steps = Vec::new();
     let mut at = node;
-    while let Some((step, parent)) = step(page, at) {
+    while let Some((step, parent)) = step(page, at).filter(|_| steps.len() < MAX_DEPTH) {
         steps.insert(0, step);
         if parent == scope || page.is_root(parent) {
             break;

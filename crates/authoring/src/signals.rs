@@ -9,7 +9,7 @@ use crate::{draft::PageKind, selectors::propose_selectors};
 
 const MAX_PROPOSALS: usize = 8;
 /// Elements of a page that are looked at for conditions.
-const MAX_ELEMENTS: usize = 40;
+const MAX_ELEMENTS: usize = 20;
 /// Characters of a text that a condition compares.
 const MAX_TEXT_CHARS: usize = 120;
 

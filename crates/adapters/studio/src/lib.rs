@@ -11,7 +11,7 @@ use actix_web::{
     web,
 };
 use authoring::{Edit, PageKind, RunFrom, Studio, StudioError};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use subtle::ConstantTimeEq as _;
 
@@ -152,6 +152,14 @@ fn studio(request: &HttpRequest) -> Result<Arc<Studio>, Refused> {
     Ok(local.studio.clone())
 }
 
+/// Returns what a studio computes on a page, which may take seconds on a large one.
+async fn computed<T: Serialize + Send + 'static>(
+    compute: impl FnOnce() -> Result<T, StudioError> + Send + 'static,
+) -> Result<HttpResponse, Refused> {
+    let found = web::block(compute).await.map_err(|_| StudioError::NoInspection)??;
+    Ok(HttpResponse::Ok().json(found))
+}
+
 async fn page(request: HttpRequest) -> Result<HttpResponse, Refused> {
     // Opened by a link in a terminal.
     match studio(&request) {
@@ -203,8 +211,8 @@ async fn element(
     request: HttpRequest,
     chosen: web::Json<ChosenElement>,
 ) -> Result<HttpResponse, Refused> {
-    let found = studio(&request)?.element(chosen.inspection, chosen.node)?;
-    Ok(HttpResponse::Ok().json(found))
+    let studio = studio(&request)?;
+    computed(move || studio.element(chosen.inspection, chosen.node)).await
 }
 
 async fn response(request: HttpRequest) -> Result<HttpResponse, Refused> {
@@ -223,8 +231,8 @@ async fn member(
     request: HttpRequest,
     chosen: web::Json<ChosenMember>,
 ) -> Result<HttpResponse, Refused> {
-    let found = studio(&request)?.member(chosen.response, &chosen.pointer)?;
-    Ok(HttpResponse::Ok().json(found))
+    let studio = studio(&request)?;
+    computed(move || studio.member(chosen.response, &chosen.pointer)).await
 }
 
 #[derive(Deserialize)]
@@ -239,8 +247,9 @@ async fn suggest(
     chosen: web::Json<ChosenPage>,
 ) -> Result<HttpResponse, Refused> {
     let ChosenPage { kind, inspection, node } = chosen.into_inner();
-    let conditions = studio(&request)?.suggest(kind, inspection, node)?;
-    Ok(HttpResponse::Ok().json(json!({ "conditions": conditions })))
+    let studio = studio(&request)?;
+    let conditions = move || studio.suggest(kind, inspection, node);
+    computed(move || conditions().map(|conditions| json!({ "conditions": conditions }))).await
 }
 
 async fn edit(request: HttpRequest, edit: web::Json<Edit>) -> Result<HttpResponse, Refused> {
