@@ -18,6 +18,9 @@ const TEST_ATTRIBUTES: &[&str] =
     &["data-testid", "data-test", "data-test-id", "data-qa", "data-cy", "data-automation-id"];
 /// Attributes whose values seldom change.
 const STEADY_ATTRIBUTES: &[&str] = &["name", "itemprop", "autocomplete", "rel"];
+/// Words of addresses and names that sign out.
+pub(crate) const EXITS: &[&str] =
+    &["logout", "log-out", "log_out", "signout", "sign-out", "sign_out", "logoff"];
 /// Classes of states, which come and go.
 const STATES: &[&str] = &[
     "active",
@@ -178,9 +181,8 @@ pub(crate) fn steady_classes(element: &PageNode) -> Vec<&str> {
 
 /// Returns the part of a URL that tells that it signs out.
 fn exit_part(url: &str) -> Option<&str> {
-    let exits = ["logout", "log-out", "log_out", "signout", "sign-out", "sign_out", "logoff"];
     let lower = url.to_ascii_lowercase();
-    let (at, length) = exits.iter().find_map(|exit| Some((lower.find(exit)?, exit.len())))?;
+    let (at, length) = EXITS.iter().find_map(|exit| Some((lower.find(exit)?, exit.len())))?;
     url.get(at..at.checked_add(length)?)
 }
 

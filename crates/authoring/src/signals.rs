@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use domain::workflow::{Condition, PageNode, PageTree, Select, find_elements, matches_url};
 use serde::Serialize;
 
-use crate::{draft::PageKind, selectors::propose_selectors};
+use crate::{
+    draft::PageKind,
+    selectors::{EXITS, propose_selectors},
+};
 
 const MAX_PROPOSALS: usize = 8;
 /// Elements of a page that are looked at for conditions.
@@ -87,8 +90,6 @@ fn telling_elements(kind: PageKind, page: &PageTree) -> Vec<usize> {
 /// no attributes and words for any element with such a tag.
 type Rule = (&'static [&'static str], &'static [&'static str], &'static [&'static str]);
 
-const EXITS: &[&str] =
-    &["logout", "log-out", "log_out", "signout", "sign-out", "sign_out", "logoff"];
 const OWN: &[&str] = &["user", "account", "profile", "avatar"];
 const CODES: &[&str] = &["otp", "totp", "code", "token", "mfa", "2fa", "tfa"];
 const FAULTS: &[&str] =
