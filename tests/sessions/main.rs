@@ -10,6 +10,8 @@ mod journeys;
 mod observer;
 mod placement;
 mod recording;
+mod sandbox_library;
+mod sandbox_shop;
 mod single_page;
 mod studio;
 mod takeover;

@@ -2,17 +2,22 @@
 
 use std::{
     io::{BufRead as _, BufReader},
+    ops::Deref,
     process::{Child, Command, Stdio},
     time::Duration,
 };
 
-use acceptance::{applicant::Applicant, database::Kind, eventually, service::Deployment};
-use serde_json::{Value, json};
+use acceptance::{
+    applicant::Applicant,
+    database::Kind,
+    eventually,
+    service::Deployment,
+    studio_page::{EMBED, StudioPage},
+};
+use serde_json::json;
 
 const LINK: &str = "open the studio: ";
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The document of the page with the remote browser.
-const EMBED: &str = "document.querySelector('iframe')?.contentDocument";
 
 /// A process that is ended also where a test fails.
 struct Process(Child);
@@ -27,7 +32,15 @@ impl Drop for Process {
 struct Studio {
     process: Process,
     link: String,
-    page: Applicant,
+    page: StudioPage,
+}
+
+impl Deref for Studio {
+    type Target = StudioPage;
+
+    fn deref(&self) -> &StudioPage {
+        &self.page
+    }
 }
 
 impl Studio {
@@ -48,115 +61,8 @@ impl Studio {
         let link = link.unwrap_or_else(|| panic!("a link: {seen:#?}"));
         // What follows is read, so that the process can write it.
         std::thread::spawn(move || lines.for_each(drop));
-        let page = Applicant::visit(&link).await;
+        let page = StudioPage { page: Applicant::visit(&link).await };
         Self { process: Process(process), link, page }
-    }
-
-    async fn until(&self, what: &str, condition: &str) {
-        eventually(what, TIMEOUT, async || {
-            (self.page.evaluate(condition).await == true).then_some(())
-        })
-        .await;
-    }
-
-    async fn state(&self) -> Value {
-        self.page.evaluate("fetch('api/state').then((r) => r.json())").await
-    }
-
-    /// Presses the button with this text, once it can be pressed.
-    async fn press(&self, text: &str) {
-        let press = format!(
-            "(() => {{ const b = [...document.querySelectorAll('main button, header button, [role=tab]')] \
-             .find((b) => b.textContent.trim().startsWith({text:?}) && b.checkVisibility() \
-             && !b.disabled && b.getAttribute('aria-disabled') !== 'true'); b?.click(); return !!b; }})()"
-        );
-        self.until(&format!("the button {text}"), &press).await;
-    }
-
-    /// Clicks in the middle of an element of the page with the remote browser.
-    async fn click(&self, selector: &str) {
-        let place = format!(
-            "(() => {{ const f = document.querySelector('iframe'), e = f?.contentDocument?.querySelector({selector:?}); \
-             if (!e?.getClientRects().length) return null; const o = f.getBoundingClientRect(), r = e.getBoundingClientRect(); \
-             return [o.left + f.clientLeft + r.left + r.width / 2, o.top + f.clientTop + r.top + r.height / 2]; }})()"
-        );
-        let at = eventually(selector, TIMEOUT, async || {
-            Some(self.page.evaluate(&place).await).filter(Value::is_array)
-        })
-        .await;
-        self.page.click_at(at[0].as_f64().unwrap(), at[1].as_f64().unwrap()).await;
-    }
-
-    /// Passes the introduction of a new browser.
-    async fn begin(&self) {
-        self.click("[data-testid=start]").await;
-        let shown = format!("{EMBED}.querySelector('canvas').dataset.pictures > 0");
-        self.until("a picture", &shown).await;
-        self.until_at("/login").await;
-    }
-
-    async fn until_at(&self, path: &str) {
-        eventually(path, TIMEOUT, async || {
-            let page = self.state().await["page"].clone();
-            let at = page["url"].as_str().is_some_and(|url| url.ends_with(path));
-            (at && page["settled"] == true).then_some(())
-        })
-        .await;
-    }
-
-    async fn sign_in(&self, user: &str) {
-        eventually("the keyboard focus", TIMEOUT, async || {
-            self.click("[data-testid=screen]").await;
-            let ours = format!("{EMBED}.activeElement?.id === 'writer'");
-            (self.page.evaluate(&ours).await == true).then_some(())
-        })
-        .await;
-        self.page.press("Tab").await;
-        self.page.write(user).await;
-        self.page.press("Tab").await;
-        self.page.write("any").await;
-        self.page.press("Enter").await;
-    }
-
-    /// Marks the page shown now by what is proposed first, and returns the condition.
-    async fn mark(&self, kind: &str) -> Value {
-        self.press("Pages").await;
-        self.press("Mark the page shown now as").await;
-        let choose = format!(
-            "(() => {{ const s = document.querySelector('#panel select'); if (!s) return false; \
-             s.value = {kind:?}; s.dispatchEvent(new Event('change', {{ bubbles: true }})); return true; }})()"
-        );
-        self.until("the kinds of pages", &choose).await;
-        let proposed = "!!document.querySelector('#panel input[type=radio]:checked')";
-        self.until("a proposal", proposed).await;
-        self.press("Mark page").await;
-        eventually("the page to be known", TIMEOUT, async || {
-            let outline = self.state().await["outline"]["pages"].clone();
-            let page = outline.as_array()?.iter().find(|page| page["name"] == kind)?.clone();
-            (page["holds"] == true).then(|| page["conditions"][0].clone())
-        })
-        .await
-    }
-
-    /// Selects the element with this text in the picture of the page, and adds it as a field.
-    async fn add_field(&self, text: &str, tag: &str) {
-        self.press("Fields").await;
-        self.press("Add from the page").await;
-        let filter = format!(
-            "(() => {{ const f = [...document.querySelectorAll('label')].find((l) => l.textContent === 'Filter elements')?.control; \
-             if (!f) return false; f.value = {text:?}; f.dispatchEvent(new Event('input', {{ bubbles: true }})); return true; }})()"
-        );
-        self.until("the elements", &filter).await;
-        let choose = format!(
-            "(() => {{ const e = [...document.querySelectorAll('[role=treeitem]')].find((e) => e.textContent.startsWith({tag:?})); \
-             e?.click(); return !!e; }})()"
-        );
-        self.until("the element", &choose).await;
-        self.press("Add field").await;
-    }
-
-    async fn accessibility_violations(&self) -> Value {
-        self.page.top_level().accessibility_violations().await
     }
 
     /// Sends a signal, and returns the exit code.
@@ -167,7 +73,7 @@ impl Studio {
             self.process.0.try_wait().unwrap()
         });
         let code = ended.await.code();
-        self.page.close().await;
+        self.page.page.close().await;
         code
     }
 }
@@ -193,6 +99,7 @@ async fn a_definition_is_made_by_choosing_what_to_read() {
         (fields[0]["name"] == "tier").then_some(())
     })
     .await;
+    correct_a_field(&studio).await;
     for tab in ["Pages", "Fields", "Responses", "Run", "Definition"] {
         studio.press(tab).await;
         // Buttons change their colours within 150 ms.
@@ -219,7 +126,7 @@ async fn a_definition_is_made_by_choosing_what_to_read() {
     let edit = "fetch('api/edit', { method: 'POST', headers: { 'content-type': 'application/json' }, \
         body: JSON.stringify({ op: 'editField', name: 'tier', newName: 'level', label: 'Level', \
         required: true, pii: false }) }).then((r) => r.status)";
-    assert_eq!(studio.page.evaluate(edit).await, 200);
+    assert_eq!(studio.page.page.evaluate(edit).await, 200);
     let fixture = studio.state().await["fixture"].clone();
     assert_eq!(fixture["matches"], false);
     assert_eq!(
@@ -230,7 +137,7 @@ async fn a_definition_is_made_by_choosing_what_to_read() {
         ])
     );
     let back = edit.replace("'tier'", "'level'").replace("newName: 'level'", "newName: 'tier'");
-    assert_eq!(studio.page.evaluate(&back).await, 200);
+    assert_eq!(studio.page.page.evaluate(&back).await, 200);
     studio.press("Save").await;
     eventually("the files", TIMEOUT, async || {
         let saved = studio.state().await["saved"].clone();
@@ -287,7 +194,7 @@ async fn only_its_own_page_uses_a_studio() {
          fetch('api/element', {{ method: 'POST', headers: {{ 'content-type': 'application/json' }}, \
          body: '{{\"inspection\":1,\"node\":1}}' }})]).then((all) => all.map((r) => r.status))"
     );
-    assert_eq!(studio.page.evaluate(&statuses).await, json!([404, 404, 200, 400, 422]));
+    assert_eq!(studio.page.page.evaluate(&statuses).await, json!([404, 404, 200, 400, 422]));
     // Another page that knows the address can do nothing with it.
     let elsewhere = Applicant::visit("about:blank").await;
     let sent = format!(
@@ -298,4 +205,37 @@ async fn only_its_own_page_uses_a_studio() {
     elsewhere.close().await;
     assert!(!deployment.folder.path().join("acme.json").exists());
     studio.stop().await;
+}
+
+/// Changes the conversion of the first field by controls, and cancels another change.
+async fn correct_a_field(studio: &StudioPage) {
+    let convert =
+        async || studio.state().await["outline"]["fields"][0]["reading"]["convert"].clone();
+    assert_eq!(convert().await, json!([]));
+    studio.press("Back to the browser").await;
+    studio.press("Edit").await;
+    studio.press("Add step").await;
+    studio.enter("Step 1", "match").await;
+    studio.enter("Regular expression", "((").await;
+    studio.press("Save field").await;
+    let finding = "document.querySelector('#panel [role=alert]')?.textContent.includes('convert[0]') === true";
+    studio.until("the finding of the check", finding).await;
+    // Buttons change their colours within 150 ms.
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    assert_eq!(studio.accessibility_violations().await, json!([]));
+    assert_eq!(convert().await, json!([]), "what is wrong is not applied");
+    studio.enter("Regular expression", "(\\w+)").await;
+    studio.press("Test on this page").await;
+    let tried = "!!document.querySelector('.trial dd.sample')";
+    studio.until("what is read", tried).await;
+    studio.press("Save field").await;
+    eventually("the converter", TIMEOUT, async || {
+        (convert().await == json!([{ "match": "(\\w+)" }])).then_some(())
+    })
+    .await;
+    // What was begun is cancelled by the keyboard.
+    studio.press("Edit").await;
+    studio.enter("Label", "Another").await;
+    studio.page.press("Escape").await;
+    studio.until("the form to close", "!document.querySelector('#edit-label')").await;
 }

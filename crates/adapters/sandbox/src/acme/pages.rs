@@ -1,9 +1,9 @@
-//! The pages of the demonstration site.
+//! The pages of the site.
 
 use actix_web::{
     HttpResponse,
     cookie::{Cookie, SameSite},
-    http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION},
+    http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY},
 };
 use uuid::Uuid;
 
@@ -101,29 +101,10 @@ pub(super) async fn account_script() -> HttpResponse {
     )
 }
 
-/// Before anything is typed, the first press of Tab focuses the first field, wherever the page was
-/// clicked, and letters typed outside of a field go there too. Scripts that use the sandbox
-/// platform by keyboard alone rely on it; with `autofocus` the first press of Tab would lead to the
-/// second field.
-pub(super) async fn typing_script() -> HttpResponse {
-    HttpResponse::Ok().content_type("text/javascript; charset=utf-8").body(
-        "let tabbed = false; addEventListener('keydown', (e) => { \
-         const fields = [...document.querySelectorAll('input:not([type=hidden])')]; \
-         if (!fields.length || fields.some((field) => field.value)) return; \
-         if (e.key === 'Tab' && !tabbed) { tabbed = true; e.preventDefault(); fields[0].focus(); } \
-         else if (e.key.length === 1 && !fields.includes(document.activeElement)) fields[0].focus(); \
-         });",
-    )
-}
-
 pub(super) async fn icon() -> HttpResponse {
     HttpResponse::Ok().content_type("image/svg+xml").body(
         r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#7a1fa2"/><path d="M8 24 16 7l8 17h-4l-4-9-4 9z" fill="#fff"/></svg>"##,
     )
-}
-
-pub(super) fn redirect(to: &str) -> HttpResponse {
-    HttpResponse::SeeOther().insert_header((LOCATION, to)).finish()
 }
 
 pub(super) fn with_cookie(id: Uuid, mut response: HttpResponse) -> HttpResponse {
