@@ -3,6 +3,7 @@
 
 mod accessibility;
 mod account_policy;
+mod authoring;
 mod branding;
 mod contacts;
 mod csrf;

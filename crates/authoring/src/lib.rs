@@ -8,23 +8,26 @@ mod naming;
 mod selectors;
 mod signals;
 mod studio;
+mod studios;
 #[cfg(test)]
 mod tests;
 mod values;
 
 pub use self::{
     draft::{
-        DraftError, FieldChange, FieldSource, KnownValues, NewField, NewList, PageKind, add_field,
-        add_variable, dismiss, dismissed, edit_field, mark_page, move_field, new_definition,
-        remove_dismissed, remove_field, remove_page,
+        DraftError, FieldChange, FieldSource, KnownValues, NewField, NewList, NewMember, PageKind,
+        Reading, add_field, add_member, add_variable, dismiss, dismissed, edit_field, mark_page,
+        move_field, move_member, new_definition, remove_dismissed, remove_field, remove_member,
+        remove_next_page, remove_page, remove_variable, set_next_page,
     },
     lists::{ListProposal, propose_json_list, propose_list},
     naming::{label_of, label_of_name, name_of},
     selectors::{SelectorProposal, propose_selectors},
     signals::{ConditionProposal, KnownPage, describe, page_language, propose_conditions},
     studio::{
-        Edit, ElementView, InspectionView, RunFrom, Studio, StudioError, StudioParts, StudioView,
-        TraceSink, text_of,
+        DefinitionPublisher, Edit, ElementView, InspectionView, PublicationError, ReadingView,
+        RunFrom, Studio, StudioError, StudioParts, StudioView, TraceSink, TriedReading, text_of,
     },
+    studios::{StudioDocument, Studios, StudiosParts},
     values::{ValueProposal, propose_json_values, propose_values},
 };

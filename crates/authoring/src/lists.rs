@@ -52,7 +52,7 @@ fn is_row(page: &PageTree, node: usize) -> bool {
 fn rows_like(page: &PageTree, row: usize, node: usize, select: Select<'_>) -> Option<ListProposal> {
     let element = page.nodes.get(row)?;
     let (tag, parent) = (element.tag.as_deref()?, element.parent?);
-    if CELLS.contains(&tag) || page.is_root(parent) {
+    if CELLS.contains(&tag) || page.is_root(parent) || is_label_and_value(page, row) {
         return None;
     }
     let member = if row == node {
@@ -60,20 +60,93 @@ fn rows_like(page: &PageTree, row: usize, node: usize, select: Select<'_>) -> Op
     } else {
         in_root(page, (row, node), select).into_iter().next()?.selector
     };
-    let tag = identifier(tag);
+    let name = identifier(tag);
     let classes = steady_classes(element);
-    let with_class = classes.iter().map(|class| format!("{tag}.{}", identifier(class)));
+    let with_class = classes.iter().map(|class| format!("{name}.{}", identifier(class)));
     // Rows of headings have other cells.
     let with_cells = (tag == "tr").then(|| "tr:has(> td)".to_owned());
-    let selectors = with_class.chain(with_cells).chain([tag.clone()]);
-    let each = selectors.into_iter().find(|selector| {
-        let found = select(page, parent, selector);
-        let is_child = |row: &usize| page.nodes.get(*row).is_some_and(|r| r.parent == Some(parent));
-        found.len() > 1 && found.contains(&row) && found.iter().all(is_child)
+    let selectors: Vec<_> = with_class.chain(with_cells).chain([name.clone()]).collect();
+    let (place, each, rows) = places(page, parent).into_iter().find_map(|place| {
+        let body = (place != parent).then(|| selectors.iter().map(|row| format!("tbody > {row}")));
+        let candidates = selectors.iter().cloned().chain(body.into_iter().flatten());
+        candidates.into_iter().find_map(|each| {
+            let rows = select(page, place, &each);
+            let is_list = rows.len() > 1 && rows.contains(&row) && is_beside(page, &rows, parent);
+            is_list.then_some((place, each, rows))
+        })
     })?;
-    let rows = select(page, parent, &each).len();
-    let at = propose_selectors(page, parent, select).into_iter().next()?.selector;
-    Some(ListProposal { at, each: Some(each), member, rows })
+    if !is_row(page, row) && are_label_and_value(page, &rows) {
+        return None;
+    }
+    let at = propose_selectors(page, place, select).into_iter().next()?.selector;
+    Some(ListProposal { at, each: Some(each), member, rows: rows.len() })
+}
+
+/// Returns the elements that may be the place of rows whose parent is `parent`, the best one first. A
+/// site may leave out the body of a table that has no rows, but not the table.
+fn places(page: &PageTree, parent: usize) -> Vec<usize> {
+    let table = page.nodes.get(parent).filter(|body| body.tag.as_deref() == Some("tbody"));
+    let table = table.and_then(|body| body.parent).filter(|table| has_tag(page, *table, "table"));
+    table.into_iter().chain([parent]).collect()
+}
+
+/// Returns whether all rows are in one element, or in bodies of the same table.
+fn is_beside(page: &PageTree, rows: &[usize], parent: usize) -> bool {
+    let around = |node: usize| page.nodes.get(node).and_then(|node| node.parent);
+    let is_body = has_tag(page, parent, "tbody");
+    rows.iter().all(|row| {
+        let other = around(*row);
+        let is_next = |body: usize| has_tag(page, body, "tbody") && around(body) == around(parent);
+        other == Some(parent) || (is_body && other.is_some_and(is_next))
+    })
+}
+
+fn has_tag(page: &PageTree, node: usize, tag: &str) -> bool {
+    page.nodes.get(node).is_some_and(|node| node.tag.as_deref() == Some(tag))
+}
+
+/// Returns whether a row has a label and its value alone, such as a row of a table with facts of one
+/// thing.
+fn is_label_and_value(page: &PageTree, row: usize) -> bool {
+    let cells: Vec<_> = elements_in(page, row).collect();
+    let [label, _] = cells.as_slice() else { return false };
+    let text = page.text_content(*label);
+    let is_label = ["label", "strong", "b"].iter().any(|tag| has_tag(page, *label, tag));
+    // Rows of a table with headings may begin with a heading of their own.
+    let is_heading = has_tag(page, *label, "th") && !has_headings(page, row);
+    is_label || is_heading || text.trim_end().ends_with(':')
+}
+
+/// Returns whether two elements are a label and the value beside it rather than rows: rows of that few
+/// have several parts each.
+fn are_label_and_value(page: &PageTree, rows: &[usize]) -> bool {
+    rows.len() == 2 && rows.iter().all(|row| texts_in(page, *row) < 2)
+}
+
+fn elements_in(page: &PageTree, parent: usize) -> impl Iterator<Item = usize> {
+    let all = page.nodes.iter().enumerate();
+    let inside = all.filter(move |(_, node)| node.parent == Some(parent) && node.tag.is_some());
+    inside.map(|(index, _)| index)
+}
+
+fn texts_in(page: &PageTree, scope: usize) -> usize {
+    let texts = page.descendants(scope).filter_map(|(_, node)| node.text.as_deref());
+    texts.filter(|text| !text.trim().is_empty()).count()
+}
+
+/// Returns whether the table of a row has a row of headings.
+fn has_headings(page: &PageTree, row: usize) -> bool {
+    let mut at = row;
+    while !has_tag(page, at, "table") {
+        let parent = page.nodes.get(at).and_then(|node| node.parent);
+        let Some(parent) = parent.filter(|parent| !page.is_root(*parent)) else { return false };
+        at = parent;
+    }
+    let rows = page.descendants(at).filter(|(_, node)| node.tag.as_deref() == Some("tr"));
+    rows.into_iter().any(|(other, _)| {
+        let headings = elements_in(page, other).all(|cell| has_tag(page, cell, "th"));
+        headings && elements_in(page, other).count() > 1
+    })
 }
 
 /// Returns the list that a member of a JSON document is in the items of, by its JSON pointer.

@@ -104,6 +104,10 @@ pub(crate) fn in_root(
     select: Select<'_>,
 ) -> Vec<SelectorProposal> {
     let matched = |selector: String| {
+        // Also in a string, which no selector of a definition can have then.
+        if selector.contains(FRAME_SEPARATOR) {
+            return None;
+        }
         let found = select(page, scope, &selector);
         (found.first() == Some(&node))
             .then_some(SelectorProposal { selector, matches: found.len() })

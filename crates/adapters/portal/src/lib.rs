@@ -17,6 +17,7 @@ mod chart;
 mod contacts;
 mod deliveries;
 mod documentation;
+mod drafts;
 mod embedding;
 mod error;
 mod forms;
@@ -42,20 +43,23 @@ mod sign_in;
 mod template_functions;
 mod templates;
 mod translations;
+mod versions;
 mod webhook_form;
 mod webhooks;
 
 use std::{net::IpAddr, sync::Arc};
 
 use actix_web::{HttpRequest, web};
+use domain::account::Permission;
 use ports::{
     clock::Clock,
     driving::{
-        AccountService, AuditService, BrandingService, ContactService, EmbeddingService,
-        IdentityService, KeyService, LinkService, LookupService, PasskeyService,
-        ReauthenticationService, TeamService, TeamSessionService, TeamWebhookService,
+        AccountService, AuditService, AuthoringService, BrandingService, ContactService,
+        EmbeddingService, IdentityService, KeyService, LinkService, LookupService, PasskeyService,
+        ReauthenticationService, SignedInUser, TeamService, TeamSessionService, TeamWebhookService,
         TemplateService,
     },
+    places::Places,
 };
 
 /// The services that the pages use.
@@ -65,6 +69,8 @@ pub struct Portal {
     pub keys: Arc<dyn KeyService>,
     pub sessions: Arc<dyn TeamSessionService>,
     pub lookups: Arc<dyn LookupService>,
+    pub authoring: Arc<dyn AuthoringService>,
+    pub places: Arc<dyn Places>,
     pub webhooks: Arc<dyn TeamWebhookService>,
     pub team: Arc<dyn TeamService>,
     pub links: Arc<dyn LinkService>,
@@ -81,6 +87,13 @@ pub struct Portal {
     pub origin: String,
 }
 
+/// Returns the signed-in author that a request is from; `None` if it is from nobody who may write
+/// definitions at the moment.
+pub async fn author(request: &HttpRequest) -> Option<SignedInUser> {
+    let user = authenticated::signed_in_user(request).await.ok()??;
+    user.require(Permission::Author).is_ok().then_some(user)
+}
+
 /// Determines the address of a request's client.
 pub type Address = fn(&HttpRequest) -> IpAddr;
 
@@ -95,6 +108,8 @@ pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::Service
             .configure(overview::routes)
             .configure(sessions::routes)
             .configure(platforms::routes)
+            .configure(versions::routes)
+            .configure(drafts::routes)
             .configure(keys::routes)
             .configure(webhooks::routes)
             .configure(deliveries::routes)

@@ -38,13 +38,20 @@ struct MemberRow {
     email: String,
     role: &'static str,
     own: bool,
-    /// Whether the signed-in user may change the member.
-    below: bool,
     joined: bool,
+    /// What the signed-in user may do.
+    may: MemberActions,
     two_factor: Message,
     since: PageTime,
     mail: Option<Message>,
     until: Option<PageTime>,
+}
+
+/// What the signed-in user may do with a member.
+#[derive(Serialize)]
+struct MemberActions {
+    change: bool,
+    remove: bool,
 }
 
 impl MemberRow {
@@ -56,8 +63,11 @@ impl MemberRow {
             email: user.email.to_string(),
             role: user.role.as_str(),
             own: user.id == signed_in.user,
-            below: signed_in.role.may_appoint(user.role),
             joined: user.has_password,
+            may: MemberActions {
+                change: signed_in.role.may_appoint(user.role),
+                remove: signed_in.role.may_remove(user.role),
+            },
             two_factor: if user.has_second_factor { message("On") } else { message("Off") },
             since: user.created_at.into(),
             mail: mail.map(|mail| match mail {

@@ -40,7 +40,7 @@ macro_rules! templates {
     };
 }
 
-static TEMPLATES: [(&str, &str); 34] = templates![
+static TEMPLATES: [(&str, &str); 36] = templates![
     "account.html",
     "approvals.html",
     "audit.html",
@@ -51,6 +51,7 @@ static TEMPLATES: [(&str, &str); 34] = templates![
     "continue.html",
     "deliveries.html",
     "delivery.html",
+    "draft.html",
     "embedding.html",
     "failure.html",
     "factor.html",
@@ -72,6 +73,7 @@ static TEMPLATES: [(&str, &str); 34] = templates![
     "sign-in.html",
     "template.html",
     "templates.html",
+    "versions.html",
     "webhook-form.html",
     "webhook.html",
     "webhooks.html",
@@ -242,6 +244,8 @@ impl NoticeQuery {
             ("recipient", message("Recipient saved.")),
             ("recipient-removed", message("Recipient removed.")),
             ("key-revoked", message("API key revoked.")),
+            ("draft-deleted", message("Draft deleted.")),
+            ("version-chosen", message("New sessions run the version that you chose.")),
         ];
         let found = texts.into_iter().find(|(name, _)| *name == self.done);
         found.map(|(_, text)| text)

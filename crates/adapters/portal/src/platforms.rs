@@ -1,17 +1,18 @@
 //! The platforms that the team's keys can verify, and how their runs end.
 
 use actix_web::{HttpResponse, web};
-use domain::api_key::Environment;
-use ports::driving::{HealthState, PlatformListing, PortalError};
+use domain::{account::Permission, api_key::Environment};
+use ports::driving::{HealthState, PlatformListing, PortalError, SignedInUser};
 use serde::Serialize;
 
 use crate::{
     Portal,
     authenticated::Authenticated,
+    drafts::{DraftForm, DraftRow},
     error::PageError,
     message::{Message, message},
     methods::reading,
-    page::PortalPage,
+    page::{NoticeQuery, PortalPage},
 };
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
@@ -80,12 +81,35 @@ impl From<PlatformListing> for PlatformRow {
     }
 }
 
-async fn list(portal: web::Data<Portal>, signed: Authenticated) -> Result<HttpResponse, PageError> {
+/// Returns the page for a user, with the drafts of the team for authors.
+pub(crate) async fn page(
+    portal: &Portal,
+    user: &SignedInUser,
+    form: &DraftForm,
+) -> Result<PortalPage, PortalError> {
     let mut rows = Vec::new();
     for environment in [Environment::Production, Environment::Development] {
-        let platforms = portal.lookups.platforms(environment).await.map_err(PortalError::from)?;
+        let platforms = portal.lookups.platforms(environment).await?;
         rows.extend(platforms.into_iter().map(PlatformRow::from));
     }
-    let page = PortalPage::of_team("platforms.html", message("Platforms"), "platforms", &signed.0);
-    Ok(page.with("platforms", rows).into_response())
+    let authors = user.role.may(Permission::Author);
+    let drafts = if authors {
+        portal.authoring.drafts(user).await?.into_iter().map(DraftRow::from).collect()
+    } else {
+        vec![]
+    };
+    Ok(PortalPage::of_team("platforms.html", message("Platforms"), "platforms", user)
+        .with("platforms", rows)
+        .with("authors", authors)
+        .with("drafts", drafts)
+        .with("form", form))
+}
+
+async fn list(
+    portal: web::Data<Portal>,
+    notice: web::Query<NoticeQuery>,
+    signed: Authenticated,
+) -> Result<HttpResponse, PageError> {
+    let page = page(&portal, &signed.0, &DraftForm::default()).await?;
+    Ok(page.with_notice(&notice).into_response())
 }

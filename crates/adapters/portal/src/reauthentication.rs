@@ -57,6 +57,13 @@ impl ChangeScope for TeamSettings {
     const CHANGE: SensitiveAction = SensitiveAction::Team;
 }
 
+/// The versions of platforms that new sessions run.
+pub(crate) struct Publications;
+
+impl ChangeScope for Publications {
+    const CHANGE: SensitiveAction = SensitiveAction::Publication;
+}
+
 /// A form of a user who has re-authenticated. Otherwise the form is stored until they have.
 pub(crate) struct Confirmed<A> {
     pub(crate) user: SignedInUser,
@@ -138,6 +145,7 @@ fn purpose(pending: Option<&PendingForm>) -> Message {
         Some("keys") => message("To change API keys"),
         Some("webhooks") => message("To change webhook endpoints"),
         Some("members") => message("To change team members"),
+        Some("platforms" | "drafts") => message("To change what new sessions run"),
         Some("account") => message("To change your sign-in settings"),
         Some(_) | None => message("To continue"),
     }

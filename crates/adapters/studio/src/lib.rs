@@ -1,6 +1,6 @@
 //! The studio's pages and its API for them (actix-web).
 
-use std::sync::Arc;
+use std::{future::Future, pin::Pin, sync::Arc};
 
 use actix_web::{
     HttpRequest, HttpResponse, ResponseError,
@@ -10,10 +10,12 @@ use actix_web::{
     },
     web,
 };
-use authoring::{Edit, PageKind, RunFrom, Studio, StudioError};
+use authoring::{
+    Edit, PageKind, PublicationError, RunFrom, Studio, StudioError, Studios, TriedReading,
+};
+use ports::driving::SignedInUser;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use subtle::ConstantTimeEq as _;
 
 /// The maximum length of a request: a definition as text, in JSON.
 const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
@@ -34,6 +36,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ("inspection.js", SCRIPT, include_str!("../web/inspection.js")),
     ("marking.js", SCRIPT, include_str!("../web/marking.js")),
     ("pages.js", SCRIPT, include_str!("../web/pages.js")),
+    ("reading.js", SCRIPT, include_str!("../web/reading.js")),
     ("responses.js", SCRIPT, include_str!("../web/responses.js")),
     ("run.js", SCRIPT, include_str!("../web/run.js")),
     ("store.js", SCRIPT, include_str!("../web/store.js")),
@@ -44,23 +47,27 @@ const FILES: &[(&str, &str, &str)] = &[
 ];
 const PAGE: &str = include_str!("../web/index.html");
 
-/// The studio of one author, who knows its token.
+/// Returns the author who is signed in, of a request.
+pub type SignedInAuthor =
+    Arc<dyn Fn(HttpRequest) -> Pin<Box<dyn Future<Output = Option<SignedInUser>>>> + Send + Sync>;
+
+/// The open studios, and who may use them: each has a key of 256 random bits, which is part of its
+/// address, and may belong to an author who has to be signed in as well.
 #[derive(Clone)]
-pub struct LocalStudio {
-    pub studio: Arc<Studio>,
-    /// Part of the address: whoever has it controls the browser.
-    pub token: Arc<str>,
+pub struct StudioAccess {
+    pub studios: Studios,
+    pub author: SignedInAuthor,
 }
 
-/// Adds the page, at `/studio/{token}/`, and its API.
-pub fn routes(studio: LocalStudio) -> impl FnOnce(&mut web::ServiceConfig) {
+/// Adds the page, at `/studio/{key}/`, and its API.
+pub fn routes(access: StudioAccess) -> impl FnOnce(&mut web::ServiceConfig) {
     move |config| {
         let json = web::JsonConfig::default()
             .limit(MAX_BODY_BYTES)
             .error_handler(|error, _| BadRequest(error.to_string()).into());
         config.service(
-            web::scope("/studio/{token}")
-                .app_data(web::Data::new(studio))
+            web::scope("/studio/{key}")
+                .app_data(web::Data::new(access))
                 .app_data(json)
                 .route("/", web::get().to(page))
                 .route("/{file}", web::get().to(file))
@@ -70,9 +77,14 @@ pub fn routes(studio: LocalStudio) -> impl FnOnce(&mut web::ServiceConfig) {
                 .route("/api/responses/{number}", web::get().to(response))
                 .route("/api/member", web::post().to(member))
                 .route("/api/suggest", web::post().to(suggest))
+                .route("/api/reading", web::post().to(reading))
+                .route("/api/schema", web::get().to(schema))
+                .route("/api/back", web::post().to(back))
                 .route("/api/edit", web::post().to(edit))
                 .route("/api/run", web::post().to(run))
-                .route("/api/save", web::post().to(save)),
+                .route("/api/save", web::post().to(save))
+                .route("/api/publish", web::post().to(publish))
+                .route("/api/probe", web::post().to(probe)),
         );
     }
 }
@@ -100,8 +112,10 @@ impl ResponseError for BadRequest {
 /// A request that is refused, with its reason.
 #[derive(Debug)]
 enum Refused {
-    /// The token is not that of the studio.
+    /// There is no studio with the key.
     Unknown,
+    /// The author of the studio is not signed in.
+    SignedOut,
     /// Another site sent the request.
     Foreign,
     Studio(StudioError),
@@ -111,6 +125,7 @@ impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unknown => f.write_str("there is no studio at this address"),
+            Self::SignedOut => f.write_str("sign in to the portal again to go on"),
             Self::Foreign => f.write_str("only the studio's own page may do this"),
             Self::Studio(error) => error.fmt(f),
         }
@@ -127,29 +142,66 @@ impl ResponseError for Refused {
     fn status_code(&self) -> StatusCode {
         match self {
             Self::Unknown => StatusCode::NOT_FOUND,
+            Self::SignedOut => StatusCode::UNAUTHORIZED,
             Self::Foreign => StatusCode::FORBIDDEN,
-            Self::Studio(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Studio(_) => match self.confirmation_page() {
+                Some(_) => StatusCode::FORBIDDEN,
+                None => StatusCode::UNPROCESSABLE_ENTITY,
+            },
         }
     }
 
     fn error_response(&self) -> HttpResponse {
-        HttpResponse::build(self.status_code()).json(json!({ "message": self.to_string() }))
+        let mut body = json!({ "message": self.to_string() });
+        if let (Some(page), Some(members)) = (self.confirmation_page(), body.as_object_mut()) {
+            members.insert("confirm".to_owned(), page.into());
+        }
+        HttpResponse::build(self.status_code()).json(body)
     }
 }
 
-/// Returns the studio of a request with the right token that no other site has sent (Fetch Metadata
-/// Request Headers, section 2.3).
-fn studio(request: &HttpRequest) -> Result<Arc<Studio>, Refused> {
-    let local = request.app_data::<web::Data<LocalStudio>>().ok_or(Refused::Unknown)?;
-    let token = request.match_info().get("token").unwrap_or_default();
-    if !bool::from(token.as_bytes().ct_eq(local.token.as_bytes())) {
-        return Err(Refused::Unknown);
+impl Refused {
+    /// Returns the path of the page on which the author has to re-authenticate first.
+    fn confirmation_page(&self) -> Option<&str> {
+        if let Self::Studio(StudioError::Publication(PublicationError::Unconfirmed { page })) = self
+        {
+            Some(page)
+        } else {
+            None
+        }
     }
+}
+
+/// Returns the studio of a request by its key, if its author may use it, and the author who is signed
+/// in.
+async fn studio_of(request: &HttpRequest) -> Result<(Arc<Studio>, Option<SignedInUser>), Refused> {
+    let access = request.app_data::<web::Data<StudioAccess>>().ok_or(Refused::Unknown)?;
+    let key = request.match_info().get("key").unwrap_or_default();
+    if !access.studios.requires_sign_in(key) {
+        let studio = access.studios.find(key, None).ok_or(Refused::Unknown)?;
+        return Ok((studio, None));
+    }
+    let author = (access.author)(request.clone()).await;
+    let found = access.studios.find(key, author.as_ref().map(|author| author.user));
+    Ok((found.ok_or(Refused::SignedOut)?, author))
+}
+
+/// Returns the studio of a request that no other site has sent (Fetch Metadata Request Headers,
+/// section 2.3).
+async fn studio(request: &HttpRequest) -> Result<Arc<Studio>, Refused> {
+    authored_studio(request).await.map(|(studio, _)| studio)
+}
+
+/// Returns the same, with the author who has sent the request.
+async fn authored_studio(
+    request: &HttpRequest,
+) -> Result<(Arc<Studio>, Option<SignedInUser>), Refused> {
+    let found = studio_of(request).await?;
     let site = request.headers().get("sec-fetch-site").map(header::HeaderValue::as_bytes);
     if site.is_some_and(|site| site != b"same-origin" && site != b"none") {
         return Err(Refused::Foreign);
     }
-    Ok(local.studio.clone())
+    Ok(found)
 }
 
 /// Returns what a studio computes on a page, which may take seconds on a large one.
@@ -161,11 +213,8 @@ async fn computed<T: Serialize + Send + 'static>(
 }
 
 async fn page(request: HttpRequest) -> Result<HttpResponse, Refused> {
-    // Opened by a link in a terminal.
-    match studio(&request) {
-        Ok(_) | Err(Refused::Foreign) => (),
-        Err(refused) => return Err(refused),
-    }
+    // It may be opened by a link elsewhere.
+    studio_of(&request).await?;
     Ok(HttpResponse::Ok()
         .insert_header((header::CONTENT_SECURITY_POLICY, POLICY))
         .insert_header((header::REFERRER_POLICY, "no-referrer"))
@@ -175,7 +224,7 @@ async fn page(request: HttpRequest) -> Result<HttpResponse, Refused> {
 }
 
 async fn file(request: HttpRequest) -> Result<HttpResponse, Refused> {
-    studio(&request)?;
+    studio(&request).await?;
     let wanted = request.match_info().get("file").unwrap_or_default();
     let found = FILES.iter().find(|(name, _, _)| *name == wanted);
     let (_, media_type, text) = found.ok_or(Refused::Unknown)?;
@@ -192,13 +241,13 @@ struct After {
 }
 
 async fn state(request: HttpRequest, query: web::Query<After>) -> Result<HttpResponse, Refused> {
-    let studio = studio(&request)?;
+    let studio = studio(&request).await?;
     studio.changed(query.after).await;
     Ok(HttpResponse::Ok().json(studio.view()))
 }
 
 async fn inspect(request: HttpRequest) -> Result<HttpResponse, Refused> {
-    Ok(HttpResponse::Ok().json(studio(&request)?.inspect().await?))
+    Ok(HttpResponse::Ok().json(studio(&request).await?.inspect().await?))
 }
 
 #[derive(Deserialize)]
@@ -211,12 +260,12 @@ async fn element(
     request: HttpRequest,
     chosen: web::Json<ChosenElement>,
 ) -> Result<HttpResponse, Refused> {
-    let studio = studio(&request)?;
+    let studio = studio(&request).await?;
     computed(move || studio.element(chosen.inspection, chosen.node)).await
 }
 
 async fn response(request: HttpRequest) -> Result<HttpResponse, Refused> {
-    let studio = studio(&request)?;
+    let studio = studio(&request).await?;
     let number = request.match_info().get("number").and_then(|number| number.parse().ok());
     Ok(HttpResponse::Ok().json(studio.response(number.ok_or(StudioError::NoResponse)?)?))
 }
@@ -231,7 +280,7 @@ async fn member(
     request: HttpRequest,
     chosen: web::Json<ChosenMember>,
 ) -> Result<HttpResponse, Refused> {
-    let studio = studio(&request)?;
+    let studio = studio(&request).await?;
     computed(move || studio.member(chosen.response, &chosen.pointer)).await
 }
 
@@ -247,13 +296,30 @@ async fn suggest(
     chosen: web::Json<ChosenPage>,
 ) -> Result<HttpResponse, Refused> {
     let ChosenPage { kind, inspection, node } = chosen.into_inner();
-    let studio = studio(&request)?;
+    let studio = studio(&request).await?;
     let conditions = move || studio.suggest(kind, inspection, node);
     computed(move || conditions().map(|conditions| json!({ "conditions": conditions }))).await
 }
 
+async fn reading(
+    request: HttpRequest,
+    tried: web::Json<TriedReading>,
+) -> Result<HttpResponse, Refused> {
+    Ok(HttpResponse::Ok().json(studio(&request).await?.try_reading(tried.into_inner()).await?))
+}
+
+async fn schema(request: HttpRequest) -> Result<HttpResponse, Refused> {
+    let schema = studio(&request).await?.schema();
+    Ok(HttpResponse::Ok().insert_header(ContentType::json()).body(schema))
+}
+
+async fn back(request: HttpRequest) -> Result<HttpResponse, Refused> {
+    studio(&request).await?.back()?;
+    Ok(HttpResponse::Ok().json(json!({})))
+}
+
 async fn edit(request: HttpRequest, edit: web::Json<Edit>) -> Result<HttpResponse, Refused> {
-    studio(&request)?.edit(edit.into_inner()).await?;
+    studio(&request).await?.edit(edit.into_inner()).await?;
     Ok(HttpResponse::Ok().json(json!({})))
 }
 
@@ -263,11 +329,38 @@ struct Begin {
 }
 
 async fn run(request: HttpRequest, begin: web::Json<Begin>) -> Result<HttpResponse, Refused> {
-    studio(&request)?.run(begin.from).await?;
+    studio(&request).await?.run(begin.from).await?;
     Ok(HttpResponse::Ok().json(json!({})))
 }
 
 async fn save(request: HttpRequest) -> Result<HttpResponse, Refused> {
-    let files = studio(&request)?.save().await?;
+    let files = studio(&request).await?.save().await?;
     Ok(HttpResponse::Ok().json(json!({ "files": files })))
+}
+
+#[derive(Deserialize)]
+struct Publication {
+    /// The share of new sessions that run the version, in percent; all if it is left out.
+    #[serde(default)]
+    percent: Option<u8>,
+}
+
+async fn publish(
+    request: HttpRequest,
+    publication: web::Json<Publication>,
+) -> Result<HttpResponse, Refused> {
+    let (studio, author) = authored_studio(&request).await?;
+    let version = studio.publish(author.as_ref(), publication.percent).await?;
+    Ok(HttpResponse::Ok().json(json!({ "version": version })))
+}
+
+async fn probe(request: HttpRequest) -> Result<HttpResponse, Refused> {
+    let hosts = studio(&request).await?.probe().await?;
+    let hosts: Vec<_> = hosts
+        .into_iter()
+        .map(|found| {
+            json!({ "host": found.host, "canAttest": found.can_attest, "reasons": found.reasons })
+        })
+        .collect();
+    Ok(HttpResponse::Ok().json(json!({ "hosts": hosts })))
 }

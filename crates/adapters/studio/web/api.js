@@ -6,15 +6,21 @@ import { words, say } from "./words.js";
  * @typedef {{severity: "error" | "warning", path: string, line: number | null, column: number | null, message: string}} Finding
  * @typedef {{name: string, kind: string, conditions: string[], holds: boolean | null}} KnownPage
  * @typedef {{name: string, label: string, type: string, required: boolean, pii: boolean, attested: boolean, source: "page" | "request" | "response",
- *   place: string, node: string, members: string[] | null, value: any, problem: string | null}} Field
+ *   place: string, node: string, reading: Reading | null, members: Member[], nextPage: {text: string, max: number} | null, value: any, problem: string | null}} Field
+ * @typedef {{name: string, label: string, required: boolean, pii: boolean, reading: Reading | null}} Member
+ * @typedef {{type: string, format: string | null, currency: string | null, at: string, read: "text" | "value" | {attribute: string}, element: "first" | "last",
+ *   convert: any[], each: string | null}} Reading
+ * @typedef {{matches: number, rows: number | null, found: string | null, value: any, problem: string | null, values: TypedValue[]}} Tried
  * @typedef {{displayName: string, platform: string, version: string, environment: string, loginUrl: string, hosts: string[], ssoHosts: string[],
- *   pages: KnownPage[], fields: Field[], dismissed: string[]}} Outline
+ *   pages: KnownPage[], fields: Field[], variables: Variable[], dismissed: string[]}} Outline
+ * @typedef {{name: string, source: "page" | "request" | "response", place: string, node: string, value: any, problem: string | null}} Variable
  * @typedef {{number: number, embedUrl: string | null, document: string, documentNumber: number, findings: Finding[], outline: Outline | null,
  *   page: {url: string, settled: boolean} | null, events: {number: number, time: string, text: string}[],
  *   responses: {number: number, url: string, status: number, hasBody: boolean}[],
  *   run: {state: string, error: string | null, node: string | null, data: any},
  *   fixture: {events: number, pages: number, matches: boolean | null, differences: string[]} | null,
- *   saved: {definition: boolean, fixture: boolean, file: string | null, canPublish: boolean}}} State
+ *   saved: {definition: boolean, fixture: boolean, file: string | null, canPublish: boolean, obstacle: string | null, published: string | null},
+ *   home: string | null, canProbe: boolean}} State
  * @typedef {{node: number, parent: number | null, label: string, text: string, box: [number, number, number, number]}} PageNode
  * @typedef {{inspection: number, url: string, width: number, height: number, image: string | null, nodes: PageNode[]}} Inspection
  * @typedef {{type: string, format?: string | null, currency?: string | null, convert: any[], value: any, description: string}} TypedValue
@@ -24,12 +30,13 @@ import { words, say } from "./words.js";
  * @typedef {{condition: any, text: string, alsoOn: string[]}} Suggestion
  */
 
-/** A request that the studio refused, with the message for the author. */
+/** A request that the studio refused, with the message for the author, and the path of the page on which the author has to re-authenticate first. */
 export class ApiError extends Error {
-  /** @param {string} message @param {number} status */
-  constructor(message, status) {
+  /** @param {string} message @param {number} status @param {string | null} confirm */
+  constructor(message, status, confirm = null) {
     super(message);
     this.status = status;
+    this.confirm = confirm;
   }
 }
 
@@ -45,7 +52,7 @@ const request = async (path, options) => {
   }
   if (response.ok) return body ?? {};
   const message = typeof body?.message === "string" ? body.message : say(words.requestFailedStatus, { status: response.status });
-  throw new ApiError(message, response.status);
+  throw new ApiError(message, response.status, typeof body?.confirm === "string" ? body.confirm : null);
 };
 
 /** @param {string} path @param {any} [body] @returns {Promise<any>} */

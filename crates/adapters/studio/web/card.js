@@ -8,14 +8,15 @@ import { action, checkbox, choice as select, failure, form, radios, rich, shownV
 import { say, words } from "./words.js";
 
 /**
- * @typedef {"field" | "column" | "variable" | "mark" | "dismiss"} Use
+ * @typedef {"field" | "column" | "next" | "variable" | "mark" | "dismiss"} Use
  * @typedef {{page: {inspection: number, node: number}} | {response: {number: number, pointer: string}}} Origin
  * @typedef {{origin: Origin, title: string, text: string, answer: import("./api.js").Choice | null, error: string | null, use: Use,
- *   selector: number, content: number, value: number, list: string, listName: string, listLabel: string, name: string, label: string,
+ *   selector: number, content: number, value: number, list: string, listName: string, listLabel: string, paged: string, maxPages: string, name: string, label: string,
  *   required: boolean, pii: boolean, pageKind: string, suggestions: import("./api.js").Suggestion[] | null, suggestion: number | null}} Selection
  */
 
 const NEW_LIST = "";
+const DEFAULT_MAX_PAGES = "10";
 
 /**
  * Reads what can be done with an element or a member.
@@ -27,7 +28,7 @@ export const selectionOf = (origin, { title, text, use, pageKind = "" }) => {
   /** @type {Selection} */
   const selection = {
     origin, title, text, use, pageKind,
-    answer: null, error: null, selector: 0, content: 0, value: 0, list: NEW_LIST, listName: "", listLabel: "", name: "", label: "",
+    answer: null, error: null, selector: 0, content: 0, value: 0, list: NEW_LIST, listName: "", listLabel: "", paged: pagedLists()[0]?.name ?? "", maxPages: DEFAULT_MAX_PAGES, name: "", label: "",
     required: false,
     // What an account has is about a person more often than not, and a mark too many does no harm.
     pii: true,
@@ -54,6 +55,9 @@ export const selectionOf = (origin, { title, text, use, pageKind = "" }) => {
 
 const listFields = () => ui.state?.outline?.fields.filter((field) => field.type === "list") ?? [];
 
+/** The lists that a click can lead to the next page of. */
+const pagedLists = () => listFields().filter((field) => field.source === "page");
+
 /** @param {Selection} selection */
 const suggest = async (selection) => {
   if (!("page" in selection.origin)) return;
@@ -76,9 +80,9 @@ const suggest = async (selection) => {
 
 /**
  * @param {Selection} selection
- * @param {{headingId: string, buttons: import("./dom.js").Children, onDone: (message: string, use: Use) => void}} options
+ * @param {{headingId: string, buttons: import("./dom.js").Children, onDone: (message: string, use: Use) => void, onCancel: () => void}} options
  */
-export const selectionCard = (selection, { headingId, buttons, onDone }) => {
+export const selectionCard = (selection, { headingId, buttons, onDone, onCancel }) => {
   const { answer } = selection;
   const isPage = "page" in selection.origin;
   return h(
@@ -89,12 +93,12 @@ export const selectionCard = (selection, { headingId, buttons, onDone }) => {
     h("div", { class: "row" }, buttons),
     selection.error !== null && h("p", { class: "trouble", role: "alert" }, selection.error),
     !answer && selection.error === null && h("p", { class: "none", role: "status" }, words.reading),
-    answer && content(selection, answer, isPage, onDone),
+    answer && content(selection, answer, isPage, { onDone, onCancel }),
   );
 };
 
-/** @param {Selection} selection @param {import("./api.js").Choice} answer @param {boolean} isPage @param {(message: string, use: Use) => void} onDone */
-const content = (selection, answer, isPage, onDone) => {
+/** @param {Selection} selection @param {import("./api.js").Choice} answer @param {boolean} isPage @param {{onDone: (message: string, use: Use) => void, onCancel: () => void}} then */
+const content = (selection, answer, isPage, { onDone, onCancel }) => {
   const set = (/** @type {Partial<Selection>} */ change) => {
     Object.assign(selection, change);
     update();
@@ -108,6 +112,7 @@ const content = (selection, answer, isPage, onDone) => {
     options: [
       { value: "field", label: words.useField, detail: words.useFieldHelp },
       ...(answer.list ? [{ value: "column", label: words.useColumn, detail: say(words.useColumnHelp, { count: answer.list.rows }) }] : []),
+      ...(isPage && pagedLists().length > 0 ? [{ value: "next", label: words.useNext, detail: words.useNextHelp }] : []),
       { value: "variable", label: words.useVariable, detail: words.useVariableHelp },
       ...(isPage
         ? [
@@ -117,16 +122,23 @@ const content = (selection, answer, isPage, onDone) => {
         : []),
     ],
   });
-  const body = selection.use === "mark" ? markForm(selection, set) : selection.use === "dismiss" ? selectorRadios(selection, answer, words.matchesClick, set) : valueForm(selection, answer, isPage, set);
-  const label = { field: words.addField, column: words.addColumn, variable: words.addVariable, mark: words.markPage, dismiss: words.clickWhenever }[selection.use];
-  const isValue = selection.use !== "mark" && selection.use !== "dismiss";
+  const body = {
+    mark: () => markForm(selection, set),
+    dismiss: () => selectorRadios(selection, answer, words.matchesClick, set),
+    next: () => nextForm(selection, answer, set),
+    field: () => valueForm(selection, answer, isPage, set),
+    column: () => valueForm(selection, answer, isPage, set),
+    variable: () => valueForm(selection, answer, isPage, set),
+  }[selection.use]();
+  const label = { field: words.addField, column: words.addColumn, next: words.setNextPage, variable: words.addVariable, mark: words.markPage, dismiss: words.clickWhenever }[selection.use];
+  const isValue = selection.use === "field" || selection.use === "column" || selection.use === "variable";
   const unavailable = isValue && !answer.contents[selection.content]?.values[selection.value];
   return form(
     isPage ? words.selectedElement : words.selectedMember,
     () => unavailable || submit(),
     uses,
     body,
-    h("div", { class: "row actions" }, action({ key: "card", label, class: "primary", work: async () => {}, submit: true, unavailable })),
+    h("div", { class: "row actions" }, action({ key: "card", label, class: "primary", work: async () => {}, submit: true, unavailable }), h("button", { type: "button", class: "plain", onclick: onCancel }, words.cancel)),
   );
 };
 
@@ -144,6 +156,19 @@ const selectorRadios = (selection, answer, matches, set) =>
       ...(count === 1 ? { detail: say(matches, { count }) } : { warning: say(matches, { count }) }),
     })),
   });
+
+/** @param {Selection} selection @param {import("./api.js").Choice} answer @param {(change: Partial<Selection>) => void} set */
+const nextForm = (selection, answer, set) => [
+  selectorRadios(selection, answer, words.matchesClick, set),
+  select({
+    id: "card-paged",
+    label: words.list,
+    selected: selection.paged,
+    options: pagedLists().map((field) => ({ value: field.name, label: field.label || field.name })),
+    onchange: (paged) => set({ paged }),
+  }),
+  textField({ id: "card-max-pages", label: words.maxPages, hint: words.maxPagesHint, value: selection.maxPages, required: true, oninput: (maxPages) => set({ maxPages }) }),
+];
 
 /** @param {Selection} selection @param {(change: Partial<Selection>) => void} set */
 const markForm = (selection, set) => [
@@ -254,6 +279,12 @@ const edit = async (selection, answer) => {
     if (!("page" in origin)) throw refusal(words.requestFailed);
     await post("edit", { op: "dismiss", inspection: origin.page.inspection, selector });
     return words.dismissAdded;
+  }
+  if (use === "next") {
+    const max = Number(selection.maxPages);
+    if (!Number.isInteger(max) || max < 2 || max > 50) throw refusal(words.maxPagesHint);
+    await post("edit", { op: "setNextPage", list: selection.paged, selector, max });
+    return say(words.nextPageSet, { list: pagedLists().find((field) => field.name === selection.paged)?.label ?? selection.paged });
   }
   const content = answer.contents[selection.content];
   const typed = content?.values[selection.value];

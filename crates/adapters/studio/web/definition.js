@@ -212,7 +212,6 @@ export const definitionTab = (state) => {
     textForm(state),
     h("h3", null, words.details),
     detailsForm(state),
-    h("h3", null, words.attestation),
-    attestation(),
+    state.canProbe && [h("h3", { key: "attestation" }, words.attestation), attestation()],
   ];
 };

@@ -1,18 +1,23 @@
-// The tab with the fields that applicants share.
+// The tab with the fields that applicants share, and the columns of lists.
 
 import { ApiError, post } from "./api.js";
 import { h } from "./dom.js";
 import { inspectButton } from "./inspection.js";
+import { draftOf, hasMembers, newReading, readingForm, readingOf, typeName } from "./reading.js";
 import { act, announce, focusLater, ui, update } from "./store.js";
 import { action, checkbox, confirmed, form, rich, shownValue, textField } from "./widgets.js";
 import { say, words } from "./words.js";
 
-/** @type {{name: string, newName: string, label: string, required: boolean, pii: boolean} | null} */
+/**
+ * What is edited: a field, or a column of the list `within`; without a name, a new column.
+ * @type {{within: string | null, name: string | null, newName: string, label: string, required: boolean, pii: boolean, draft: import("./reading.js").Draft | null, opener: string} | null}
+ */
 let editing = null;
 
 /** @param {import("./api.js").State} state @param {(tab: import("./store.js").Tab) => void} openTab */
 export const fieldsTab = (state, openTab) => {
   const fields = state.outline?.fields ?? [];
+  const variables = state.outline?.variables ?? [];
   return [
     h("p", { class: "lead" }, words.fieldsLead),
     h(
@@ -23,14 +28,51 @@ export const fieldsTab = (state, openTab) => {
     ),
     fields.length === 0
       ? h("p", { class: "empty" }, words.noFields)
-      : h("ol", { class: "fields" }, fields.map((field, index) => h("li", { key: field.name, class: field.problem === null ? undefined : "has-problem" }, editing?.name === field.name ? editForm(field) : fieldCard(field, index, fields.length)))),
+      : h("ol", { class: "fields" }, fields.map((field, index) => h("li", { key: field.name, class: field.problem === null ? undefined : "has-problem" }, isEditing(null, field.name) ? editForm(field, null) : fieldCard(field, index, fields.length)))),
+    variables.length > 0 && [
+      h("h3", { key: "variables-title" }, words.variables),
+      h("p", { class: "hint", key: "variables-lead" }, words.variablesLead),
+      h("ol", { class: "fields", key: "variables" }, variables.map((variable) => h("li", { key: variable.name, class: variable.problem === null ? undefined : "has-problem" }, variableCard(variable)))),
+    ],
   ];
 };
 
+/** @param {import("./api.js").Variable} variable */
+const variableCard = (variable) => [
+  h("h4", null, h("code", null, variable.name)),
+  h(
+    "dl",
+    { class: "facts" },
+    h("dt", null, sourceName(variable.source)),
+    h("dd", null, variable.place ? h("code", null, variable.place) : words.whole),
+    variable.problem === null
+      ? [h("dt", { key: "value" }, words.value), h("dd", { key: "value-of", class: "sample" }, variable.value === null ? h("span", { class: "none" }, words.noValue) : shownValue(variable.value))]
+      : [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, rich(variable.problem))],
+  ),
+  h(
+    "div",
+    { class: "row small" },
+    action({
+      key: `remove-variable-${variable.name}`,
+      label: words.remove,
+      name: say(words.removeNamed, { name: variable.name }),
+      class: "danger-text",
+      work: async () => {
+        await post("edit", { op: "removeVariable", name: variable.name });
+        announce(say(words.fieldRemoved, { name: variable.name }));
+        focusLater("add-from-page");
+      },
+    }),
+  ),
+];
+
+/** @param {import("./api.js").Field["source"]} source */
+const sourceName = (source) => ({ page: words.fromPage, request: words.fromRequest, response: words.fromResponse })[source] ?? source;
+
 /** @param {import("./api.js").Field} field @param {number} index @param {number} count */
 const fieldCard = (field, index, count) => {
-  const source = { page: words.fromPage, request: words.fromRequest, response: words.fromResponse }[field.source] ?? field.source;
-  const type = field.type in words.types ? words.types[/** @type {keyof typeof words.types} */ (field.type)] : field.type;
+  const type = field.reading ? typeName(field.reading) : field.type in words.types ? words.types[/** @type {keyof typeof words.types} */ (field.type)] : field.type;
+  const each = field.reading?.each;
   return [
     h("div", { class: "step" }, h("h3", null, field.label || field.name), h("code", null, field.name)),
     h(
@@ -41,84 +83,200 @@ const fieldCard = (field, index, count) => {
     h(
       "dl",
       { class: "facts" },
-      h("dt", null, source),
+      h("dt", null, sourceName(field.source)),
       h("dd", null, field.place ? h("code", null, field.place) : words.whole),
-      field.members && field.members.length > 0 && [h("dt", { key: "columns" }, field.type === "object" ? words.members : words.columns), h("dd", { key: "columns-of" }, field.members.map((member, at) => [at > 0 && ", ", h("code", null, member)]))],
+      each && [h("dt", { key: "each" }, words.rowSelector), h("dd", { key: "each-of" }, h("code", null, each))],
+      field.nextPage && [h("dt", { key: "next" }, words.nextPages), h("dd", { key: "next-of" }, rich(say(words.nextPageBy, { text: field.nextPage.text, max: field.nextPage.max })))],
       field.problem === null
         ? [h("dt", { key: "value" }, words.value), h("dd", { key: "value-of", class: "sample" }, field.value === null ? h("span", { class: "none" }, words.noValue) : shownValue(field.value))]
         : [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, rich(field.problem))],
     ),
+    field.members.length > 0 && membersView(field),
     h(
       "div",
       { class: "row small" },
-      h("button", { id: `edit-${field.name}`, type: "button", "aria-label": say(words.editNamed, { name: field.label }), onclick: () => startEditing(field) }, words.edit),
-      move(field, -1, index > 0),
-      move(field, 1, index < count - 1),
-      action({
-        key: `remove-${field.name}`,
-        label: words.remove,
-        name: say(words.removeNamed, { name: field.label }),
-        class: "danger-text",
-        work: async () => {
-          if (!(await confirmed({ title: say(words.removeFieldTitle, { name: field.label }), text: words.removeFieldText, confirm: words.remove, danger: true }))) return;
-          await post("edit", { op: "removeField", name: field.name });
-          announce(say(words.fieldRemoved, { name: field.label }));
-          focusLater("add-from-page");
-        },
-      }),
+      h("button", { id: `edit-${field.name}`, type: "button", "aria-label": say(words.editNamed, { name: field.label }), onclick: () => startEditing(null, field, `edit-${field.name}`) }, words.edit),
+      move(null, field, -1, index > 0),
+      move(null, field, 1, index < count - 1),
+      field.nextPage && removeNextPage(field),
+      removal(null, field, true),
     ),
   ];
 };
 
-/** @param {import("./api.js").Field} field @param {-1 | 1} by @param {boolean} possible */
-const move = (field, by, possible) =>
+/** @param {import("./api.js").Field} field */
+const removeNextPage = (field) =>
   action({
-    key: `move${by}-${field.name}`,
-    label: by < 0 ? words.up : words.down,
-    name: say(by < 0 ? words.upNamed : words.downNamed, { name: field.label }),
-    unavailable: !possible,
+    key: `remove-next-${field.name}`,
+    label: words.removeNextPage,
+    name: say(words.removeNextPageNamed, { name: field.label }),
     work: async () => {
-      await post("edit", { op: "moveField", name: field.name, by });
-      announce(say(words.fieldMoved, { name: field.label }));
+      await post("edit", { op: "removeNextPage", list: field.name });
+      announce(say(words.nextPageRemoved, { name: field.label }));
+      focusLater(`edit-${field.name}`);
     },
   });
 
-/** @param {import("./api.js").Field} field */
-const startEditing = ({ name, label, required, pii }) => {
-  editing = { name, newName: name, label, required, pii };
-  ui.errors.delete("edit-field");
+/** The columns of a list, or the members of an object. @param {import("./api.js").Field} field */
+const membersView = (field) => {
+  const isList = field.type === "list";
+  const opener = `add-column-${field.name}`;
+  return h(
+    "div",
+    { class: "columns", key: "columns" },
+    h("h4", null, isList ? words.columns : words.members),
+    h(
+      "ol",
+      { class: "plain-list" },
+      field.members.map((member, index) => h("li", { key: member.name }, isEditing(field.name, member.name) ? editForm(member, field) : memberCard(field, member, index))),
+      isEditing(field.name, null) && h("li", { key: "+" }, editForm(null, field)),
+    ),
+    field.reading && !isEditing(field.name, null) &&
+      h("div", { class: "row small" }, h("button", { id: opener, type: "button", "aria-label": say(isList ? words.addColumnTo : words.addMemberTo, { name: field.label }), onclick: () => startEditing(field, null, opener) }, isList ? words.addColumn : words.addMember)),
+  );
+};
+
+/** @param {import("./api.js").Field} field @param {import("./api.js").Member} member @param {number} index */
+const memberCard = (field, member, index) => {
+  const samples = sampleOf(field, member.name);
+  const id = `edit-${field.name}-${member.name}`;
+  return h(
+    "div",
+    { class: "known" },
+    h("div", { class: "step" }, h("strong", null, member.label || member.name), h("code", null, member.name)),
+    h(
+      "p",
+      { class: "tags" },
+      [member.reading && typeName(member.reading), member.required && words.required, member.pii && words.pii].map((text) => text && h("span", { class: "tag quiet" }, text)),
+    ),
+    h(
+      "dl",
+      { class: "facts" },
+      h("dt", null, words.place),
+      h("dd", null, member.reading === null ? words.notRead : member.reading.at ? h("code", null, member.reading.at) : words.wholeRow),
+      samples !== null && [h("dt", { key: "value" }, words.value), h("dd", { key: "value-of", class: "sample" }, samples)],
+    ),
+    h(
+      "div",
+      { class: "row small" },
+      h("button", { id, type: "button", "aria-label": say(words.editNamed, { name: member.label }), onclick: () => startEditing(field, member, id) }, words.edit),
+      move(field, member, -1, index > 0),
+      move(field, member, 1, index < field.members.length - 1),
+      removal(field, member, field.members.length > 1),
+    ),
+  );
+};
+
+/** The first value of a column. @param {import("./api.js").Field} field @param {string} name */
+const sampleOf = (field, name) => {
+  const rows = Array.isArray(field.value) ? field.value : [field.value];
+  const row = rows.find((candidate) => candidate && candidate[name] !== undefined);
+  return row ? shownValue(row[name]) : null;
+};
+
+/** @typedef {import("./api.js").Field | import("./api.js").Member} Part */
+
+/** @param {import("./api.js").Field | null} within @param {Part} part */
+const keyOf = (within, part) => (within ? `${within.name}-${part.name}` : part.name);
+
+/** @param {import("./api.js").Field | null} within @param {Part} part @param {-1 | 1} by @param {boolean} possible */
+const move = (within, part, by, possible) =>
+  action({
+    key: `move${by}-${keyOf(within, part)}`,
+    label: by < 0 ? words.up : words.down,
+    name: say(by < 0 ? words.upNamed : words.downNamed, { name: part.label }),
+    unavailable: !possible,
+    work: async () => {
+      await post("edit", { op: "moveField", within: within?.name ?? null, name: part.name, by });
+      announce(say(words.fieldMoved, { name: part.label }));
+    },
+  });
+
+/** @param {import("./api.js").Field | null} within @param {Part} part @param {boolean} possible */
+const removal = (within, part, possible) =>
+  action({
+    key: `remove-${keyOf(within, part)}`,
+    label: words.remove,
+    name: say(words.removeNamed, { name: part.label }),
+    class: "danger-text",
+    unavailable: !possible,
+    work: async () => {
+      const question = within
+        ? { title: say(words.removeColumnTitle, { name: part.label, list: within.label }), text: words.removeColumnText }
+        : { title: say(words.removeFieldTitle, { name: part.label }), text: words.removeFieldText };
+      if (!(await confirmed({ ...question, confirm: words.remove, danger: true }))) return;
+      await post("edit", { op: "removeField", within: within?.name ?? null, name: part.name });
+      announce(say(words.fieldRemoved, { name: part.label }));
+      focusLater(within ? `add-column-${within.name}` : "add-from-page");
+    },
+  });
+
+/** @param {string | null} within @param {string | null} name */
+const isEditing = (within, name) => editing !== null && editing.within === within && editing.name === name;
+
+/** @param {import("./api.js").Field | null} within @param {Part | null} part @param {string} opener */
+const startEditing = (within, part, opener) => {
+  const reading = part ? part.reading : newReading();
+  editing = {
+    within: within?.name ?? null, name: part?.name ?? null, newName: part?.name ?? "", label: part?.label ?? "", required: part?.required ?? false,
+    // As for a field that is chosen on the page.
+    pii: part?.pii ?? true,
+    // A column that is not read yet gets a place.
+    draft: reading ? draftOf(reading) : within ? draftOf(newReading()) : null,
+    opener,
+  };
+  for (const key of ["edit-field", "edit-try"]) ui.errors.delete(key);
   focusLater("edit-label");
 };
 
 const stopEditing = () => {
-  const name = editing?.name;
+  const opener = editing?.opener;
   editing = null;
-  if (name !== undefined) focusLater(`edit-${name}`);
+  if (opener !== undefined) focusLater(opener);
 };
 
-/** @param {import("./api.js").Field} field */
-const editForm = (field) => {
+/** Leaves what is edited as it was. Returns whether anything was edited. */
+export const cancelEditing = () => {
+  if (editing === null) return false;
+  stopEditing();
+  return true;
+};
+
+/** @param {Part | null} part @param {import("./api.js").Field | null} within */
+const editForm = (part, within) => {
   if (!editing) return null;
   const current = editing;
+  const { draft } = current;
+  const whole = within ?? /** @type {import("./api.js").Field} */ (part);
   const set = (/** @type {Partial<typeof current>} */ change) => {
     Object.assign(current, change);
     update();
   };
   const save = async () => {
-    if (!current.label.trim()) throw new ApiError(words.labelMissing, 0);
-    if (!current.newName.trim()) throw new ApiError(words.nameMissing, 0);
-    await post("edit", { op: "editField", name: current.name, newName: current.newName.trim(), label: current.label.trim(), required: current.required, pii: current.pii });
-    announce(say(words.fieldSaved, { name: current.label.trim() }));
+    const label = current.label.trim();
+    const name = current.newName.trim();
+    if (!label) throw new ApiError(words.labelMissing, 0);
+    if (!name) throw new ApiError(words.nameMissing, 0);
+    const marks = { within: current.within, label, required: current.required, pii: current.pii, reading: draft && readingOf(draft) };
+    await post("edit", current.name === null ? { op: "addMember", name, ...marks } : { op: "editField", name: current.name, newName: name, ...marks });
+    announce(say(words.fieldSaved, { name: label }));
     stopEditing();
   };
+  const isColumn = within?.type === "list";
+  const title = current.name === null ? (isColumn ? words.newColumn : words.newMember) : !within ? words.editField : isColumn ? words.editColumn : words.editMember;
+  const submit = current.name === null ? (isColumn ? words.addColumn : words.addMember) : !within ? words.saveField : isColumn ? words.saveColumn : words.saveMember;
   return form(
-    words.editField,
+    title,
     () => void act("edit-field", save),
-    h("h3", null, words.editField, " ", h("code", null, field.name)),
+    h("h3", null, title, part && [" ", h("code", null, part.name)]),
     textField({ id: "edit-label", label: words.label, hint: words.labelHint, value: current.label, required: true, oninput: (label) => set({ label }) }),
     textField({ id: "edit-name", label: words.name, hint: words.nameHint, value: current.newName, code: true, required: true, oninput: (newName) => set({ newName }) }),
-    checkbox({ id: "edit-required", label: words.required, hint: words.requiredHint, checked: current.required, onchange: (required) => set({ required }) }),
+    checkbox({ id: "edit-required", label: words.required, hint: isColumn ? words.requiredInRowHint : words.requiredHint, checked: current.required, onchange: (required) => set({ required }) }),
     checkbox({ id: "edit-pii", label: words.pii, hint: words.piiHint, checked: current.pii, onchange: (pii) => set({ pii }) }),
-    h("div", { class: "row actions" }, action({ key: "edit-field", label: words.saveField, class: "primary", work: async () => {}, submit: true }), h("button", { type: "button", class: "plain", onclick: stopEditing }, words.cancel)),
+    draft
+      ? readingForm({ id: "edit", draft, isPage: whole.source === "page", node: whole.node, within: within?.reading ?? null })
+      : h("p", { class: "hint" }, words.notRead),
+    h("div", { class: "row actions" }, action({ key: "edit-field", label: submit, class: "primary", work: async () => {}, submit: true }), h("button", { type: "button", class: "plain", onclick: stopEditing }, words.cancel)),
+    draft && hasMembers(draft.reading) ? h("p", { class: "hint" }, words.columnsBelow) : null,
   );
 };

@@ -12,9 +12,9 @@ import { say, words } from "./words.js";
  * @typedef {import("./api.js").PageNode} PageNode
  * @typedef {{tab: import("./store.js").Tab, use: import("./card.js").Use, pageKind: string, opener: string}} Purpose
  * @typedef {{purpose: Purpose, page: import("./api.js").Inspection, view: ReturnType<typeof createView>, selection: import("./card.js").Selection | null, done: string | null}} Active
- * @type {{active: Active | null, opening: boolean}}
+ * @type {{active: Active | null, opening: Purpose | null}}
  */
-export const inspection = { active: null, opening: false };
+export const inspection = { active: null, opening: null };
 
 const MAX_LISTED = 2000;
 
@@ -29,8 +29,8 @@ export const inspectButton = ({ id, label, class: style, purpose, unavailable = 
   h(
     "button",
     {
-      id, type: "button", class: style, "aria-busy": ui.busy.has(id) ? "true" : undefined, "aria-disabled": unavailable || inspection.opening ? "true" : undefined,
-      onclick: () => void (unavailable || inspection.opening || startInspection(id, { ...purpose, opener: id })),
+      id, type: "button", class: style, "aria-busy": ui.busy.has(id) ? "true" : undefined, "aria-disabled": unavailable || inspection.opening !== null ? "true" : undefined,
+      onclick: () => void (unavailable || inspection.opening !== null || startInspection(id, { ...purpose, opener: id })),
     },
     label,
   ),
@@ -39,10 +39,21 @@ export const inspectButton = ({ id, label, class: style, purpose, unavailable = 
 
 /** @param {Purpose} purpose */
 const open = async (purpose) => {
-  inspection.opening = true;
+  inspection.opening = purpose;
   update();
+  const isWanted = () => inspection.opening === purpose;
   /** @type {import("./api.js").Inspection} */
-  const page = await post("inspect").finally(() => (inspection.opening = false));
+  let page;
+  try {
+    page = await post("inspect");
+    // The author has cancelled meanwhile.
+    if (!isWanted()) return;
+  } catch (error) {
+    if (!isWanted()) return;
+    throw error;
+  } finally {
+    if (isWanted()) inspection.opening = null;
+  }
   /** @type {Active} */
   const active = { purpose, page, view: createView(page, select), selection: null, done: null };
   inspection.active = active;
@@ -71,20 +82,34 @@ export const stopInspection = () => {
   const { active } = inspection;
   if (!active) return;
   inspection.active = null;
+  // Of a new picture as well, if one is being taken.
+  inspection.opening = null;
   focusLater(active.purpose.opener);
 };
 
-// Escape leaves the selection first, so that a slip does not cost what was entered beside it, and then the inspection.
-document.addEventListener("keydown", (event) => {
+const stopSelecting = () => {
   const { active } = inspection;
-  if (event.key !== "Escape" || event.defaultPrevented || event.target instanceof HTMLSelectElement || !active || document.querySelector("dialog[open]")) return;
-  event.preventDefault();
-  if (active.selection && document.getElementById("panel")?.contains(document.activeElement)) {
-    active.selection = null;
-    active.view.choose(null);
-    focusLater("picture");
-  } else stopInspection();
-});
+  if (!active) return;
+  active.selection = null;
+  active.view.choose(null);
+  focusLater("picture");
+};
+
+/** Leaves the picture, or stops waiting for it. Returns whether there was anything to leave. */
+export const cancelInspection = () => {
+  const { active, opening } = inspection;
+  if (opening && !active) {
+    inspection.opening = null;
+    focusLater(opening.opener);
+  } else if (!active) return false;
+  // The selection first, so that a slip does not cost what was entered beside it.
+  else if (active.selection && document.getElementById("panel")?.contains(document.activeElement)) stopSelecting();
+  else stopInspection();
+  return true;
+};
+
+/** Until something was done, leaving is to cancel. @param {Active} active */
+const leaveName = ({ done }) => (done === null ? words.cancel : words.backToBrowser);
 
 /** The left side while an inspection is open. @param {Active} active */
 export const inspectionStage = (active) => {
@@ -102,7 +127,7 @@ export const inspectionStage = (active) => {
         { class: "row" },
         h("button", { id: "wider", type: "button", title: words.widerHint, "aria-disabled": parent === null ? "true" : undefined, onclick: () => parent !== null && select(parent) }, words.wider),
         h("button", { id: "do-again", type: "button", "aria-busy": ui.busy.has("again") ? "true" : undefined, onclick: () => void act("again", () => open(active.purpose)) }, words.refreshPicture),
-        h("button", { id: "leave", type: "button", onclick: stopInspection }, words.backToBrowser),
+        h("button", { id: "leave", type: "button", onclick: stopInspection }, leaveName(active)),
       ),
     ),
     h("p", { class: "hint", id: "inspection-help" }, words.inspectionHelp),
@@ -121,13 +146,14 @@ export const inspectionPanel = (active) => {
     { key: "inspection-panel" },
     active.done !== null && h("p", { class: "done" }, active.done),
     active.selection === null
-      ? h("div", { class: "card" }, h("h3", { id: "selection-heading", tabindex: "-1" }, words.inspection), h("p", null, active.done === null ? words.chooseSomething : words.selectAnother), h("button", { type: "button", onclick: stopInspection }, words.backToBrowser))
+      ? h("div", { class: "card" }, h("h3", { id: "selection-heading", tabindex: "-1" }, words.inspection), h("p", null, active.done === null ? words.chooseSomething : words.selectAnother), h("button", { type: "button", onclick: stopInspection }, leaveName(active)))
       : selectionCard(active.selection, {
           headingId: "selection-heading",
           buttons: [
             h("button", { type: "button", title: words.widerHint, "aria-disabled": parent === null ? "true" : undefined, onclick: () => parent !== null && select(parent) }, words.wider),
             h("button", { type: "button", class: "plain", onclick: stopInspection }, words.backToBrowser),
           ],
+          onCancel: stopSelecting,
           onDone: (message, use) => {
             // A field is often followed by another one of the same page; a page is marked once, and a click changes the page.
             if (use === "mark" || use === "dismiss") return stopInspection();

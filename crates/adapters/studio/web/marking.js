@@ -38,6 +38,13 @@ export const stopMarking = () => {
   update();
 };
 
+/** Returns whether a page was being marked. */
+export const cancelMarking = () => {
+  if (!marking.current) return false;
+  stopMarking();
+  return true;
+};
+
 /** @param {Marking} current */
 const suggest = async (current) => {
   const { kind } = current;

@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { h } from "./dom.js";
-import { inspectButton, startInspection } from "./inspection.js";
+import { inspectButton, inspection, startInspection } from "./inspection.js";
 import { KINDS, kindName, marking, markingView, startMarking } from "./marking.js";
 import { announce, focusLater } from "./store.js";
 import { action, confirmed, rich } from "./widgets.js";
@@ -14,7 +14,8 @@ export const pagesTab = (state, openTab) => {
     return markingView(marking.current, (kind) => {
       const opener = marking.current?.opener ?? "tab-pages";
       void startInspection("mark-choose", { tab: "pages", use: "mark", pageKind: kind, opener }).then((started) => {
-        if (started) marking.current = null;
+        // It may have been cancelled.
+        if (started && inspection.active) marking.current = null;
       });
     });
   }

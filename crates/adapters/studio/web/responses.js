@@ -71,11 +71,22 @@ const close = () => {
 };
 
 /** @param {Opened} response */
+const stopSelecting = (response) => {
+  response.selection = null;
+  focusLater("find-member");
+};
+
+/** Leaves the member, or the response. Returns whether one was chosen. */
+export const cancelResponse = () => {
+  if (!opened) return false;
+  if (opened.selection) stopSelecting(opened);
+  else close();
+  return true;
+};
+
+/** @param {Opened} response */
 const openedView = (response) => {
-  const backToMembers = () => {
-    response.selection = null;
-    focusLater("find-member");
-  };
+  const backToMembers = () => stopSelecting(response);
   return h(
     "div",
     { key: `opened-${response.number}` },
@@ -87,6 +98,7 @@ const openedView = (response) => {
         headingId: "selection-heading",
         buttons: [h("button", { type: "button", onclick: backToMembers }, words.backToMembers)],
         onDone: backToMembers,
+        onCancel: backToMembers,
       }),
     // Kept while a member is selected, so that what was expanded stays so.
     h("div", { key: "members", hidden: response.selection !== null }, response.view),

@@ -1,16 +1,16 @@
 // The authoring studio: the live browser on the left, the definition on the right.
 
-import { follow, post } from "./api.js";
+import { ApiError, follow, post } from "./api.js";
 import { definitionTab, isEdited, receive } from "./definition.js";
 import { h, render } from "./dom.js";
-import { fieldsTab } from "./fields.js";
-import { inspection, inspectionPanel, inspectionStage, inspectButton, stopInspection } from "./inspection.js";
-import { kindName } from "./marking.js";
+import { cancelEditing, fieldsTab } from "./fields.js";
+import { cancelInspection, inspection, inspectionPanel, inspectionStage, inspectButton, stopInspection } from "./inspection.js";
+import { cancelMarking, kindName } from "./marking.js";
 import { pagesTab } from "./pages.js";
-import { responsesTab } from "./responses.js";
+import { cancelResponse, responsesTab } from "./responses.js";
 import { runTab } from "./run.js";
 import { announce, focusLater, onUpdate, ui, update } from "./store.js";
-import { action, confirmed } from "./widgets.js";
+import { action, chosen } from "./widgets.js";
 import { say, words } from "./words.js";
 
 const TABS = /** @type {import("./store.js").Tab[]} */ (["pages", "fields", "responses", "run", "definition"]);
@@ -51,15 +51,29 @@ const showFindings = () => {
   focusLater("findings-heading");
 };
 
+/** The shares of new sessions that a version can be published for, in percent. */
+const SHARES = [100, 50, 25, 10, 5, 1];
+
 /** @param {import("./api.js").State} state */
-const savingView = ({ saved, fixture, outline }) => {
+const savingView = ({ saved, fixture, outline, home }) => {
   const isSaved = saved.definition && (fixture === null || saved.fixture);
   const status = isSaved ? (saved.file ? say(words.savedTo, { file: saved.file }) : words.saved) : saved.file ? words.unsaved : words.neverSaved;
   const publish = async () => {
     const version = outline?.version ?? "";
-    if (!(await confirmed({ title: say(words.publishTitle, { version }), text: words.publishText, confirm: words.publish }))) return;
-    const answer = await post("publish");
-    announce(say(words.published, { version: answer.version }));
+    const share = await chosen({
+      title: say(words.publishTitle, { version }), text: words.publishText, confirm: words.publish, label: words.share,
+      options: SHARES.map((percent) => ({ value: String(percent), text: percent === 100 ? words.shareOfAll : say(words.sharePercent, { percent }) })),
+    });
+    if (share === null) return;
+    const percent = Number(share);
+    try {
+      const answer = await post("publish", percent === 100 ? {} : { percent });
+      announce(say(words.published, { version: answer.version }));
+    } catch (error) {
+      // The page leads back to this one once the author has confirmed who they are.
+      if (error instanceof ApiError && error.confirm !== null) location.assign(error.confirm);
+      throw error;
+    }
   };
   return [
     h("span", { class: isSaved ? "quiet-text" : "warn", role: "status" }, status),
@@ -71,7 +85,8 @@ const savingView = ({ saved, fixture, outline }) => {
       },
     }),
     action({ key: "publish", label: words.publish, class: saved.canPublish ? "primary" : undefined, work: publish, unavailable: !saved.canPublish, describedBy: saved.canPublish ? undefined : "publish-help" }),
-    !saved.canPublish && h("span", { id: "publish-help", class: "hidden" }, words.publishUnavailable),
+    saved.obstacle !== null && h("span", { id: "publish-help", class: "quiet-text", key: "obstacle" }, say(words.publishObstacle, { reason: saved.obstacle })),
+    home !== null && h("a", { href: home, key: "home" }, words.portal),
   ];
 };
 
@@ -114,10 +129,13 @@ const stageView = (state) => {
     h(
       "div",
       { class: "address-bar", key: "address" },
-      h("span", { class: "address", title: page?.url }, page?.url ?? words.noPage),
+      action({ key: "back", label: words.back, name: words.backHint, work: () => post("back"), unavailable: page === null || active !== null }),
+      h("label", { for: "page-address", class: "hidden" }, words.address),
+      // A field rather than a text, so that a long address can be read to its end, and copied.
+      h("input", { id: "page-address", class: "address", readonly: true, spellcheck: "false", value: page?.url ?? words.noPage }),
       page && !page.settled && h("span", { class: "tag quiet" }, words.pageLoading),
       page && h("span", { class: `tag ${shown.length > 0 ? "shown" : "quiet"}` }, shown.length > 0 ? shown.map(({ kind }) => kindName(kind)).join(", ") : words.pageUnknown),
-      inspection.opening && h("span", { class: "none", role: "status", key: "opening" }, words.takingPicture),
+      inspection.opening && [h("span", { class: "none", role: "status", key: "opening" }, words.takingPicture), h("button", { type: "button", key: "cancel-opening", onclick: cancelInspection }, words.cancel)],
       action({ key: "new-browser", label: words.newBrowser, work: () => post("run", { from: "explore" }).then(() => stopInspection()) }),
       inspectButton({
         id: "choose",
@@ -192,6 +210,16 @@ const tabView = (state) => {
     case "definition": return definitionTab(state);
   }
 };
+
+// Cancels what the author has begun in the part that is shown.
+document.addEventListener("keydown", (event) => {
+  const { target } = event;
+  // A list of options and a dialog close by themselves, and a search is cleared.
+  const isOwn = target instanceof HTMLSelectElement || (target instanceof HTMLInputElement && target.type === "search" && target.value !== "");
+  if (event.key !== "Escape" || event.defaultPrevented || isOwn || document.querySelector("dialog[open]")) return;
+  const cancels = { pages: cancelMarking, fields: cancelEditing, responses: cancelResponse, run: () => false, definition: () => false };
+  if (cancelInspection() || cancels[ui.tab]()) event.preventDefault();
+});
 
 onUpdate(() => {
   const { state } = ui;

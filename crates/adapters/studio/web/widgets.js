@@ -43,7 +43,7 @@ export const action = ({ key, label, class: style, work, name, describedBy, unav
 /** The message of a control that failed. @param {string} key */
 export const failure = (key) => {
   const error = ui.errors.get(key);
-  return error !== undefined && h("p", { id: `${idFor(key)}-error`, class: "trouble", role: "alert" }, error);
+  return error !== undefined && h("p", { id: `${idFor(key)}-error`, class: "trouble", role: "alert" }, rich(error));
 };
 
 /**
@@ -180,8 +180,22 @@ export const shownValue = (value) => {
  * @param {{title: string, text: string, confirm: string, danger?: boolean}} options
  * @returns {Promise<boolean>}
  */
-export const confirmed = ({ title, text, confirm, danger = false }) =>
+export const confirmed = async ({ title, text, confirm, danger = false }) => (await answered({ title, text, confirm, danger })) !== null;
+
+/**
+ * Asks for a choice, and resolves to its value, or to null where it was cancelled.
+ * @param {{title: string, text: string, confirm: string, label: string, options: {value: string, text: string}[]}} question
+ * @returns {Promise<string | null>}
+ */
+export const chosen = (question) => answered({ ...question, danger: false });
+
+/**
+ * @param {{title: string, text: string, confirm: string, danger: boolean, label?: string, options?: {value: string, text: string}[]}} question
+ * @returns {Promise<string | null>}
+ */
+const answered = ({ title, text, confirm, danger, label, options }) =>
   new Promise((resolve) => {
+    const select = options && /** @type {HTMLSelectElement} */ (create(h("select", { id: "dialog-choice" }, options.map((option) => h("option", { value: option.value }, option.text)))));
     const close = (/** @type {string} */ answer) => () => dialog.close(answer);
     const dialog = /** @type {HTMLDialogElement} */ (
       create(
@@ -190,6 +204,7 @@ export const confirmed = ({ title, text, confirm, danger = false }) =>
           { "aria-labelledby": "dialog-title", "aria-describedby": "dialog-text" },
           h("h2", { id: "dialog-title" }, title),
           h("p", { id: "dialog-text" }, text),
+          select && h("p", { class: "field" }, h("label", { for: "dialog-choice" }, label), select),
           h(
             "div",
             { class: "row" },
@@ -201,7 +216,7 @@ export const confirmed = ({ title, text, confirm, danger = false }) =>
     );
     dialog.addEventListener("close", () => {
       dialog.remove();
-      resolve(dialog.returnValue === "yes");
+      resolve(dialog.returnValue === "yes" ? (select ? select.value : "yes") : null);
     });
     document.body.append(dialog);
     dialog.showModal();

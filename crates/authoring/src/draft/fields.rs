@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::workflow::{Converter, Definition, ElementContent, Extraction, Field, FieldType, Node};
-use serde::Deserialize;
 
 use super::{
     DraftError, FieldSource, KnownValues, MAX_PARTS, MAX_PLACE_CHARS, NewField, capitalized,
+    changes::moved,
     is_label, is_name, remove_text,
     steps::{reading_node, remove_empty_steps},
     unused_name,
 };
 
 /// Returns the names of all fields and variables that nodes read.
-fn read_names(definition: &Definition) -> BTreeSet<&str> {
+pub(super) fn read_names(definition: &Definition) -> BTreeSet<&str> {
     let names = definition.nodes.values().flat_map(|node| match node {
         Node::Collect { fields, variables, .. } => {
             fields.keys().chain(variables.keys()).map(String::as_str).collect()
@@ -144,7 +144,7 @@ pub fn add_variable(
     insert_read(definition, &node, name, extraction, true)
 }
 
-fn empty_field(kind: FieldType) -> Field {
+pub(super) fn empty_field(kind: FieldType) -> Field {
     Field {
         kind,
         required: false,
@@ -160,7 +160,7 @@ fn empty_field(kind: FieldType) -> Field {
 }
 
 /// Stores the text of a label, and returns its key.
-fn text_for(definition: &mut Definition, name: &str, label: &str) -> String {
+pub(super) fn text_for(definition: &mut Definition, name: &str, label: &str) -> String {
     let english = definition.texts.entry("en".to_owned()).or_default();
     let key = unused_name(&format!("label{}", capitalized(name)), |key| english.contains_key(key));
     english.insert(key.clone(), label.trim().to_owned());
@@ -195,72 +195,6 @@ fn insert_read(
     Ok(())
 }
 
-/// What an author changes of a field.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FieldChange {
-    pub name: String,
-    pub new_name: String,
-    pub label: String,
-    pub required: bool,
-    pub pii: bool,
-}
-
-/// Changes the name, the label and the marks of a field.
-///
-/// # Errors
-/// There is no such field, or the new name or label is not allowed or taken.
-pub fn edit_field(definition: &mut Definition, change: FieldChange) -> Result<(), DraftError> {
-    let FieldChange { name, new_name, label, required, pii } = change;
-    if !is_name(&new_name) {
-        return Err(DraftError::Name);
-    }
-    if !is_label(&label) {
-        return Err(DraftError::Label);
-    }
-    let is_renamed = name != new_name;
-    if is_renamed && read_names(definition).contains(new_name.as_str()) {
-        return Err(DraftError::NameTaken(new_name));
-    }
-    let mut field =
-        definition.output.remove(&name).ok_or_else(|| DraftError::NoField(name.clone()))?;
-    (field.required, field.pii) = (required, pii);
-    let english = definition.texts.entry("en".to_owned()).or_default();
-    english.insert(field.label_key.clone(), label.trim().to_owned());
-    definition.output.insert(new_name.clone(), field);
-    for listed in definition.output_order.iter_mut().filter(|listed| **listed == name) {
-        new_name.clone_into(listed);
-    }
-    for node in definition.nodes.values_mut() {
-        if let Node::Collect { fields, .. } = node
-            && let Some(extraction) = fields.remove(&name)
-        {
-            fields.insert(new_name.clone(), extraction);
-        }
-    }
-    if is_renamed {
-        rename_in_urls(definition, &name, &new_name);
-        if let Some(attest) = &mut definition.attest
-            && let Some(pointer) = attest.fields.remove(&name)
-        {
-            attest.fields.insert(new_name, pointer);
-        }
-    }
-    Ok(())
-}
-
-fn rename_in_urls(definition: &mut Definition, name: &str, new_name: &str) {
-    let (old, new) = (format!("{{{name}}}"), format!("{{{new_name}}}"));
-    for node in definition.nodes.values_mut() {
-        if let Node::Goto { url, .. } = node {
-            *url = url.replace(&old, &new);
-        }
-    }
-    for request in definition.requests.values_mut() {
-        request.url = request.url.replace(&old, &new);
-    }
-}
-
 /// Removes a field, and the nodes that read nothing any more.
 ///
 /// # Errors
@@ -285,18 +219,48 @@ pub fn remove_field(definition: &mut Definition, name: &str) -> Result<(), Draft
     Ok(())
 }
 
+/// Removes a value for addresses.
+///
+/// # Errors
+/// There is no such value, or an address or a request has it.
+pub fn remove_variable(definition: &mut Definition, name: &str) -> Result<(), DraftError> {
+    let placeholder = format!("{{{name}}}");
+    let in_nodes = definition.nodes.values().any(|node| match node {
+        Node::Goto { url, .. } => url.contains(&placeholder),
+        Node::Act { .. }
+        | Node::Branch { .. }
+        | Node::AwaitUser { .. }
+        | Node::Collect { .. }
+        | Node::Review { .. }
+        | Node::Done
+        | Node::Fail { .. } => false,
+    });
+    let in_requests = definition.requests.values().any(|request| {
+        let body = request.body.as_ref().map(ToString::to_string).unwrap_or_default();
+        request.url.contains(&placeholder) || body.contains(&placeholder)
+    });
+    if in_nodes || in_requests {
+        return Err(DraftError::ValueUsed(name.to_owned()));
+    }
+    let mut found = false;
+    for node in definition.nodes.values_mut() {
+        if let Node::Collect { variables, .. } = node {
+            found |= variables.remove(name).is_some();
+        }
+    }
+    if !found {
+        return Err(DraftError::NoField(name.to_owned()));
+    }
+    remove_empty_steps(definition);
+    Ok(())
+}
+
 /// Moves a field one place up or down in the order in which applicants read the fields.
 ///
 /// # Errors
 /// There is no such field.
 pub fn move_field(definition: &mut Definition, name: &str, down: bool) -> Result<(), DraftError> {
-    let mut order: Vec<_> = definition.ordered_output().map(|(name, _)| name.clone()).collect();
-    let at = order.iter().position(|listed| listed == name);
-    let at = at.ok_or_else(|| DraftError::NoField(name.to_owned()))?;
-    let to = if down { at.checked_add(1) } else { at.checked_sub(1) };
-    if let Some(to) = to.filter(|to| *to < order.len()) {
-        order.swap(at, to);
-    }
-    definition.output_order = order;
+    let order = definition.ordered_output().map(|(name, _)| name.clone()).collect();
+    definition.output_order = moved(order, name, down)?;
     Ok(())
 }

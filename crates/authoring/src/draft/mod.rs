@@ -1,6 +1,7 @@
 //! Changes of a definition that its author makes without writing it: each leaves the definition with
 //! the nodes and texts that the change needs.
 
+mod changes;
 mod fields;
 mod pages;
 mod steps;
@@ -20,7 +21,11 @@ use url::Url;
 
 use self::pages::prompt_node;
 pub use self::{
-    fields::{FieldChange, add_field, add_variable, edit_field, move_field, remove_field},
+    changes::{
+        FieldChange, NewMember, Reading, add_member, edit_field, move_member, remove_member,
+        remove_next_page, set_next_page,
+    },
+    fields::{add_field, add_variable, move_field, remove_field, remove_variable},
     pages::{dismiss, dismissed, mark_page, remove_dismissed, remove_page},
 };
 use crate::lists::ListProposal;
@@ -148,12 +153,23 @@ pub enum DraftError {
     Label,
     #[error("there is a field or variable `{0}` already")]
     NameTaken(String),
+    #[error("`{0}` is in the address of a page or in a request: remove what is read there first")]
+    ValueUsed(String),
     #[error("there is no field `{0}`")]
     NoField(String),
     #[error("there is no known page `{0}`")]
     NoPage(String),
     #[error("`{0}` is no list")]
     NoList(String),
+    #[error("a list or an object keeps its type: remove it, and add another field")]
+    HasMembers,
+    #[error("it is the only column: remove the list instead")]
+    LastMember,
+    #[error(
+        "`{0}` is read in responses: their pages are told by a number, an offset or a cursor, which \
+         is added in the text"
+    )]
+    NotInPage(String),
     #[error("mark the page after signing in first")]
     NotSignedIn,
     #[error("the definition was written in another form than the studio's: change it as text")]
@@ -254,7 +270,8 @@ pub fn new_definition(
         ),
         ("end", Node::Done),
     ];
-    let texts = [(SIGN_IN, "Sign in to your account"), (REVIEW, "Check what is shared")];
+    let prompt = PageKind::SignIn.prompt().map_or("", |(_, text, _)| text);
+    let texts = [(SIGN_IN, prompt), (REVIEW, "Check what is shared")];
     let owned = |(key, text): (&str, &str)| (key.to_owned(), text.to_owned());
     Ok(Definition {
         json_schema: None,

@@ -161,7 +161,10 @@ pub fn dismiss(definition: &mut Definition, selector: &str) -> Result<(), DraftE
 pub fn dismissed(definition: &Definition) -> impl Iterator<Item = &str> {
     definition.interrupts.iter().filter_map(|interrupt| match &interrupt.then {
         InterruptTarget::Act(Action::Click(selector)) => Some(selector.as_str()),
-        InterruptTarget::Act(_) | InterruptTarget::Next(_) | InterruptTarget::Fail(_) => None,
+        InterruptTarget::Act(_)
+        | InterruptTarget::Next(_)
+        | InterruptTarget::Fail(_)
+        | InterruptTarget::Retry(_) => None,
     })
 }
 

@@ -136,6 +136,6 @@ fn contents(page: &PageTree, node: usize) -> Vec<ElementContent> {
     contents
 }
 
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     text.chars().take(MAX_SAMPLE_CHARS).collect()
 }

@@ -2,16 +2,19 @@
 
 use domain::workflow::{
     Condition, Converter, Definition, ElementContent, FieldFormat, FieldType, Node, PageFetch,
+    Severity,
 };
+use ports::driving::Finding;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Shared, Studio, StudioError};
 use crate::{
     draft::{
-        self, FieldChange, FieldSource, KnownValues, NewField, NewList, PageKind, add_field,
-        add_variable, edit_field, mark_page, move_field, remove_dismissed, remove_field,
-        remove_page,
+        self, FieldChange, FieldSource, KnownValues, NewField, NewList, NewMember, PageKind,
+        add_field, add_member, add_variable, edit_field, mark_page, move_field, move_member,
+        remove_dismissed, remove_field, remove_member, remove_next_page, remove_page,
+        remove_variable, set_next_page,
     },
     lists::ListProposal,
 };
@@ -55,13 +58,33 @@ pub enum Edit {
         from: ChosenSource,
         convert: Vec<Converter>,
     },
+    RemoveVariable {
+        name: String,
+    },
     EditField(FieldChange),
+    /// Adds a column to a list, or a member to an object.
+    AddMember(NewMember),
     RemoveField {
+        /// The list or the object that has the field.
+        #[serde(default)]
+        within: Option<String>,
         name: String,
     },
     MoveField {
+        #[serde(default)]
+        within: Option<String>,
         name: String,
         by: i8,
+    },
+    /// Has a click on an element lead to the next page of a list.
+    SetNextPage {
+        list: String,
+        selector: String,
+        /// The pages that are read at most.
+        max: u8,
+    },
+    RemoveNextPage {
+        list: String,
     },
     /// Has runs click an element whenever it is visible.
     Dismiss {
@@ -111,9 +134,13 @@ impl Studio {
             Edit::AddVariable { from, .. } => (from, None),
             Edit::MarkPage { .. }
             | Edit::RemovePage { .. }
+            | Edit::RemoveVariable { .. }
             | Edit::EditField(_)
+            | Edit::AddMember(_)
             | Edit::RemoveField { .. }
             | Edit::MoveField { .. }
+            | Edit::SetNextPage { .. }
+            | Edit::RemoveNextPage { .. }
             | Edit::Dismiss { .. }
             | Edit::RemoveDismissed { .. }
             | Edit::SetDetails { .. }
@@ -159,6 +186,40 @@ impl Studio {
     }
 }
 
+impl Edit {
+    /// Returns whether the change is refused if it leads to an error of the definition: what the author
+    /// has entered by hand may be wrong.
+    pub(super) const fn is_checked(&self) -> bool {
+        match self {
+            Self::EditField(_) | Self::AddMember(_) | Self::SetNextPage { .. } => true,
+            Self::MarkPage { .. }
+            | Self::RemovePage { .. }
+            | Self::AddField { .. }
+            | Self::AddVariable { .. }
+            | Self::RemoveVariable { .. }
+            | Self::RemoveField { .. }
+            | Self::MoveField { .. }
+            | Self::RemoveNextPage { .. }
+            | Self::Dismiss { .. }
+            | Self::RemoveDismissed { .. }
+            | Self::SetDetails { .. }
+            | Self::Replace { .. } => false,
+        }
+    }
+}
+
+/// Returns an error that a definition has not had before. A field may have another name since, and its
+/// errors another path.
+pub(super) fn new_error<'a>(before: &[Finding], after: &'a [Finding]) -> Option<&'a Finding> {
+    let count = |findings: &[Finding], error: &Finding| {
+        let same = |finding: &&Finding| {
+            finding.severity == Severity::Error && finding.message == error.message
+        };
+        findings.iter().filter(same).count()
+    };
+    after.iter().find(|finding| count(after, finding) > count(before, finding))
+}
+
 /// Makes a change. `source` is that of its new field.
 pub(super) fn apply(
     definition: &mut Definition,
@@ -202,8 +263,20 @@ pub(super) fn apply(
             add_variable(definition, &name, convert, &source, &known)?;
         }
         Edit::EditField(change) => edit_field(definition, change)?,
-        Edit::RemoveField { name } => remove_field(definition, &name)?,
-        Edit::MoveField { name, by } => move_field(definition, &name, by > 0)?,
+        Edit::AddMember(new) => add_member(definition, new)?,
+        Edit::RemoveField { within: None, name } => remove_field(definition, &name)?,
+        Edit::RemoveField { within: Some(group), name } => {
+            remove_member(definition, &group, &name)?;
+        }
+        Edit::RemoveVariable { name } => remove_variable(definition, &name)?,
+        Edit::MoveField { within: None, name, by } => move_field(definition, &name, by > 0)?,
+        Edit::MoveField { within: Some(group), name, by } => {
+            move_member(definition, &group, &name, by > 0)?;
+        }
+        Edit::SetNextPage { list, selector, max } => {
+            set_next_page(definition, &list, &selector, max)?;
+        }
+        Edit::RemoveNextPage { list } => remove_next_page(definition, &list)?,
         Edit::Dismiss { selector } => draft::dismiss(definition, &selector)?,
         Edit::RemoveDismissed { selector } => remove_dismissed(definition, &selector),
         Edit::SetDetails { display_name, description, platform, version, hosts, sso_hosts } => {

@@ -2,7 +2,11 @@
 
 mod choices;
 mod edits;
+mod publisher;
+mod readings;
 mod state;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use std::{
@@ -11,13 +15,18 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use domain::workflow::{Definition, Fixture, PageTree, TraceEvent};
+use domain::{
+    platform::CanaryShare,
+    workflow::{Definition, Fixture, PageTree, TraceEvent},
+};
 use ports::{
-    authoring::{AuthoringError, AuthoringRuns, DefinitionStorage},
-    browser::BrowserError,
+    authoring::{
+        AttestationProbe, AuthoringError, AuthoringRuns, DefinitionStorage, HostAssessment, Stored,
+    },
+    browser::{BrowserError, Input},
     clock::Clock,
     definition_syntax::{DefinitionSyntax, MAX_DEFINITION_BYTES},
-    driving::DefinitionService,
+    driving::{DefinitionService, SignedInUser},
     workflow_trace::WorkflowTrace,
 };
 use serde::Deserialize;
@@ -25,17 +34,24 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use self::state::{Inspection, RunState, State};
+use self::view::Surroundings;
 pub use self::{
     choices::ElementView,
     edits::Edit,
+    publisher::{DefinitionPublisher, PublicationError},
+    readings::{ReadingView, TriedReading},
     view::{InspectionView, StudioView},
 };
-use crate::{draft::DraftError, explore::exploring, signals::KnownPage};
+use crate::{draft::DraftError, explore::exploring, signals::KnownPage, studios::StudioDocument};
 
 /// How often the page is observed.
 const OBSERVE_INTERVAL: Duration = Duration::from_millis(250);
 /// The time that a request for a change waits.
 const MAX_WAIT: Duration = Duration::from_secs(20);
+/// The hosts that are probed at most.
+const MAX_PROBED: usize = 5;
+/// Why a definition in files is not published here.
+const NO_PUBLISHER: &str = "save it, and publish the file with avouch admin publish-platform";
 
 /// What a studio works with.
 pub struct StudioParts {
@@ -43,7 +59,13 @@ pub struct StudioParts {
     pub syntax: Arc<dyn DefinitionSyntax>,
     pub runs: Arc<dyn AuthoringRuns>,
     pub storage: Arc<dyn DefinitionStorage>,
+    /// `None` where nothing can be published.
+    pub publisher: Option<Arc<dyn DefinitionPublisher>>,
     pub clock: Arc<dyn Clock>,
+    /// `None` where no host can be probed.
+    pub probe: Option<Arc<dyn AttestationProbe>>,
+    /// The path of the page that the author comes from.
+    pub home: Option<String>,
 }
 
 /// The studio of one definition.
@@ -121,20 +143,48 @@ pub enum StudioError {
     Page(#[from] BrowserError),
     #[error("the text is no definition: correct the errors first")]
     NoDefinition,
+    #[error("the definition shares a sign-in with others: change it as text")]
+    SharesSignIn,
     #[error("the definition has errors: correct them first")]
     HasErrors,
+    /// What the check of the definition found.
+    #[error("{message} (`{path}`)")]
+    Invalid { path: String, message: String },
     #[error("a definition has at most 1 MiB")]
     TooLong,
+    #[error("hosts are probed with avouch attest probe")]
+    NoProbe,
+    #[error("the version cannot be published: {0}")]
+    Unpublishable(&'static str),
+    #[error("the share must be from 1 to 99 percent")]
+    InvalidShare,
     #[error(transparent)]
     Storage(#[from] AuthoringError),
+    /// What the author has written is stored, but not where it was before.
+    #[error(
+        "another author has changed or deleted the draft: your text is stored as a draft of its own, \
+         which is open here now"
+    )]
+    StoredAsCopy,
+    #[error(
+        "the draft is stored without the recorded run, which is too large: record a shorter one"
+    )]
+    StoredWithoutFixture,
+    #[error(transparent)]
+    Publication(#[from] PublicationError),
 }
 
 impl Studio {
-    /// Creates the studio of a definition, given as text, whose runs report to `trace`.
+    /// Creates the studio of a definition, whose runs report to `trace`.
     #[must_use]
-    pub fn new(parts: StudioParts, trace: &TraceSink, document: String, is_saved: bool) -> Self {
+    pub fn new(parts: StudioParts, trace: &TraceSink, document: StudioDocument) -> Self {
+        let StudioDocument { document, fixture, is_saved, .. } = document;
         let studio = Self { parts, shared: trace.shared.clone() };
-        studio.shared.state().saved_document = is_saved.then(|| document.clone());
+        {
+            let mut state = studio.shared.state();
+            state.saved_document = is_saved.then(|| document.clone());
+            (state.is_fixture_saved, state.fixture) = (fixture.is_some(), fixture);
+        }
         studio.replace(document);
         studio
     }
@@ -153,7 +203,8 @@ impl Studio {
         self.shared.change(|state| {
             state.embed_url = Some(url);
             state.forget_pages();
-            state.began(run, run == RunState::Running);
+            let recorded = (run == RunState::Running).then(|| Arc::new(definition.clone()));
+            state.began(run, recorded);
             true
         });
         Ok(())
@@ -182,14 +233,26 @@ impl Studio {
         if !ended {
             return;
         }
-        let is_recorded = self.shared.state().is_recording;
-        let fixture = self.parts.runs.fixture(&definition).filter(|_| is_recorded);
+        let recorded = self.shared.state().recorded_definition.clone();
+        let fixture = recorded.and_then(|recorded| {
+            let fixture = self.parts.runs.fixture(&recorded)?;
+            // Nothing was shared in a run that failed or was declined.
+            (fixture.expected.error.is_none() && !fixture.expected.data.is_empty())
+                .then_some((recorded, fixture))
+        });
         self.parts.runs.reload(Arc::new(exploring(&definition, false)));
-        if let Some(mut fixture) = fixture {
-            // As a replay sees it: what was masked is not what the run has read.
-            let replayed = self.parts.definitions.replay(&definition, &fixture);
-            let differences = fixture.expected.differences(&replayed.result);
-            fixture.expected = replayed.result;
+        if let Some((recorded, mut fixture)) = fixture {
+            let replayed = self.parts.definitions.replay(&recorded, &fixture).result;
+            let run = &fixture.expected;
+            // What was masked is not what the run has read: values may differ, and nothing else.
+            if (&run.path, &run.missing, &run.error)
+                == (&replayed.path, &replayed.missing, &replayed.error)
+            {
+                fixture.expected = replayed;
+            }
+            // The author may have changed the definition meanwhile.
+            let replayed = self.parts.definitions.replay(&definition, &fixture).result;
+            let differences = fixture.expected.differences(&replayed);
             self.shared.change(|state| {
                 state.recorded(fixture, differences);
                 true
@@ -215,7 +278,7 @@ impl Studio {
             RunFrom::Here => {
                 self.parts.runs.browser().ok_or(StudioError::NoBrowser)?;
                 self.shared.change(|state| {
-                    state.began(RunState::Running, false);
+                    state.began(RunState::Running, None);
                     true
                 });
                 self.parts.runs.reload(definition);
@@ -233,14 +296,92 @@ impl Studio {
             let state = self.shared.state();
             (state.document.clone(), state.fixture.clone())
         };
-        self.parts.storage.save(&document, fixture.as_ref()).await?;
+        let Stored { is_copy, has_fixture } =
+            self.parts.storage.save(&document, fixture.as_ref()).await?;
         let (definition, capture) = self.parts.storage.names();
         self.shared.change(|state| {
             state.saved_document = Some(document);
-            state.is_fixture_saved = fixture.is_some();
+            state.is_fixture_saved = has_fixture;
             true
         });
+        if is_copy {
+            return Err(StudioError::StoredAsCopy);
+        }
+        if fixture.is_some() && !has_fixture {
+            return Err(StudioError::StoredWithoutFixture);
+        }
         Ok([definition].into_iter().chain(fixture.map(|_| capture)).collect())
+    }
+
+    /// Stores the document and its fixture if they have changed, wherever they can be stored.
+    ///
+    /// # Errors
+    /// The document is not stored.
+    pub(crate) async fn save_changes(&self) -> Result<(), StudioError> {
+        if self.shared.state().is_saved() {
+            return Ok(());
+        }
+        match self.save().await {
+            Err(error @ (StudioError::StoredAsCopy | StudioError::StoredWithoutFixture)) => {
+                tracing::info!(%error, "the changes in a studio were stored when it was closed");
+                Ok(())
+            }
+            saved => saved.map(drop),
+        }
+    }
+
+    /// Stores the definition, and publishes it for all new sessions, or for a share of them in percent,
+    /// in the name of an author. Returns its version.
+    ///
+    /// # Errors
+    /// Its recorded run has another end now, or there is none; the author has to re-authenticate first;
+    /// or it cannot be stored or published.
+    pub async fn publish(
+        &self,
+        author: Option<&SignedInUser>,
+        percent: Option<u8>,
+    ) -> Result<String, StudioError> {
+        let canary = match percent {
+            Some(percent) => Some(CanaryShare::percent(percent).ok_or(StudioError::InvalidShare)?),
+            None => None,
+        };
+        let (obstacle, definition) = {
+            let state = self.shared.state();
+            (state.publishing_obstacle(), state.definition.clone())
+        };
+        if let Some(obstacle) = obstacle {
+            return Err(StudioError::Unpublishable(obstacle));
+        }
+        let definition = definition.ok_or(StudioError::NoDefinition)?;
+        let publisher = self.parts.publisher.as_ref().zip(author);
+        let (publisher, author) = publisher.ok_or(StudioError::Unpublishable(NO_PUBLISHER))?;
+        // Another author may have changed or deleted the draft.
+        self.save().await?;
+        publisher.publish(author, &definition, canary).await?;
+        self.shared.change(|state| {
+            state.published = Some(definition.clone());
+            true
+        });
+        Ok(definition.version.clone())
+    }
+
+    /// Assesses the hosts of the definition, at most five: whether their answers can be
+    /// attested.
+    ///
+    /// # Errors
+    /// Nothing can be probed here, or the document is no definition.
+    pub async fn probe(&self) -> Result<Vec<HostAssessment>, StudioError> {
+        let probe = self.parts.probe.as_ref().ok_or(StudioError::NoProbe)?;
+        let definition = self.definition()?;
+        let mut found = vec![];
+        for host in definition.hosts.iter().take(MAX_PROBED) {
+            let base = format!("https://{host}/");
+            // A request that is the same for each applicant shows more than the first page.
+            let mut urls = definition.requests.values().map(|request| request.url.as_str());
+            let url = urls.find(|url| url.starts_with(&base) && !url.contains('{'));
+            found.push(probe.assess(host, url.unwrap_or(&base)).await);
+        }
+        Ok(found)
     }
 
     /// Waits until there is a newer state than that with number `after`, for at most 20 seconds.
@@ -256,7 +397,18 @@ impl Studio {
     pub fn view(&self) -> StudioView {
         let number = *self.shared.changes.borrow();
         let (file, _) = self.parts.storage.names();
-        StudioView::of(&self.shared.state(), number, &file)
+        let state = self.shared.state();
+        let obstacle = if self.parts.publisher.is_some() {
+            state.publishing_obstacle()
+        } else {
+            Some(NO_PUBLISHER)
+        };
+        let home = self.parts.home.as_deref();
+        StudioView::of(
+            &state,
+            number,
+            &Surroundings { file: &file, obstacle, home, can_probe: self.parts.probe.is_some() },
+        )
     }
 
     /// Takes the page as it is now, for the author to choose elements of it.
@@ -275,6 +427,21 @@ impl Studio {
         let number = state.add_inspection(known.clone());
         drop(state);
         Ok(InspectionView::of(number, &known, (&page.boxes, page.size), image))
+    }
+
+    /// Goes back to the page before, if there is one.
+    ///
+    /// # Errors
+    /// There is no browser.
+    pub fn back(&self) -> Result<(), StudioError> {
+        self.parts.runs.browser().ok_or(StudioError::NoBrowser)?.input(Input::Back);
+        Ok(())
+    }
+
+    /// Returns the JSON Schema of definitions.
+    #[must_use]
+    pub fn schema(&self) -> String {
+        self.parts.definitions.schema()
     }
 
     /// Returns a response of the page with its body.
@@ -299,10 +466,23 @@ impl Studio {
             self.replace(document);
             return self.follow().await;
         }
+        // What is changed here would be written with the sign-in in place of its name.
+        if shares_sign_in(&self.shared.state().document) {
+            return Err(StudioError::SharesSignIn);
+        }
         let mut definition = (*self.definition()?).clone();
         let source = self.source_of(&edit).await?;
+        let is_checked = edit.is_checked();
         edits::apply(&mut definition, edit, source, &self.shared)?;
-        self.replace(text_of(&definition));
+        let document = text_of(&definition);
+        if is_checked {
+            let report = self.parts.definitions.validate(&document);
+            if let Some(error) = edits::new_error(&self.shared.state().findings, &report.findings) {
+                let (path, message) = (error.path.to_string(), error.message.clone());
+                return Err(StudioError::Invalid { path, message });
+            }
+        }
+        self.replace(document);
         self.follow().await
     }
 
@@ -370,6 +550,11 @@ impl Studio {
 pub fn text_of(definition: &Definition) -> String {
     // A definition has no map with keys that are no strings, and can always be serialized.
     serde_json::to_string_pretty(definition).unwrap_or_default() + "\n"
+}
+
+/// Returns whether a document has sign-ins that its definition has written out.
+fn shares_sign_in(document: &str) -> bool {
+    serde_json::from_str::<Value>(document).is_ok_and(|value| value.get("signIns").is_some())
 }
 
 /// Returns how many events and pages a fixture has.

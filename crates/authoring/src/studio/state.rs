@@ -8,7 +8,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use domain::{
     error_code::ErrorCode,
-    workflow::{Definition, Fixture, Observation, SeenResponse, TraceEvent},
+    workflow::{Definition, Field, Fixture, Observation, SeenResponse, TraceEvent},
 };
 use ports::driving::Finding;
 use serde_json::Value;
@@ -68,9 +68,12 @@ pub(super) struct State {
     pub(super) run_data: Option<Value>,
     /// Whether a run has ended since the studio looked last.
     pub(super) has_ended: bool,
-    pub(super) is_recording: bool,
+    /// The definition of the run, if it is recorded.
+    pub(super) recorded_definition: Option<Arc<Definition>>,
     /// What was read last of each field and variable, or why nothing was.
     pub(super) values: BTreeMap<String, Result<Value, String>>,
+    /// The rows of lists that the node has read that a run is at.
+    rows: BTreeMap<String, Vec<Value>>,
     inspections: VecDeque<(u64, Inspection)>,
     inspection_count: u64,
     /// The pages that were marked, by the names of their signals.
@@ -79,6 +82,8 @@ pub(super) struct State {
     pub(super) is_fixture_saved: bool,
     /// How the replay of the fixture differs; `None` if it was not replayed.
     pub(super) differences: Option<Vec<String>>,
+    /// What was published last.
+    pub(super) published: Option<Arc<Definition>>,
 }
 
 impl State {
@@ -87,9 +92,36 @@ impl State {
         self.findings.iter().any(|finding| finding.severity == Severity::Error)
     }
 
+    /// Returns whether the document and its fixture are stored as they are.
+    pub(super) fn is_saved(&self) -> bool {
+        self.saved_document.as_ref() == Some(&self.document)
+            && (self.fixture.is_none() || self.is_fixture_saved)
+    }
+
+    /// Returns why the definition cannot be published as it is.
+    pub(super) fn publishing_obstacle(&self) -> Option<&'static str> {
+        let Some(definition) = self.definition.as_ref().filter(|_| !self.has_errors()) else {
+            return Some("correct the errors first");
+        };
+        let run = self.fixture.as_ref().map(|fixture| &fixture.expected);
+        // A fixture that was stored may be of a run that failed.
+        if run.is_none_or(|run| run.error.is_some() || run.data.is_empty()) {
+            return Some("record a run from the beginning first");
+        }
+        if self.differences.as_ref().is_none_or(|differences| !differences.is_empty()) {
+            return Some(
+                "the recorded run has another result now: correct it, or record a new one",
+            );
+        }
+        let published = self.published.as_ref()?;
+        let is_same =
+            published.platform == definition.platform && published.version == definition.version;
+        is_same.then_some("this version is published: change the version to publish again")
+    }
+
     /// Records that a run begins.
-    pub(super) fn began(&mut self, run: RunState, is_recording: bool) {
-        (self.run, self.is_recording, self.has_ended) = (run, is_recording, false);
+    pub(super) fn began(&mut self, run: RunState, recorded: Option<Arc<Definition>>) {
+        (self.run, self.recorded_definition, self.has_ended) = (run, recorded, false);
         (self.run_node, self.run_data) = (None, None);
     }
 
@@ -98,7 +130,10 @@ impl State {
         let is_exploring = self.run != RunState::Running;
         match event {
             TraceEvent::Entered { node } if is_internal(node) => return false,
-            TraceEvent::Entered { node } => self.run_node = Some(node.clone()),
+            TraceEvent::Entered { node } => {
+                self.run_node = Some(node.clone());
+                self.rows.clear();
+            }
             TraceEvent::Observed { signals, settled, .. } => {
                 if *settled {
                     let shown = signals.iter().filter(|(name, _)| !is_internal(name));
@@ -115,10 +150,14 @@ impl State {
             TraceEvent::Completed { data } if self.run == RunState::Running => {
                 let end = if data.is_some() { RunState::Completed } else { RunState::Declined };
                 (self.run, self.run_data, self.has_ended) = (end, data.clone(), true);
+                for (name, value) in data.iter().filter_map(Value::as_object).flatten() {
+                    self.values.insert(name.clone(), Ok(value.clone()));
+                }
             }
             TraceEvent::Failed { .. } | TraceEvent::Completed { .. } => return false,
             TraceEvent::Read { name, result, .. } => {
                 let value = result.clone().map_err(|failure| failure.to_string());
+                let value = value.map(|value| self.with_rows_before(name, value));
                 self.values.insert(name.clone(), value);
             }
             TraceEvent::Unreachable | TraceEvent::Reloaded | TraceEvent::Unreadable => (),
@@ -130,6 +169,19 @@ impl State {
             self.events.pop_front();
         }
         true
+    }
+
+    /// Returns the rows of a list with those of its pages before; any other value as it is.
+    fn with_rows_before(&mut self, name: &str, value: Value) -> Value {
+        let Value::Array(read) = value else { return value };
+        let limit = self.definition.as_ref().and_then(|definition| definition.output.get(name));
+        let limit = limit.map_or(usize::MAX, Field::row_limit);
+        let rows = self.rows.entry(name.to_owned()).or_default();
+        // A button that adds rows leaves those of the pages before, as another attempt at a page does.
+        let new = read.strip_prefix(rows.as_slice()).unwrap_or(&read);
+        rows.extend_from_slice(new);
+        rows.truncate(limit);
+        rows.clone().into()
     }
 
     /// Records the state of the page, and returns whether it is another one.

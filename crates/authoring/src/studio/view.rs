@@ -3,7 +3,10 @@
 use domain::{
     error_code::ErrorCode,
     webhook::wire_time,
-    workflow::{Condition, Definition, Node, PageTree, SeenResponse, Severity, Source},
+    workflow::{
+        Action, Condition, Definition, Extraction, Field, FieldType, NextPage, Node, PageTree,
+        Pages, SeenResponse, Severity, Source,
+    },
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -13,7 +16,7 @@ use super::{
     state::{RunState, State},
 };
 use crate::{
-    draft::{PageKind, dismissed},
+    draft::{PageKind, Reading, dismissed},
     explore::is_internal,
     signals::{KnownPage, describe},
 };
@@ -38,10 +41,23 @@ pub struct StudioView {
     run: Value,
     fixture: Option<Value>,
     saved: Value,
+    /// The path of the page that the author comes from.
+    home: Option<String>,
+    can_probe: bool,
+}
+
+/// What the studio works with, as the author sees it.
+pub(super) struct Surroundings<'a> {
+    /// The name under which the document is stored.
+    pub(super) file: &'a str,
+    /// Why the definition cannot be published.
+    pub(super) obstacle: Option<&'static str>,
+    pub(super) home: Option<&'a str>,
+    pub(super) can_probe: bool,
 }
 
 impl StudioView {
-    pub(super) fn of(state: &State, number: u64, file: &str) -> Self {
+    pub(super) fn of(state: &State, number: u64, around: &Surroundings<'_>) -> Self {
         let findings = state.findings.iter().map(|finding| {
             let position = finding.position;
             json!({
@@ -81,9 +97,13 @@ impl StudioView {
             saved: json!({
                 "definition": is_saved,
                 "fixture": state.fixture.is_none() || state.is_fixture_saved,
-                "file": file,
-                "canPublish": false,
+                "file": around.file,
+                "canPublish": around.obstacle.is_none(),
+                "obstacle": around.obstacle,
+                "published": state.published.as_ref().map(|published| &published.version),
             }),
+            home: around.home.map(str::to_owned),
+            can_probe: around.can_probe,
         }
     }
 }
@@ -130,24 +150,22 @@ fn outline(definition: &Definition, state: &State) -> Value {
             "holds": state.signals.get(name),
         })
     });
-    let fields = definition.ordered_output().map(|(name, field)| {
-        let read = place_of(definition, name);
-        let value = state.values.get(name);
-        let label = definition.texts.get("en").and_then(|texts| texts.get(&field.label_key));
-        json!({
-            "name": name,
-            "label": label,
-            "type": field.kind,
-            "required": field.required,
-            "pii": field.pii,
-            "attested": definition.attest.as_ref().is_some_and(|a| a.fields.contains_key(name)),
-            "source": read.as_ref().map(|(source, _, _)| *source),
-            "place": read.as_ref().map(|(_, place, _)| place.clone()),
-            "node": read.as_ref().map(|(_, _, node)| (*node).clone()),
-            "members": field.ordered_members().map(|(name, _)| name).collect::<Vec<_>>(),
-            "value": value.and_then(|value| value.as_ref().ok()),
-            "problem": value.and_then(|value| value.as_ref().err()),
-        })
+    let fields =
+        definition.ordered_output().map(|(name, field)| field_view(definition, state, name, field));
+    let variables = definition.nodes.iter().flat_map(|(node, content)| {
+        let Node::Collect { via, variables, .. } = content else { return vec![] };
+        let all = variables.iter().map(|(name, extraction)| {
+            let value = state.values.get(name);
+            json!({
+                "name": name,
+                "source": source_name(via),
+                "place": extraction.at,
+                "node": node,
+                "value": value.and_then(|value| value.as_ref().ok()),
+                "problem": value.and_then(|value| value.as_ref().err()),
+            })
+        });
+        all.collect::<Vec<_>>()
     });
     json!({
         "displayName": definition.display_name,
@@ -160,25 +178,87 @@ fn outline(definition: &Definition, state: &State) -> Value {
         "ssoHosts": definition.sso_hosts,
         "pages": pages.collect::<Vec<_>>(),
         "fields": fields.collect::<Vec<_>>(),
+        "variables": variables.collect::<Vec<_>>(),
         "dismissed": dismissed(definition).collect::<Vec<_>>(),
     })
 }
 
-/// Returns the kind of source of a field, its place, and the node that reads it.
-fn place_of<'a>(
-    definition: &'a Definition,
-    name: &str,
-) -> Option<(&'static str, String, &'a String)> {
-    definition.nodes.iter().find_map(|(node, content)| {
-        let Node::Collect { via, fields, .. } = content else { return None };
-        let extraction = fields.get(name)?;
-        let source = match via {
-            Source::Dom {} => "page",
-            Source::Fetch(_) => "request",
-            Source::Response(_) => "response",
-        };
-        Some((source, extraction.at.clone(), node))
+fn field_view(definition: &Definition, state: &State, name: &str, field: &Field) -> Value {
+    let read = place_of(definition, name);
+    let value = state.values.get(name);
+    let members = field.ordered_members().map(|(member, own)| {
+        let from = read.as_ref().and_then(|read| read.extraction.members.get(member));
+        json!({
+            "name": member,
+            "label": label(definition, own),
+            "required": own.required,
+            "pii": own.pii,
+            "reading": from.map(|from| Reading::of(own, from)),
+        })
+    });
+    json!({
+        "name": name,
+        "label": label(definition, field),
+        "type": field.kind,
+        "required": field.required,
+        "pii": field.pii,
+        "attested": definition.attest.as_ref().is_some_and(|a| a.fields.contains_key(name)),
+        "source": read.as_ref().map(|read| source_name(read.via)),
+        "place": read.as_ref().map(|read| &read.extraction.at),
+        "node": read.as_ref().map(|read| read.node),
+        "reading": read.as_ref().map(|read| Reading::of(field, read.extraction)),
+        "members": members.collect::<Vec<_>>(),
+        "nextPage": read.as_ref().and_then(|read| read.pages).map(next_page),
+        "value": value.and_then(|value| value.as_ref().ok()),
+        "problem": value.and_then(|value| value.as_ref().err()),
     })
+}
+
+fn label<'a>(definition: &'a Definition, field: &Field) -> Option<&'a String> {
+    definition.texts.get("en").and_then(|texts| texts.get(&field.label_key))
+}
+
+/// Where a field is read.
+struct FieldPlace<'a> {
+    node: &'a String,
+    via: &'a Source,
+    extraction: &'a Extraction,
+    /// The further pages of a list.
+    pages: Option<&'a Pages>,
+}
+
+fn place_of<'a>(definition: &'a Definition, name: &str) -> Option<FieldPlace<'a>> {
+    let is_list = definition.output.get(name).is_some_and(|field| field.kind == FieldType::List);
+    definition.nodes.iter().find_map(|(node, content)| {
+        let Node::Collect { via, fields, pages, .. } = content else { return None };
+        let pages = pages.as_ref().filter(|_| is_list);
+        Some(FieldPlace { node, via, extraction: fields.get(name)?, pages })
+    })
+}
+
+/// Returns how a list leads to its next page.
+fn next_page(pages: &Pages) -> Value {
+    let text = match &pages.next {
+        NextPage::Act(Action::Click(selector)) => format!("a click on `{selector}`"),
+        NextPage::Act(Action::ScrollTo(selector)) => format!("scrolling to `{selector}`"),
+        NextPage::Act(Action::Choose { selector, option }) => {
+            format!("choosing `{option}` in `{selector}`")
+        }
+        NextPage::Number { name, .. } => format!("the number of the page, as `{{{name}}}`"),
+        NextPage::Offset { name } => format!("the number of rows before, as `{{{name}}}`"),
+        NextPage::Cursor { name, from, .. } => {
+            format!("the value at `{}`, as `{{{name}}}`", from.at)
+        }
+    };
+    json!({ "text": text, "max": pages.max })
+}
+
+const fn source_name(source: &Source) -> &'static str {
+    match source {
+        Source::Dom {} => "page",
+        Source::Fetch(_) => "request",
+        Source::Response(_) => "response",
+    }
 }
 
 /// A page as it was, for the author to choose elements of it.

@@ -14,14 +14,14 @@ use crate::{
     draft::{
         DraftError, FieldChange, FieldSource, KnownValues, NewField, NewList, PageKind, add_field,
         add_variable, dismiss, edit_field, mark_page, move_field, new_definition, remove_dismissed,
-        remove_field, remove_page,
+        remove_field, remove_page, remove_variable,
     },
     explore::exploring,
     lists::ListProposal,
     studio::{Edit, text_of},
 };
 
-fn draft() -> Definition {
+pub(crate) fn draft() -> Definition {
     let mut definition =
         new_definition("https://shop.example/login", "Shop", Environment::Production).unwrap();
     let selector = |selector: &str| Condition::Selector(selector.to_owned());
@@ -30,7 +30,7 @@ fn draft() -> Definition {
     definition
 }
 
-fn field(name: &str) -> NewField {
+pub(crate) fn field(name: &str) -> NewField {
     NewField {
         name: name.to_owned(),
         label: format!("The {name}"),
@@ -44,12 +44,12 @@ fn field(name: &str) -> NewField {
     }
 }
 
-fn on_page(url: &str) -> FieldSource {
+pub(crate) fn on_page(url: &str) -> FieldSource {
     FieldSource::Page { url: url.into(), at: "#x".into(), read: ElementContent::Text }
 }
 
 /// Returns the errors of a definition, and checks that its text can be read again.
-fn errors(definition: &Definition) -> Vec<String> {
+pub(crate) fn errors(definition: &Definition) -> Vec<String> {
     let text = text_of(definition);
     assert_eq!(Syntax.validate(&text), Ok(()));
     assert_eq!(&serde_json::from_str::<Definition>(&text).unwrap(), definition);
@@ -126,14 +126,18 @@ fn a_definition_made_of_choices_can_be_published() {
 
     move_field(&mut definition, "tier", false).unwrap();
     let change = FieldChange {
+        within: None,
         name: "since".into(),
         new_name: "memberSince".into(),
         label: "Member since".into(),
         required: false,
         pii: true,
+        reading: None,
     };
     edit_field(&mut definition, change).unwrap();
     assert_eq!(definition.output_order, ["fullName", "email", "memberSince", "tier", "orders"]);
+    let used = remove_variable(&mut definition, "user").unwrap_err();
+    assert!(matches!(used, DraftError::ValueUsed(name) if name == "user"));
     for name in ["fullName", "email", "memberSince", "orders", "tier"] {
         assert_eq!(errors(&definition), [""; 0]);
         remove_field(&mut definition, name).unwrap();
@@ -151,12 +155,15 @@ fn a_definition_made_of_choices_can_be_published() {
         remove_page(&mut definition, page).unwrap();
     }
     remove_dismissed(&mut definition, "#cookies button");
-    // The variable is all that is left to read.
+    // It is all that is left to read.
+    remove_variable(&mut definition, "user").unwrap();
+    assert!(remove_variable(&mut definition, "user").is_err());
     let empty = draft();
     assert_eq!(definition.signals, empty.signals);
     assert_eq!(definition.interrupts, empty.interrupts);
     assert!(definition.requests.is_empty() && definition.output.is_empty());
     assert_eq!(definition.texts, empty.texts);
+    assert_eq!(definition.nodes, empty.nodes);
 }
 
 #[test]
@@ -235,6 +242,16 @@ fn a_change_is_read_as_the_page_sends_it() {
             "from": { "response": { "number": 1, "pointer": "/id" } } }),
         json!({ "op": "markPage", "kind": "signedIn", "condition": { "selector": "#in" } }),
         json!({ "op": "editField", "name": "a", "newName": "b", "label": "B", "required": true, "pii": true }),
+        json!({ "op": "editField", "within": "orders", "name": "a", "newName": "a", "label": "A",
+            "required": true, "pii": true, "reading": { "type": "number", "format": null,
+            "currency": "EUR", "at": "td", "read": { "attribute": "title" }, "element": "last",
+            "convert": [{ "number": { "decimalMark": "," } }], "each": null } }),
+        json!({ "op": "addMember", "within": "orders", "name": "a", "label": "A", "required": true,
+            "pii": true, "reading": { "type": "string", "at": "td" } }),
+        json!({ "op": "removeField", "within": "orders", "name": "a" }),
+        json!({ "op": "removeField", "name": "a" }),
+        json!({ "op": "setNextPage", "list": "orders", "selector": "a.next", "max": 10 }),
+        json!({ "op": "removeNextPage", "list": "orders" }),
         json!({ "op": "moveField", "name": "a", "by": -1 }),
         json!({ "op": "dismiss", "inspection": 1, "selector": "#ok" }),
         json!({ "op": "replace", "document": "{}" }),

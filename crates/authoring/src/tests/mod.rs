@@ -1,5 +1,6 @@
 //! Tests on pages that are built from text.
 
+pub(crate) mod changes;
 mod drafts;
 mod proposals;
 

@@ -78,6 +78,14 @@ fn a_selector_goes_into_shadow_roots() {
 }
 
 #[test]
+fn no_selector_has_the_separator_of_frames_in_a_string() {
+    let page = page("html\n body\n  a href=/a>>>b class=next\n   \"Next\"");
+    assert_eq!(first(&page, "Next"), "a.next");
+    let found = propose_selectors(&page, with_text(&page, "Next"), &select);
+    assert!(found.iter().all(|one| !one.selector.contains(">>>")), "{found:?}");
+}
+
+#[test]
 fn the_rows_of_a_table_are_a_list() {
     let page = page(ACCOUNT);
     let list = propose_list(&page, with_text(&page, "20,00 €"), &select).unwrap();
@@ -88,6 +96,52 @@ fn the_rows_of_a_table_are_a_list() {
     let list = propose_json_list(&body, "/user/orders/0/lines/0/sku").unwrap();
     assert_eq!((list.at.as_str(), list.member.as_str()), ("/user/orders", "/lines/0/sku"));
     assert_eq!(propose_json_list(&body, "/user/orders"), None);
+}
+
+/// The list that is proposed for the element with a text: its place, its rows and their number.
+fn list_of(lines: &str, text: &str) -> Option<(String, String, usize)> {
+    let page = page(lines);
+    let list = propose_list(&page, with_text(&page, text), &select)?;
+    Some((list.at, list.each.unwrap_or_default(), list.rows))
+}
+
+#[test]
+fn a_label_and_its_value_are_no_list() {
+    let siblings = "html\n body\n  div class=fact\n   div\n    \"Tier\"\n   div\n    \"gold\"";
+    assert_eq!(list_of(siblings, "gold"), None);
+    let facts = "html\n body\n  table\n   tbody\n    tr\n     th\n      \"Tier\"\n     td\n      \"gold\"\n    \
+                 tr\n     th\n      \"Since\"\n     td\n      \"2019\"";
+    assert_eq!(list_of(facts, "gold"), None);
+    let lines = "html\n body\n  ul\n   li\n    b\n     \"Tier\"\n    span\n     \"gold\"\n   \
+                 li\n    b\n     \"Since\"\n    span\n     \"2019\"";
+    assert_eq!(list_of(lines, "gold"), None);
+    let colons = facts.replace("th", "td").replace("Tier", "Tier:").replace("Since", "Since:");
+    assert_eq!(list_of(&colons, "gold"), None);
+    // Each of these has several parts.
+    let orders = "html\n body\n  div id=orders\n   div\n    p\n     \"A-1\"\n    p\n     \"paid\"\n   \
+                  div\n    p\n     \"A-2\"\n    p\n     \"open\"";
+    let found = ("#orders".to_owned(), "div".to_owned(), 2);
+    assert_eq!(list_of(orders, "open"), Some(found));
+}
+
+#[test]
+fn the_place_of_rows_is_there_without_rows() {
+    let row = |number: &str| {
+        format!("\n    tr\n     th\n      \"{number}\"\n     td\n      \"paid {number}\"")
+    };
+    let heading =
+        "\n   thead\n    tr\n     th\n      \"Number\"\n     th\n      \"State\"".to_owned();
+    let table = "html\n body\n  table class=orders".to_owned() + &heading;
+    let body = format!("\n   tbody{}{}", row("1"), row("2"));
+    let place = "table.orders".to_owned();
+    let found = list_of(&(table.clone() + &body), "paid 2");
+    assert_eq!(found, Some((place.clone(), "tr:has(> td)".to_owned(), 2)));
+    // Months of orders, say.
+    let found = list_of(&(table.clone() + &body + &body), "paid 2");
+    assert_eq!(found, Some((place.clone(), "tr:has(> td)".to_owned(), 4)));
+    let total = "\n   tfoot\n    tr\n     td\n      \"Total\"";
+    let found = list_of(&(table + &body + total), "paid 2");
+    assert_eq!(found, Some((place, "tbody > tr:has(> td)".to_owned(), 2)));
 }
 
 #[test]
@@ -106,6 +160,7 @@ fn values_are_read_by_their_look() {
         ("1. März 2019", "de", FieldType::String, json!("2019-03-01")),
         ("Member since May 3, 2020", "en", FieldType::String, json!("2020-05-03")),
         ("20:55, 23 November 2026", "en", FieldType::String, json!("2026-11-23T20:55:00")),
+        ("2026/11/28 00:15", "en", FieldType::String, json!("2026-11-28T00:15:00")),
         ("1.234,50 €", "de", FieldType::Number, json!(1234.5)),
         ("$1,234.50", "en", FieldType::Number, json!(1234.5)),
         ("42", "en", FieldType::Integer, json!(42)),

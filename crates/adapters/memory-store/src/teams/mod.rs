@@ -3,6 +3,7 @@
 mod audit;
 mod brands;
 mod contacts;
+mod drafts;
 mod keys;
 mod templates;
 
@@ -13,10 +14,14 @@ use domain::{
     audit::AuditEntry,
     branding::Brand,
     frame_ancestors::FrameAncestor,
-    id::{ApiKeyId, ContactId, TeamId, TemplateId},
+    id::{ApiKeyId, ContactId, DraftId, TeamId, TemplateId},
 };
 use ports::{
-    StoreError, contact_store::StoredContact, key_store::StoredKey, template_store::StoredTemplate,
+    StoreError,
+    authoring::{Draft, DraftContent},
+    contact_store::StoredContact,
+    key_store::StoredKey,
+    template_store::StoredTemplate,
 };
 
 /// The records of all teams.
@@ -25,6 +30,7 @@ pub(crate) struct Teams {
     records: BTreeMap<TeamId, Team>,
     keys: BTreeMap<ApiKeyId, KeyRecord>,
     contacts: BTreeMap<ContactId, StoredContact>,
+    drafts: BTreeMap<DraftId, (Draft, DraftContent)>,
     templates: BTreeMap<TemplateId, StoredTemplate>,
     /// The greatest template number in use so far; a number is not used twice.
     last_template: i32,

@@ -308,6 +308,8 @@ fn written_errors() -> BTreeSet<String> {
     let crates = package().join("../..");
     let files = [
         sources(&crates.join("application/src/portal"), "rs"),
+        sources(&crates.join("authoring/src/studios/drafts.rs"), "rs"),
+        sources(&crates.join("authoring/src/studios/versions.rs"), "rs"),
         sources(&crates.join("application/src/webhooks.rs"), "rs"),
         sources(&crates.join("application/src/contacts.rs"), "rs"),
         sources(&crates.join("application/src/template_review.rs"), "rs"),
@@ -335,7 +337,8 @@ fn written_errors() -> BTreeSet<String> {
 /// Returns all strings of the crates whose errors the portal shows, with `{}` for each value.
 fn literals() -> BTreeSet<String> {
     let crates = package().join("../..");
-    let folders = ["domain", "ports", "application", "adapters/messaging", "adapters/portal"];
+    let folders =
+        ["domain", "ports", "application", "authoring", "adapters/messaging", "adapters/portal"];
     let mut found = BTreeSet::new();
     for folder in folders {
         for (_, source) in sources(&crates.join(folder).join("src"), "rs") {

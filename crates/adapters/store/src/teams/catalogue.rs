@@ -7,7 +7,7 @@ use diesel_async::RunQueryDsl;
 use domain::{
     api_key::Environment,
     id::PlatformId,
-    platform::{Canary, CanaryShare, Platform, PublishedVersion},
+    platform::{ActiveVersions, Canary, CanaryShare, Platform, PublishedVersion, VersionChange},
     session::{DefinitionVersion, Session},
     workflow::Definition,
 };
@@ -96,6 +96,10 @@ fn shown(definition: &Definition) -> PlatformSummaryRow<'_> {
     }
 }
 
+/// What a transaction that publishes a version has found: the platform before it, whether the version
+/// is new, and the hash of its published content.
+type Publication = (PlatformRow, bool, String);
+
 fn definition(row: &DefinitionRow) -> Result<Definition, StoreError> {
     serde_json::from_str(&row.document).map_err(failed("read a definition back"))
 }
@@ -106,6 +110,7 @@ impl Catalogue for Store {
         let rows: QueryResult<Vec<PlatformRow>> = with_read!(self, |conn| {
             platforms::table
                 .filter(platforms::environment.eq(environment.as_str()))
+                .filter(platforms::id.gt(0))
                 .order(platforms::id)
                 .select(PlatformRow::as_select())
                 .load(conn)
@@ -118,6 +123,7 @@ impl Catalogue for Store {
         let row: QueryResult<Option<PlatformRow>> = with_read!(self, |conn| {
             platforms::table
                 .filter(platforms::id.eq(id.0))
+                .filter(platforms::id.gt(0))
                 .select(PlatformRow::as_select())
                 .first(conn)
                 .await
@@ -211,10 +217,11 @@ impl Catalogue for Store {
     async fn choose_version(
         &self,
         id: PlatformId,
-        version: &str,
-        canary: Option<Canary>,
+        change: &VersionChange,
         now: DateTime<Utc>,
     ) -> Result<(), ChooseVersionError> {
+        let ActiveVersions { version, canary } = &change.to;
+        let version = version.as_str();
         let tried = canary.as_ref().map(|canary| canary.version.as_str());
         let wanted = [Some(version), tried];
         let wanted: Vec<_> = wanted.into_iter().flatten().collect();
@@ -236,21 +243,31 @@ impl Catalogue for Store {
             return Err(ChooseVersionError::NotPublished(unknown.unwrap_or(version).to_owned()));
         };
         let definition = definition(row)?;
+        let percent = |canary: &Canary| i16::from(canary.share.as_percent());
         let chosen = (
             platforms::version.eq(version),
             platforms::updated_at.eq(Timestamp(now)),
             platforms::canary_version.eq(tried),
-            platforms::canary_percent
-                .eq(canary.as_ref().map(|canary| i16::from(canary.share.as_percent()))),
+            platforms::canary_percent.eq(canary.as_ref().map(percent)),
             shown(&definition),
         );
         // Published definitions stay, so that what was found above is still there.
         let written: QueryResult<usize> = with_conn!(self, |conn| {
             let platform = platforms::table.filter(platforms::id.eq(id.0));
-            ::diesel::update(platform).set(chosen).execute(conn).await
+            let mut update = ::diesel::update(platform).set(chosen).into_boxed();
+            if let Some(from) = &change.from {
+                update = update.filter(platforms::version.eq(&from.version));
+                update = match &from.canary {
+                    None => update.filter(platforms::canary_version.is_null()),
+                    Some(tried) => update
+                        .filter(platforms::canary_version.eq(&tried.version))
+                        .filter(platforms::canary_percent.eq(percent(tried))),
+                };
+            }
+            update.execute(conn).await
         });
-        written.map_err(failed("choose the version of a platform"))?;
-        Ok(())
+        let written = written.map_err(failed("choose the version of a platform"))?;
+        if written == 0 { Err(ChooseVersionError::Changed) } else { Ok(()) }
     }
 
     async fn publish(
@@ -275,18 +292,14 @@ impl Catalogue for Store {
             shown(definition),
         );
         let stored = definitions::table.filter(definitions::version.eq(&version));
-        // The platform's number and environment, and the hash of the published content of this
-        // version.
-        let written: Result<(i32, String, String), DieselError> = with_transaction!(self, |conn| {
+        let written: Result<Publication, DieselError> = with_transaction!(self, |conn| {
             let platform = ::diesel::insert_into(platforms::table).values(fresh);
             let is_first = platform.on_conflict_do_nothing().execute(conn).await? == 1;
-            let (id, held): (i32, String) = platforms::table
-                .filter(platforms::name.eq(&definition.platform))
-                .select((platforms::id, platforms::environment))
-                .first(conn)
-                .await?;
-            if held != environment {
-                return Ok((id, held, sha256.clone()));
+            let named = platforms::table.filter(platforms::name.eq(&definition.platform));
+            let before: PlatformRow = named.select(PlatformRow::as_select()).first(conn).await?;
+            let id = before.id;
+            if before.environment != environment {
+                return Ok((before, false, sha256.clone()));
             }
             let row = (
                 definitions::platform.eq(id),
@@ -317,15 +330,19 @@ impl Catalogue for Store {
                 ::diesel::update(platform).set(newest).execute(conn).await?;
             }
             let stored = stored.filter(definitions::platform.eq(id));
-            Ok((id, held, stored.select(definitions::sha256).first(conn).await?))
+            Ok((before, is_new, stored.select(definitions::sha256).first(conn).await?))
         });
-        let (id, held, found) = written.map_err(failed("publish a definition"))?;
-        if held != environment {
+        let (before, is_new, found) = written.map_err(failed("publish a definition"))?;
+        if before.environment != environment {
             return Err(PublishError::OtherEnvironment(definition.platform.clone()));
         }
         if found != sha256 {
             return Err(PublishError::VersionTaken(version));
         }
-        Ok((PlatformId(id), pinned))
+        let platform = before.read()?;
+        if !is_new && !platform.runs(&version, canary) {
+            return Err(PublishError::AlreadyPublished(version));
+        }
+        Ok((platform.id, pinned))
     }
 }

@@ -5,5 +5,6 @@ pub(crate) mod brands;
 pub(crate) mod catalogue;
 pub(crate) mod contacts;
 pub(crate) mod definition_statistics;
+pub(crate) mod drafts;
 pub(crate) mod keys;
 pub(crate) mod templates;

@@ -1,0 +1,203 @@
+//! What there is at a place that an author edits, and what becomes of it.
+
+use domain::workflow::{
+    ElementChoice, FieldType, Node, PageTree, ReadFailure, SeenResponse, Select, Source,
+    element_text, find_elements, matches_url,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Studio, StudioError, choices::cut};
+use crate::{
+    draft::Reading,
+    signals::page_language,
+    values::{ValueProposal, propose_json_values, propose_values},
+};
+
+/// A reading to be tried on the page that is shown, or on the newest response.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TriedReading {
+    /// The node that reads it.
+    node: String,
+    /// The list or the object that it is a part of.
+    #[serde(default)]
+    within: Option<Reading>,
+    reading: Reading,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadingView {
+    /// The elements that match; of a column, those in the first row that has one.
+    matches: usize,
+    /// The rows of the list.
+    rows: Option<usize>,
+    /// What is there; `None` if there is nothing.
+    found: Option<String>,
+    value: Option<Value>,
+    problem: Option<String>,
+    /// What else it can be read as.
+    values: Vec<ValueProposal>,
+}
+
+impl Studio {
+    /// Tries a reading.
+    ///
+    /// # Errors
+    /// There is no such node, no browser, or no response of its source.
+    pub async fn try_reading(&self, tried: TriedReading) -> Result<ReadingView, StudioError> {
+        let definition = self.definition()?;
+        let Some(Node::Collect { via, .. }) = definition.nodes.get(&tried.node) else {
+            return Err(StudioError::NoDefinition);
+        };
+        let pattern = match via {
+            Source::Dom {} => {
+                let browser = self.parts.runs.browser().ok_or(StudioError::NoBrowser)?;
+                let page = browser.inspect().await?.tree;
+                return Ok(self.select(|select| on_page(&page, &tried, select)));
+            }
+            Source::Response(pattern) => pattern.clone(),
+            Source::Fetch(name) => {
+                let request = definition.requests.get(name).ok_or(StudioError::NoResponse)?;
+                path_pattern(&request.url)
+            }
+        };
+        let state = self.shared.state();
+        let is_it = |response: &&SeenResponse| {
+            response.body.is_some() && matches_url(&pattern, &response.url)
+        };
+        let response = state.responses().find(is_it).and_then(|response| response.body.as_ref());
+        response.map(|body| in_body(body, &tried)).ok_or(StudioError::NoResponse)
+    }
+}
+
+/// Returns what a reading finds on a page.
+pub(super) fn on_page(page: &PageTree, tried: &TriedReading, select: Select<'_>) -> ReadingView {
+    let TriedReading { within, reading, .. } = tried;
+    let find = |scope: usize, selector: &str| find_elements(page, scope, selector, select);
+    let rows_in = |place: &Reading| {
+        let whole = chosen(&find(0, &place.at), place.element)?;
+        Some(place.each.as_ref().map_or_else(|| vec![whole], |each| find(whole, each)))
+    };
+    if reading.kind.has_members() {
+        return grouped(reading, rows_in(reading).as_ref().map(Vec::len));
+    }
+    let rows = within.as_ref().map(|place| rows_in(place).unwrap_or_default());
+    let found_in = |scope: usize| {
+        if reading.at.is_empty() { vec![scope] } else { find(scope, &reading.at) }
+    };
+    let found = match &rows {
+        // Rows with headings have other elements.
+        Some(rows) => rows.iter().map(|row| found_in(*row)).find(|found| !found.is_empty()),
+        None => Some(find(0, &reading.at)),
+    };
+    let found = found.unwrap_or_default();
+    let element = chosen(&found, reading.element);
+    let text = element.and_then(|element| element_text(page, element, &reading.read));
+    let values = text.as_ref().map(|text| propose_values(text, &page_language(page)));
+    ReadingView {
+        matches: found.len(),
+        rows: rows_of(within.as_ref(), rows.as_ref().map(Vec::len)),
+        values: values.unwrap_or_default(),
+        ..converted(reading, text.map(Value::String).as_ref())
+    }
+}
+
+fn chosen(found: &[usize], choice: ElementChoice) -> Option<usize> {
+    match choice {
+        ElementChoice::First => found.first().copied(),
+        ElementChoice::Last => found.last().copied(),
+    }
+}
+
+/// Returns what a reading finds in the body of a response.
+pub(super) fn in_body(body: &Value, tried: &TriedReading) -> ReadingView {
+    let TriedReading { within, reading, .. } = tried;
+    let at = body.pointer(within.as_ref().map_or(&reading.at, |place| &place.at));
+    if reading.kind.has_members() {
+        let count = match reading.kind {
+            FieldType::List => at.and_then(Value::as_array).map(Vec::len),
+            FieldType::String
+            | FieldType::Integer
+            | FieldType::Number
+            | FieldType::Boolean
+            | FieldType::Object => at.map(|_| 1),
+        };
+        return grouped(reading, count);
+    }
+    let rows = at.and_then(Value::as_array).map(Vec::as_slice);
+    // An object is a single row.
+    let group = rows.unwrap_or_else(|| at.map(std::slice::from_ref).unwrap_or_default());
+    let in_group = || group.iter().find_map(|row| row.pointer(&reading.at));
+    let found = if within.is_some() { in_group() } else { at };
+    let found = found.filter(|value| !value.is_null());
+    ReadingView {
+        matches: usize::from(found.is_some()),
+        rows: rows_of(within.as_ref(), rows.map(<[Value]>::len)),
+        values: found.map(|value| propose_json_values(value, "en")).unwrap_or_default(),
+        ..converted(reading, found)
+    }
+}
+
+fn rows_of(within: Option<&Reading>, count: Option<usize>) -> Option<usize> {
+    within.filter(|place| place.kind == FieldType::List).and(count)
+}
+
+/// Returns what is shown of the place of a list or an object.
+fn grouped(reading: &Reading, count: Option<usize>) -> ReadingView {
+    let rows = count.filter(|_| reading.kind == FieldType::List);
+    let problem = count.is_none().then(|| ReadFailure::NotFound.to_string());
+    ReadingView { matches: usize::from(count.is_some()), rows, problem, ..ReadingView::default() }
+}
+
+/// Returns what converters make of a value, as a run does.
+fn converted(reading: &Reading, found: Option<&Value>) -> ReadingView {
+    let sample = found.map(|value| value.as_str().map_or_else(|| value.to_string(), cut));
+    let result = found.ok_or(ReadFailure::NotFound).and_then(|found| {
+        let converters = reading.convert.iter().enumerate();
+        let value =
+            converters.into_iter().try_fold(found.clone(), |value, (index, converter)| {
+                converter.apply(&value).ok_or(ReadFailure::Converter(index))
+            })?;
+        of_type(reading.kind, &value).ok_or(ReadFailure::WrongType)
+    });
+    let problem = result.as_ref().err().map(ToString::to_string);
+    ReadingView { found: sample, value: result.ok(), problem, ..ReadingView::default() }
+}
+
+/// Returns a value if it is of a type. A page has texts alone, which stand for numbers as well.
+fn of_type(kind: FieldType, value: &Value) -> Option<Value> {
+    let text = value.as_str().map(str::trim);
+    match kind {
+        FieldType::String => text.filter(|text| !text.is_empty()).map(|_| value.clone()),
+        FieldType::Integer => match text {
+            Some(text) => text.parse::<i64>().ok().map(Value::from),
+            None => (value.is_i64() || value.is_u64()).then(|| value.clone()),
+        },
+        FieldType::Number => match text {
+            Some(text) => text.parse::<f64>().ok().map(Value::from),
+            None => value.is_number().then(|| value.clone()),
+        },
+        FieldType::Boolean => match text {
+            Some(text) => text.parse::<bool>().ok().map(Value::from),
+            None => value.is_boolean().then(|| value.clone()),
+        },
+        FieldType::Object | FieldType::List => None,
+    }
+}
+
+/// Returns a pattern for the path of a request's URL, with `*` in place of values.
+pub(super) fn path_pattern(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/");
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let mut pattern = String::new();
+    for part in path.split_inclusive('}') {
+        let (before, name) = part.split_once('{').map_or((part, None), |(b, n)| (b, Some(n)));
+        pattern.push_str(before);
+        pattern.extend(name.map(|_| '*'));
+    }
+    pattern
+}

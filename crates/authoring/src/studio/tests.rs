@@ -1,0 +1,133 @@
+//! What a studio keeps of its runs, and what it tells of places that an author edits.
+
+use std::sync::Arc;
+
+use chrono::DateTime;
+use domain::workflow::{Definition, Severity, TraceEvent, check};
+use ports::driving::Finding;
+use serde_json::{Value, json};
+
+use super::{
+    edits::new_error,
+    readings::{in_body, on_page, path_pattern},
+    state::{RunState, State},
+};
+use crate::tests::{changes::with_orders, page, select};
+
+fn traced(state: &mut State, event: &TraceEvent) {
+    state.traced(event, DateTime::UNIX_EPOCH);
+}
+
+fn read(rows: Value) -> TraceEvent {
+    let found = Some(rows.clone());
+    TraceEvent::Read { name: "orders".into(), found, result: Ok(rows) }
+}
+
+#[test]
+fn a_list_has_the_rows_of_all_its_pages() {
+    let mut state = State::default();
+    state.began(RunState::Running, None);
+    let shown = |state: &State| state.values.get("orders").cloned().unwrap().unwrap();
+    let entered = TraceEvent::Entered { node: "readOrders".into() };
+    traced(&mut state, &entered);
+    traced(&mut state, &read(json!([{ "n": 1 }, { "n": 2 }])));
+    traced(&mut state, &read(json!([{ "n": 3 }])));
+    assert_eq!(shown(&state), json!([{ "n": 1 }, { "n": 2 }, { "n": 3 }]));
+    // A button has added a row to those that were there, and the page is read twice.
+    traced(&mut state, &read(json!([{ "n": 1 }, { "n": 2 }, { "n": 3 }, { "n": 4 }])));
+    traced(&mut state, &read(json!([{ "n": 1 }, { "n": 2 }, { "n": 3 }, { "n": 4 }])));
+    assert_eq!(shown(&state).as_array().unwrap().len(), 4);
+    traced(&mut state, &entered);
+    traced(&mut state, &read(json!([{ "n": 5 }])));
+    assert_eq!(shown(&state), json!([{ "n": 5 }]));
+
+    let mut definition = with_orders();
+    definition.output.get_mut("orders").unwrap().max_rows = Some(2);
+    state.definition = Some(Arc::new(definition));
+    traced(&mut state, &read(json!([{ "n": 6 }])));
+    traced(&mut state, &read(json!([{ "n": 7 }])));
+    assert_eq!(shown(&state), json!([{ "n": 5 }, { "n": 6 }]));
+    let data = json!({ "orders": [{ "n": 8 }] });
+    traced(&mut state, &TraceEvent::Completed { data: Some(data) });
+    assert_eq!(shown(&state), json!([{ "n": 8 }]));
+}
+
+#[test]
+fn a_place_is_tried_on_the_page() {
+    let page = page(
+        "html lang=de\n body\n  dd id=balance\n   \"1.234,50 €\"\n  table id=orders\n   tr\n    th\n     \
+         \"Betrag\"\n   tr\n    td\n     \"10,00 €\"\n   tr\n    td\n     \"20,00 €\"",
+    );
+    let on = |tried: Value| {
+        let tried = serde_json::from_value(tried).unwrap();
+        serde_json::to_value(on_page(&page, &tried, &select)).unwrap()
+    };
+    let number = json!([{ "number": { "decimalMark": "," } }]);
+    let balance = |kind: &str, convert: &Value| json!({ "node": "read", "reading": { "type": kind, "at": "#balance", "convert": convert } });
+    let seen = on(balance("number", &number));
+    assert_eq!((&seen["found"], &seen["value"]), (&json!("1.234,50 €"), &json!(1234.5)));
+    assert_eq!((&seen["matches"], &seen["problem"]), (&json!(1), &Value::Null));
+    assert_eq!(seen["values"][0]["currency"], "EUR");
+    let wrong = on(balance("boolean", &number));
+    assert_eq!(wrong["problem"], "the value is empty, or of another type than the field");
+    let wrong = on(balance("number", &json!([{ "match": "x" }])));
+    assert_eq!(wrong["problem"], "converter 1 does not apply");
+
+    let list = json!({ "type": "list", "at": "#orders", "each": "tr" });
+    let whole = on(json!({ "node": "read", "reading": list }));
+    assert_eq!((&whole["rows"], &whole["problem"]), (&json!(3), &Value::Null));
+    let column = json!({ "type": "number", "at": "td", "convert": number });
+    let seen = on(json!({ "node": "read", "within": list, "reading": column }));
+    assert_eq!((&seen["rows"], &seen["value"]), (&json!(3), &json!(10)));
+    let nothing = on(json!({ "node": "read", "reading": { "type": "string", "at": "#no" } }));
+    assert_eq!((&nothing["matches"], &nothing["problem"]), (&json!(0), &json!("nothing is there")));
+    // An author is still writing it.
+    let broken = on(json!({ "node": "read", "reading": { "type": "string", "at": "td[" } }));
+    assert_eq!(broken["problem"], "nothing is there");
+}
+
+#[test]
+fn a_place_is_tried_on_a_response() {
+    let body = json!({ "user": { "age": 42 }, "orders": [{ "id": null }, { "id": "A-2" }] });
+    let on = |tried: Value| {
+        let tried = serde_json::from_value(tried).unwrap();
+        serde_json::to_value(in_body(&body, &tried)).unwrap()
+    };
+    let seen = on(json!({ "node": "read", "reading": { "type": "integer", "at": "/user/age" } }));
+    assert_eq!((&seen["found"], &seen["value"]), (&json!("42"), &json!(42)));
+    let list = json!({ "type": "list", "at": "/orders" });
+    let column = json!({ "type": "string", "at": "/none" });
+    let seen = on(json!({ "node": "read", "within": list, "reading": column }));
+    assert_eq!((&seen["rows"], &seen["problem"]), (&json!(2), &json!("nothing is there")));
+    let object = json!({ "type": "object", "at": "/user" });
+    let age = json!({ "type": "string", "at": "/age" });
+    let seen = on(json!({ "node": "read", "within": object, "reading": age }));
+    assert_eq!(seen["problem"], "the value is empty, or of another type than the field");
+    assert_eq!(path_pattern("https://a.test/users/{id}/x?page={page}"), "/users/*/x");
+    assert_eq!(path_pattern("https://a.test"), "/");
+}
+
+fn findings(definition: &Definition) -> Vec<Finding> {
+    let all = check(definition).into_iter().map(|error| Finding {
+        severity: error.severity,
+        path: error.path,
+        position: None,
+        message: error.message,
+    });
+    all.collect()
+}
+
+#[test]
+fn an_error_is_new_if_there_was_none_like_it() {
+    let before = with_orders();
+    assert_eq!(new_error(&findings(&before), &findings(&before)), None);
+    let mut after = before.clone();
+    after.output.get_mut("orders").unwrap().max_rows = Some(5000);
+    let (before, after) = (findings(&before), findings(&after));
+    let error = new_error(&before, &after).unwrap();
+    assert_eq!(error.severity, Severity::Error);
+    assert_eq!(error.path.to_string(), "$.output.orders.maxRows");
+    // It can be corrected step by step.
+    assert_eq!(new_error(&after, &after), None);
+    assert_eq!(new_error(&after, &before), None);
+}

@@ -1,0 +1,3 @@
+DROP TABLE definition_drafts;
+-- The release before knows no authors.
+UPDATE users SET role = 'member' WHERE role = 'author';
