@@ -72,8 +72,9 @@ const FLAGS: &[&str] = &[
     // Chromium's own requests to its vendor: names in `.invalid` are never looked up.
     "--gaia-url=http://none.invalid/",
     "--component-updater=url-source=http://none.invalid/",
-    // The last two are pages for an address bar, with a process of their own.
-    "--disable-features=NetworkTimeServiceQuerying,Translate,MediaRouter,OptimizationHints,AutofillServerCommunication,InterestFeedContentSuggestions,WebUIOmniboxPopup,WebUIOmniboxAimPopup",
+    // A page from the back/forward cache does not tell of its frames. The last two are pages for an
+    // address bar, with a process of their own.
+    "--disable-features=BackForwardCache,NetworkTimeServiceQuerying,Translate,MediaRouter,OptimizationHints,AutofillServerCommunication,InterestFeedContentSuggestions,WebUIOmniboxPopup,WebUIOmniboxAimPopup",
 ];
 
 /// The options for starting a Chromium.

@@ -8,6 +8,7 @@ mod backend;
 mod browser;
 mod client;
 mod devtools_pipes;
+mod diagnostic;
 mod factory;
 mod fleet;
 mod fleet_address;
@@ -16,6 +17,7 @@ mod forwarder;
 mod input;
 mod launch;
 mod memory_usage;
+mod page_frames;
 mod page_tracker;
 mod pool;
 mod redaction;
@@ -27,6 +29,9 @@ mod warm_pool;
 
 pub use self::{
     client::{DevToolsClient, DevToolsError, DevToolsEvent},
+    diagnostic::{
+        BrowserDiagnostic, EgressDiagnostic, ExaminedBrowser, FleetDiagnostic, SandboxDiagnostic,
+    },
     factory::{BrowserSource, LocalBrowsers},
     fleet::{Fleet, FleetSetupError},
     fleet_address::{FleetAddress, InvalidFleetAddress},

@@ -6,9 +6,9 @@ use std::{
 };
 
 use domain::workflow::{SeenResponse, matches_url};
-use ports::browser::PageField;
+use ports::browser::{PageField, PageState};
 
-use crate::{browser::OpenDialog, input::PageScale};
+use crate::{browser::OpenDialog, input::PageScale, page_frames::PageFrames};
 
 /// Responses of a page that are kept for the workflow, and requests whose responses are awaited.
 const MAX_RESPONSES: usize = 16;
@@ -51,14 +51,43 @@ pub(crate) struct TrackedPage {
     pub(crate) http_status: Option<u16>,
     /// The scale of the page in its last frame.
     pub(crate) scale: PageScale,
-    /// The editable fields, the index of the focused one, and the rectangles to redact.
-    pub(crate) fields: (Vec<PageField>, Option<u8>, Vec<[f32; 4]>),
+    /// What the main frame reported of its fields.
+    own_fields: ReportedFields,
+    /// The field of another frame that has the focus.
+    focused_in_frame: Option<FocusedInFrame>,
+    pub(crate) frames: PageFrames,
     loading: bool,
     changed_at: Instant,
-    /// Watched responses whose body has not been received yet, with their requests, the oldest first.
-    expected: VecDeque<(String, ResponseHead)>,
+    /// Watched responses whose body has not been received yet, with their DevTools sessions and requests,
+    /// the oldest first.
+    expected: VecDeque<(RequestKey, ResponseHead)>,
     responses: VecDeque<CapturedResponse>,
 }
+
+/// The editable fields of a page, the index of the focused one, and the rectangles to redact.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct ReportedFields {
+    pub(crate) fields: Vec<PageField>,
+    pub(crate) focused: Option<u8>,
+    pub(crate) covers: Vec<[f32; 4]>,
+}
+
+/// The field that has the focus in a frame within a page.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FocusedInFrame {
+    pub(crate) place: ScriptPlace,
+    pub(crate) field: PageField,
+}
+
+/// Where a script runs: a DevTools session, and the execution context in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ScriptPlace {
+    pub(crate) session: String,
+    pub(crate) context: i64,
+}
+
+/// A request: the DevTools session that reports it, and its id there.
+pub(crate) type RequestKey = (String, String);
 
 /// The head of a response.
 #[derive(Debug, PartialEq, Eq)]
@@ -77,6 +106,7 @@ struct CapturedResponse {
 impl TrackedPage {
     pub(crate) fn new(session: String, target: String) -> Self {
         Self {
+            frames: PageFrames::new(session.clone(), target.clone()),
             session,
             target,
             url: String::new(),
@@ -85,7 +115,8 @@ impl TrackedPage {
             navigation: 0,
             http_status: None,
             scale: PageScale::default(),
-            fields: (vec![], None, vec![]),
+            own_fields: ReportedFields::default(),
+            focused_in_frame: None,
             loading: false,
             changed_at: Instant::now(),
             expected: VecDeque::new(),
@@ -103,9 +134,53 @@ impl TrackedPage {
         self.changed_at = Instant::now();
     }
 
+    /// Records what the main frame reported of its fields.
+    pub(crate) fn report_own(&mut self, reported: ReportedFields) {
+        if reported.focused.is_some() {
+            self.focused_in_frame = None;
+        }
+        self.own_fields = reported;
+    }
+
+    /// Records which field has the focus in another frame.
+    pub(crate) fn report_frame(&mut self, place: ScriptPlace, field: Option<PageField>) {
+        if let Some(field) = field {
+            self.own_fields.focused = None;
+            self.focused_in_frame = Some(FocusedInFrame { place, field });
+        } else {
+            self.forget_focus(|focused| *focused == place);
+        }
+    }
+
+    /// Forgets the field that has the focus in another frame, if it is in such a place.
+    pub(crate) fn forget_focus(&mut self, is_there: impl Fn(&ScriptPlace) -> bool) {
+        self.focused_in_frame.take_if(|focused| is_there(&focused.place));
+    }
+
+    pub(crate) fn focused_in_frame(&self) -> Option<&FocusedInFrame> {
+        self.focused_in_frame.as_ref()
+    }
+
+    /// Returns the fields of the main frame and, if it has the focus, the one of another frame.
+    pub(crate) fn fields(&self) -> ReportedFields {
+        let mut reported = self.own_fields.clone();
+        if let Some(FocusedInFrame { field, .. }) = &self.focused_in_frame {
+            reported.fields.truncate(PageState::MAX_FIELDS - 1);
+            reported.focused = u8::try_from(reported.fields.len()).ok();
+            reported.fields.push(field.clone());
+        }
+        reported
+    }
+
+    /// Forgets a DevTools session of a frame, and returns whether there was one.
+    fn detach_frame(&mut self, session: &str) -> bool {
+        self.forget_focus(|place| place.session == session);
+        self.frames.detach(session)
+    }
+
     /// Records a response whose body is still to come. Beyond [`MAX_RESPONSES`], the oldest one that
     /// is still awaited is given up: a page may interrupt any number of responses.
-    pub(crate) fn expect_response(&mut self, request: String, head: ResponseHead) {
+    pub(crate) fn expect_response(&mut self, request: RequestKey, head: ResponseHead) {
         if self.expected.len() == MAX_RESPONSES {
             self.expected.pop_front();
         }
@@ -113,7 +188,7 @@ impl TrackedPage {
     }
 
     /// Removes an expected response that has ended.
-    pub(crate) fn take_expected(&mut self, request: &str) -> Option<ResponseHead> {
+    pub(crate) fn take_expected(&mut self, request: &RequestKey) -> Option<ResponseHead> {
         let at = self.expected.iter().position(|(expected, _)| expected == request)?;
         self.expected.remove(at).map(|(_, head)| head)
     }
@@ -144,6 +219,13 @@ impl PageTracker {
         self.pages.iter_mut().find(|page| page.session == session)
     }
 
+    /// Returns the page that a DevTools session belongs to, which is its own or that of a frame in it.
+    pub(crate) fn page_around(&mut self, session: &str) -> Option<&mut TrackedPage> {
+        let is_around =
+            |page: &TrackedPage| page.session == session || page.frames.has_session(session);
+        self.pages.iter_mut().find(|page| is_around(page))
+    }
+
     /// Stores a response with its text, which is left out if it is too long. Beyond
     /// [`MAX_RESPONSES`] of a page, its oldest one is dropped.
     pub(crate) fn store_response(
@@ -154,7 +236,7 @@ impl PageTracker {
     ) {
         self.response_count += 1;
         let number = self.response_count;
-        let Some(page) = self.page(session) else { return };
+        let Some(page) = self.page_around(session) else { return };
         let text = text.filter(|text| text.len() <= MAX_RESPONSE_BYTES);
         let body = text.as_ref().and_then(|text| serde_json::from_str(text).ok());
         if page.responses.len() == MAX_RESPONSES {
@@ -188,6 +270,11 @@ impl PageTracker {
         self.pages.push(page);
     }
 
+    /// Forgets a DevTools session of a frame, and returns whether there was one.
+    pub(crate) fn detach_frame(&mut self, session: &str) -> bool {
+        self.page_around(session).is_some_and(|page| page.detach_frame(session))
+    }
+
     /// Removes a page, and returns whether it was the active one.
     pub(crate) fn remove(&mut self, session: &str) -> bool {
         let was_active = self.active().is_some_and(|page| page.session == session);
@@ -214,14 +301,17 @@ mod tests {
     fn a_response_is_awaited_after_many_that_never_ended() {
         let mut tracker = tracker();
         let page = tracker.page("page").unwrap();
+        let request = |id: &str| ("page".to_owned(), id.to_owned());
         for number in 0..100 {
-            page.expect_response(format!("request-{number}"), head("/poll", 200));
+            page.expect_response(request(&format!("request-{number}")), head("/poll", 200));
         }
         assert_eq!(page.expected.len(), MAX_RESPONSES);
-        assert_eq!(page.take_expected("request-83"), None, "given up");
-        page.expect_response("last".into(), head("/login", 401));
-        assert_eq!(page.take_expected("last"), Some(head("/login", 401)));
-        assert_eq!(page.take_expected("last"), None);
+        assert_eq!(page.take_expected(&request("request-83")), None, "given up");
+        page.expect_response(request("last"), head("/login", 401));
+        let of_a_frame = ("frame".to_owned(), "last".to_owned());
+        assert_eq!(page.take_expected(&of_a_frame), None, "another process");
+        assert_eq!(page.take_expected(&request("last")), Some(head("/login", 401)));
+        assert_eq!(page.take_expected(&request("last")), None);
     }
 
     #[test]
@@ -249,5 +339,45 @@ mod tests {
         assert_eq!(page.response("/other"), None);
         let bodies: Vec<_> = page.responses().iter().map(|seen| seen.body.is_some()).collect();
         assert_eq!(bodies, [true, false, false]);
+    }
+
+    #[test]
+    fn the_last_focus_counts() {
+        let mut tracker = tracker();
+        let page = tracker.page("page").unwrap();
+        let field = |kind: &str| PageField {
+            place: [0.0; 4],
+            kind: kind.to_owned(),
+            input_mode: String::new(),
+            autocomplete: String::new(),
+            label: String::new(),
+            error: String::new(),
+        };
+        let own = |focused| ReportedFields {
+            fields: vec![field("text"); PageState::MAX_FIELDS],
+            focused,
+            covers: vec![[0.0; 4]],
+        };
+        let place = |context| ScriptPlace { session: "page".into(), context };
+        let field = field("password");
+        page.report_own(own(Some(1)));
+        page.report_frame(place(7), Some(field.clone()));
+        let reported = page.fields();
+        assert_eq!(reported.fields.len(), PageState::MAX_FIELDS);
+        assert_eq!(reported.focused, Some(23));
+        assert_eq!(reported.fields.last(), Some(&field));
+        assert_eq!(reported.covers.len(), 1);
+        page.report_frame(place(8), None);
+        assert!(page.focused_in_frame().is_some(), "another frame");
+        page.report_own(own(None));
+        assert!(page.focused_in_frame().is_some(), "the focus is in no field of the main frame");
+        page.report_frame(place(7), None);
+        assert_eq!(page.fields().focused, None);
+        page.report_frame(place(7), Some(field.clone()));
+        page.report_own(own(Some(2)));
+        assert_eq!(page.fields().focused, Some(2));
+        page.report_frame(place(7), Some(field));
+        page.forget_focus(|place| place.context == 7);
+        assert_eq!(page.fields().focused, None);
     }
 }

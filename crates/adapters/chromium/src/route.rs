@@ -59,14 +59,14 @@ impl EgressRoute {
             return connect_to(*address).await;
         }
         if !ALLOWED_PORTS.contains(&port) && !self.egress.names(host, port) {
-            return None;
+            return refused(host);
         }
         if self.via_proxy && !self.egress.names(host, port) {
             // The egress proxy resolves the name, so local resolvers do not learn it and it cannot
             // mean a local host.
             let proxy = self.proxy()?;
             if !may_be_public(host) {
-                return None;
+                return refused(host);
             }
             return match tunnel(&proxy, host, port).await {
                 Ok(stream) => Some(stream),
@@ -79,9 +79,15 @@ impl EgressRoute {
         // Refused before the lookup: a DNS query discloses the name and takes as long as its server
         // likes.
         if !self.egress.may_permit(host, port) {
-            return None;
+            return refused(host);
         }
-        for address in resolve(host, port).await {
+        let addresses = resolve(host, port).await;
+        if !addresses.is_empty()
+            && !addresses.iter().any(|address| self.egress.permits(host, *address))
+        {
+            return refused(host);
+        }
+        for address in addresses {
             if self.egress.permits(host, address)
                 && let Some(stream) = connect_to(address).await
             {
@@ -90,6 +96,15 @@ impl EgressRoute {
         }
         None
     }
+}
+
+/// Counts a connection that the egress policy does not permit; those to names that do not exist, to which
+/// Chromium's own requests are directed, are no refusals.
+fn refused<T>(host: &str) -> Option<T> {
+    if !host.ends_with(".invalid") {
+        metrics::counter!("avouch_egress_refusals_total").increment(1);
+    }
+    None
 }
 
 async fn resolve(host: &str, port: u16) -> Vec<SocketAddr> {

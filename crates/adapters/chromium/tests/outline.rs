@@ -56,10 +56,16 @@ const FAR: &str = "<!doctype html><meta name=viewport content='width=1024'><styl
     <a href=/form style=top:4300px>Link</a><button id=gone style=top:4400px>Gone</button>\
     <select aria-label=List style=top:2000px><option>one<option>two</select>\
     <iframe style='position:absolute;top:3000px;left:500px' srcdoc=\"<button onclick=parent.say('Inner')>Inner</button>\"></iframe>\
-    <p id=output></p><script>window.say=(text)=>{output.textContent+=text+' '};\
+    <iframe style='position:absolute;top:3500px;left:600px;border:9px solid' src=http://other.localhost/other></iframe>\
+    <p id=output></p><script>addEventListener('message',(event)=>say(event.data));window.say=(text)=>{output.textContent+=text+' '};\
     addEventListener('click',(event)=>say(event.target.ariaLabel??event.target.textContent));\
     addEventListener('change',(event)=>say(event.target.value));\
     addEventListener('input',(event)=>{if(event.target.ariaLabel==='Field')say(event.target.value)});</script>";
+
+/// A frame of another site.
+const OTHER: &str = "<!doctype html><style>body{height:2000px}button{position:absolute;top:1500px}</style>\
+    <p>Of another site</p><input aria-label=Elsewhere value=hunter22><p>hunter22</p>\
+    <button onclick=\"top.postMessage('Other','*')\">Other</button>";
 
 /// A page that is busy for longer than an outline may take.
 const BUSY: &str = "<!doctype html><h1>Busy</h1><script>setTimeout(()=>{const end=Date.now()+5000;\
@@ -73,7 +79,7 @@ const MANY: &str = "<!doctype html><body><script>for(let n=0;n<2000;n++){const b
 async fn an_outline_has_the_page_and_nothing_that_was_entered() {
     let page = Page::open(Device::default()).await;
     page.navigate("/form").await;
-    let outline = page.outline_with("Inner").await;
+    let outline = page.outline_with("Other").await;
     let lines: Vec<_> = outline.entries.iter().map(line).collect();
     assert_eq!(
         lines,
@@ -94,10 +100,13 @@ async fn an_outline_has_the_page_and_nothing_that_was_entered() {
             "Text Of the same site",
             "Field Inside",
             "Button Inner",
+            "Text Of another site",
+            "Field Elsewhere",
+            "Button Other",
         ]
     );
     let all = format!("{outline:?}");
-    for secret in SECRETS.into_iter().chain(["open-secret", "Of another site"]) {
+    for secret in SECRETS.into_iter().chain(["open-secret"]) {
         assert!(!all.contains(secret), "{secret}: {all}");
     }
 }
@@ -116,13 +125,14 @@ async fn controls_are_activated_on_a_phone() {
 async fn activate_all(device: Device) {
     let page = Page::open(device).await;
     page.navigate("/far").await;
-    let outline = page.outline_with("Inner").await;
+    let outline = page.outline_with("Other").await;
     let mut expected = String::new();
     for (name, effect) in [
         ("Far", "Far "),
         ("Near", "Near "),
         ("Box", "Box on "),
         ("Inner", "Inner "),
+        ("Other", "Other "),
         ("Field", "Field "),
     ] {
         page.browser.input(Input::Activate(node(&outline, name)));
@@ -278,7 +288,7 @@ async fn serve(listener: TcpListener) {
                 Some("/large") => LARGE,
                 Some("/long") => LONG,
                 Some("/many") => MANY,
-                Some("/other") => "<!doctype html><p>Of another site</p>",
+                Some("/other") => OTHER,
                 _ => "",
             };
             let answer = format!(

@@ -7,7 +7,9 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use super::pages::Pages;
-use crate::{client::DevToolsEvent, input::PageScale};
+use crate::{
+    client::DevToolsEvent, input::PageScale, page_frames::FrameDocument, page_tracker::ScriptPlace,
+};
 
 /// Handles Chromium's events one by one. Must never wait for a reply, which arrives on the same
 /// connection.
@@ -15,7 +17,7 @@ pub(super) async fn handle_events(pages: Arc<Pages>, mut events: mpsc::Receiver<
     while let Some(event) = events.recv().await {
         if event.method == "Target.attachedToTarget" {
             if let Some(attached) = event.read() {
-                pages.target_attached(attached);
+                pages.target_attached(event.session.as_deref(), attached);
             }
             continue;
         }
@@ -62,6 +64,28 @@ fn handle_page_event(pages: &Arc<Pages>, session: &str, event: &DevToolsEvent) {
                 pages.loading_failed(session, &request_id);
             }
         }
+        "Inspector.targetCrashed" => pages.target_crashed(session),
+        "Page.javascriptDialogOpening" => {
+            if let Some(opening) = event.read() {
+                pages.dialog_opened(session, &opening);
+            }
+        }
+        "Page.javascriptDialogClosed" => pages.dialog_closed(session),
+        "Page.fileChooserOpened" => pages.action_refused(RefusedAction::Upload),
+        "Runtime.bindingCalled" => {
+            if let Some(BindingCalled { payload, execution_context_id }) = event.read() {
+                let place =
+                    ScriptPlace { session: session.to_owned(), context: execution_context_id };
+                pages.fields_reported(place, &payload);
+            }
+        }
+        _ => handle_frame_event(pages, session, event),
+    }
+}
+
+/// Handles the events of the frames of a page, its main frame included.
+fn handle_frame_event(pages: &Pages, session: &str, event: &DevToolsEvent) {
+    match event.method.as_str() {
         "Page.frameStartedLoading" | "Page.frameStoppedLoading" => {
             if let Some(FrameLoading { frame_id }) = event.read() {
                 pages.loading_changed(
@@ -73,7 +97,13 @@ fn handle_page_event(pages: &Arc<Pages>, session: &str, event: &DevToolsEvent) {
         }
         "Page.frameNavigated" => {
             if let Some(FrameNavigated { frame }) = event.read() {
-                pages.tracker().document_loaded(session, &frame.id);
+                let document = FrameDocument {
+                    frame: &frame.id,
+                    parent: frame.parent_id.as_deref(),
+                    url: &frame.url,
+                    loader: &frame.loader_id,
+                };
+                pages.document_shown(session, &document);
                 pages.frame_navigated(session, &frame.id, frame.url, frame.unreachable_url);
             }
         }
@@ -82,22 +112,25 @@ fn handle_page_event(pages: &Arc<Pages>, session: &str, event: &DevToolsEvent) {
                 pages.frame_navigated(session, &frame_id, url, None);
             }
         }
-        "Inspector.targetCrashed" => {
-            tracing::warn!("a page crashed; its browser is ended");
-            pages.client.close();
-        }
-        "Page.javascriptDialogOpening" => {
-            if let Some(opening) = event.read() {
-                pages.dialog_opened(session, &opening);
+        "Page.frameAttached" => {
+            if let Some(FrameAttached { frame_id, parent_frame_id }) = event.read() {
+                pages.inner_frame_added(session, &frame_id, &parent_frame_id);
             }
         }
-        "Page.javascriptDialogClosed" => pages.dialog_closed(session),
-        "Page.fileChooserOpened" => pages.action_refused(RefusedAction::Upload),
-        "Runtime.bindingCalled" => {
-            if let Some(BindingCalled { payload }) = event.read() {
-                pages.fields_reported(session, &payload);
+        "Page.frameDetached" => {
+            // A frame that goes on in another process is only swapped.
+            if let Some(FrameDetached { frame_id, reason }) = event.read()
+                && reason != "swap"
+            {
+                pages.inner_frame_removed(session, &frame_id);
             }
         }
+        "Runtime.executionContextDestroyed" => {
+            if let Some(ContextDestroyed { execution_context_id }) = event.read() {
+                pages.contexts_ended(session, Some(execution_context_id));
+            }
+        }
+        "Runtime.executionContextsCleared" => pages.contexts_ended(session, None),
         _ => (),
     }
 }
@@ -178,6 +211,8 @@ pub(super) struct RequestInfo {
 pub(super) struct ResponseReceived {
     pub(super) request_id: String,
     pub(super) frame_id: Option<String>,
+    #[serde(default)]
+    pub(super) loader_id: String,
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) response: ResponseInfo,
@@ -205,8 +240,30 @@ struct FrameLoading {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct BindingCalled {
     payload: String,
+    execution_context_id: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ContextDestroyed {
+    execution_context_id: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameAttached {
+    frame_id: String,
+    parent_frame_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameDetached {
+    frame_id: String,
+    reason: String,
 }
 
 #[derive(Deserialize)]
@@ -218,6 +275,8 @@ struct FrameNavigated {
 #[serde(rename_all = "camelCase")]
 struct FrameInfo {
     id: String,
+    parent_id: Option<String>,
+    loader_id: String,
     url: String,
     /// The address that could not be loaded, if this is Chromium's page about that.
     unreachable_url: Option<String>,

@@ -103,7 +103,7 @@ async fn perform(client: DevToolsClient, mut queue: mpsc::Receiver<QueuedInput>)
                     // Positions are in CSS pixels already.
                     let command = input::command(&input, PageScale::default());
                     let Some((method, params)) = command else { continue };
-                    let (session, focus) = (activation.session.clone(), focus_effect(&input));
+                    let (session, focus) = (activation.control.page.clone(), focus_effect(&input));
                     let command = QueuedCommand { session, method, params, focus, permit: None };
                     send(&client, command, &mut focus_change).await;
                 }

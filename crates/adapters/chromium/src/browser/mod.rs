@@ -3,6 +3,7 @@
 mod activation;
 mod credentials;
 mod events;
+mod frames;
 mod input_queue;
 mod outline;
 mod page_state;
@@ -32,14 +33,16 @@ use serde_json::{Value, json};
 
 use self::{
     activation::Activation,
+    frames::ObservedElsewhere,
     input_queue::InputQueue,
     pages::Pages,
-    scripts::{ACT, FETCH, FILL_FIELD, OBSERVE, PAGE_TREE, READ_ELEMENTS},
+    scripts::{FETCH, FILL_FIELD},
 };
 pub(crate) use self::{page_state::OpenDialog, unassigned::UnassignedBrowser};
 use crate::{
     backend::{Backend, EgressGuard},
     client::DevToolsError,
+    page_tracker::{ScriptPlace, TrackedPage},
 };
 
 /// The isolated world of our scripts, separate from the page's own.
@@ -97,9 +100,9 @@ impl RemoteBrowser {
 
     /// Activates a control of the newest outline.
     fn activate(&self, node: u32) {
-        if let Some(session) = self.pages.session_of_control(node) {
+        if let Some(control) = self.pages.control(node) {
             let touch = self.pages.spec.get().is_some_and(|spec| spec.device.touch);
-            self.input_queue.activate(Activation { session, node, touch });
+            self.input_queue.activate(Activation { control, touch });
         } else {
             tracing::debug!(node, "a control is not in the newest outline; it is not activated");
         }
@@ -121,34 +124,33 @@ impl Pages {
         function: &str,
         arguments: Vec<Value>,
     ) -> Result<Value, BrowserError> {
-        let client = &self.client;
-        let world = json!({ "frameId": frame, "worldName": WORLD_NAME });
-        let created = client.call(Some(session), "Page.createIsolatedWorld", world).await;
-        let world = created.map_err(browser_error)?;
-        let arguments: Vec<_> =
-            arguments.into_iter().map(|value| json!({ "value": value })).collect();
-        let call = json!({
-            "functionDeclaration": function,
-            "executionContextId": world.get("executionContextId"),
-            "arguments": arguments,
-            "awaitPromise": true,
-            "returnByValue": true,
-        });
-        let mut reply = client
-            .call(Some(session), "Runtime.callFunctionOn", call)
-            .await
-            .map_err(browser_error)?;
-        if reply.get("exceptionDetails").is_some() {
-            return Err(BrowserError::Refused("a script failed in the page".into()));
-        }
-        Ok(reply.pointer_mut("/result/value").map(Value::take).unwrap_or_default())
+        let world = self.isolated_world(session, frame).await?;
+        let arguments = arguments.into_iter().map(|value| json!({ "value": value })).collect();
+        self.call_function(session, world, function, arguments).await
+    }
+
+    /// Sets the value of the focused field.
+    async fn fill(&self, value: &str) {
+        let focused = {
+            let tracker = self.tracker();
+            tracker.active().and_then(TrackedPage::focused_in_frame).map(|one| one.place.clone())
+        };
+        // A field that cannot be filled stays as it is, which the applicant sees.
+        let _ = match focused {
+            Some(ScriptPlace { session, context }) => {
+                let arguments = vec![json!({ "value": value })];
+                self.call_function(&session, context, FILL_FIELD, arguments).await
+            }
+            None => self.run(FILL_FIELD, vec![json!(value)]).await,
+        };
     }
 }
 
 fn browser_error(error: DevToolsError) -> BrowserError {
     match error {
         DevToolsError::Closed => BrowserError::Gone,
-        DevToolsError::TimedOut(_) => BrowserError::TimedOut,
+        // What is sent next goes to the page that is active then.
+        DevToolsError::TimedOut(_) | DevToolsError::PageClosed => BrowserError::TimedOut,
         DevToolsError::Refused(why) => BrowserError::Refused(why),
     }
 }
@@ -182,11 +184,10 @@ impl Browser for RemoteBrowser {
         let document = self.pages.tracker().page(&session).map(|page| page.document);
         let selectors = {
             let watch = self.pages.watch.borrow();
-            vec![json!(watch.selectors), json!(watch.texts)]
+            (watch.selectors.clone(), watch.texts.clone())
         };
-        let snapshot = self.pages.run(OBSERVE, selectors).await;
-        let snapshot: Snapshot = match snapshot {
-            Ok(value) => serde_json::from_value(value).unwrap_or_default(),
+        let snapshot = match self.pages.snapshot(&selectors.0, &selectors.1).await {
+            Ok(snapshot) => snapshot,
             // The page was replaced meanwhile; the next observation sees the new one.
             Err(BrowserError::Refused(_)) => Snapshot::default(),
             Err(error) => return Err(error),
@@ -248,35 +249,19 @@ impl Browser for RemoteBrowser {
     }
 
     async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Value>, BrowserError> {
-        let value = self.pages.run(READ_ELEMENTS, vec![json!(elements)]).await?;
-        serde_json::from_value(value)
-            .map_err(|_| BrowserError::Refused("the values have an unexpected form".into()))
+        self.pages.read_elements(elements).await
     }
 
     async fn page_tree(&self, is_typing: bool) -> Result<PageTree, BrowserError> {
-        let arguments = vec![json!(is_typing), json!(PageTree::MAX_NODES), json!(false)];
-        let value = self.pages.run(PAGE_TREE, arguments).await?;
-        serde_json::from_value::<PageTree>(value)
-            .ok()
-            .filter(PageTree::is_valid)
-            .ok_or_else(|| BrowserError::Refused("the page has an unexpected form".into()))
+        self.pages.captured_tree(is_typing, false).await.map(|page| page.tree)
     }
 
     async fn inspect(&self) -> Result<InspectedPage, BrowserError> {
-        let arguments = vec![json!(true), json!(PageTree::MAX_NODES), json!(true)];
-        let value = self.pages.run(PAGE_TREE, arguments).await?;
-        let refused = || BrowserError::Refused("the page has an unexpected form".into());
-        let page: BoxedTree = serde_json::from_value(value).map_err(|_| refused())?;
-        if !page.tree.is_valid() || page.boxes.len() != page.tree.nodes.len() {
-            return Err(refused());
-        }
-        let size = (page.width, page.height);
-        Ok(InspectedPage { tree: page.tree, boxes: page.boxes, size })
+        self.pages.captured_tree(true, true).await
     }
 
     async fn act(&self, action: &Action) -> Result<bool, BrowserError> {
-        let value = self.pages.run(ACT, vec![json!(action)]).await?;
-        Ok(value.as_bool() == Some(true))
+        self.pages.do_action(action).await
     }
 
     async fn frame(&self, after: u64) -> Option<Arc<Frame>> {
@@ -312,9 +297,8 @@ impl Browser for RemoteBrowser {
         if let Input::Answer { dialog, accept, text } = &input {
             self.pages.answer_dialog(*dialog, *accept, text);
         } else if let Input::Fill(value) = input {
-            let (pages, value) = (self.pages.clone(), json!(value));
-            // A field that cannot be filled stays as it is, which the applicant sees.
-            tokio::spawn(async move { pages.run(FILL_FIELD, vec![value]).await.map(drop) });
+            let pages = self.pages.clone();
+            tokio::spawn(async move { pages.fill(&value).await });
         } else if let Input::Resize(viewport) = input {
             self.pages.resize(viewport);
         } else if input == Input::Back {
@@ -340,20 +324,13 @@ struct Snapshot {
     ready: String,
     present: BTreeSet<String>,
     texts: BTreeMap<String, String>,
+    /// The selectors that lead into frames of other origins.
+    elsewhere: Vec<ObservedElsewhere>,
 }
 
 #[derive(Default, Deserialize)]
 struct Cookies {
     cookies: Vec<Cookie>,
-}
-
-/// A page with the places of its elements.
-#[derive(Deserialize)]
-struct BoxedTree {
-    tree: PageTree,
-    boxes: Vec<Option<[f32; 4]>>,
-    width: u32,
-    height: u32,
 }
 
 #[derive(Deserialize)]

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::pages::Pages;
+use crate::page_tracker::{ReportedFields, ScriptPlace, TrackedPage};
 
 /// Characters of a dialog's message.
 const MAX_MESSAGE_CHARS: usize = 1000;
@@ -17,9 +18,12 @@ const DIALOG_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A report on the fields of a page, from our script in it.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct FieldReport {
     fields: Vec<ReportedField>,
     focused: Option<u8>,
+    /// Whether this is a report of the main frame.
+    is_top: bool,
     covers: Vec<[f32; 4]>,
 }
 
@@ -64,9 +68,9 @@ impl Pages {
         });
     }
 
-    /// Handles a report of our script in a page. The script runs beside a hostile page, so every value
+    /// Handles a report of our script in a frame. The script runs beside a hostile page, so every value
     /// is bounded.
-    pub(super) fn fields_reported(&self, session: &str, payload: &str) {
+    pub(super) fn fields_reported(&self, place: ScriptPlace, payload: &str) {
         let Ok(report) = serde_json::from_str::<FieldReport>(payload) else { return };
         let fields = report.fields.into_iter().take(PageState::MAX_FIELDS).map(|field| PageField {
             place: field.place.map(|number| number.clamp(-4096.0, 8192.0)),
@@ -82,8 +86,13 @@ impl Pages {
         let covers =
             report.covers.into_iter().take(PageState::MAX_REDACTION_RECTS).map(clamped).collect();
         let mut tracker = self.tracker();
-        let Some(page) = tracker.page(session) else { return };
-        page.fields = (fields, focused, covers);
+        let Some(page) = tracker.page_around(&place.session) else { return };
+        if report.is_top && place.session == page.session {
+            page.report_own(ReportedFields { fields, focused, covers });
+        } else {
+            let field = focused.and_then(|focused| fields.into_iter().nth(usize::from(focused)));
+            page.report_frame(place, field);
+        }
         drop(tracker);
         self.publish_active_page();
     }
@@ -91,8 +100,8 @@ impl Pages {
     /// Publishes the fields of the active page.
     pub(super) fn publish_active_page(&self) {
         let tracker = self.tracker();
-        let (fields, focused, covers) =
-            tracker.active().map(|page| page.fields.clone()).unwrap_or_default();
+        let ReportedFields { fields, focused, covers } =
+            tracker.active().map(TrackedPage::fields).unwrap_or_default();
         let unreachable = tracker.active().is_some_and(|page| page.unreachable.is_some());
         let navigation = tracker.active().map(|page| page.navigation).unwrap_or_default();
         let pages = u8::try_from(tracker.page_count()).unwrap_or(u8::MAX);

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     client::DevToolsClient,
     input::PageScale,
+    page_frames::{FrameDocument, origin},
     page_tracker::{PageTracker, ResponseHead, TrackedPage},
 };
 
@@ -140,7 +141,7 @@ impl Pages {
     }
 
     /// Handles a new target, which Chromium pauses until we let it run.
-    pub(super) fn target_attached(self: &Arc<Self>, attached: TargetAttached) {
+    pub(super) fn target_attached(self: &Arc<Self>, from: Option<&str>, attached: TargetAttached) {
         let session = attached.session_id;
         let client = &self.client;
         if self.context_id.is_some() && self.context_id != attached.target_info.browser_context_id {
@@ -168,12 +169,65 @@ impl Pages {
         } else if attached.target_info.kind == "page" {
             let target = json!({ "targetId": attached.target_info.target_id });
             client.send_no_reply(None, "Target.closeTarget", target);
+        } else if attached.target_info.kind == "iframe" {
+            self.frame_attached(from, &session, &attached.target_info.target_id);
+        } else if attached.target_info.kind.contains("worker")
+            && let Some(spec) = self.spec.get()
+        {
+            for (method, params) in setup::worker_commands(spec, &self.user_agent) {
+                client.send_no_reply(Some(&session), method, params);
+            }
         }
-        client.send_no_reply(Some(&session), "Runtime.runIfWaitingForDebugger", json!({}));
+        self.let_run(&session);
+    }
+
+    /// Sets up a frame that has a process of its own like the page around it, which `from` belongs to. One
+    /// that is not tracked is only told the same of the browser.
+    fn frame_attached(&self, from: Option<&str>, session: &str, frame: &str) {
+        let mut tracker = self.tracker();
+        let page = from.and_then(|from| tracker.page_around(from));
+        let is_tracked = page.is_some_and(|page| {
+            let has_room = page.frames.has_room();
+            page.frames.attach(session, frame);
+            has_room
+        });
+        drop(tracker);
+        let commands = if is_tracked {
+            setup::frame_commands()
+        } else {
+            vec![("Target.setAutoAttach", setup::auto_attach())]
+        };
+        for (method, params) in commands {
+            self.client.send_no_reply(Some(session), method, params);
+        }
+        if let Some(spec) = self.spec.get() {
+            for (method, params) in setup::session_commands(spec, &self.user_agent) {
+                self.client.send_no_reply(Some(session), method, params);
+            }
+        }
+    }
+
+    /// Lets a target run. One that never runs could be waited for: without room for the command, the
+    /// browser ends.
+    fn let_run(&self, session: &str) {
+        let run = self.client.send(Some(session), "Runtime.runIfWaitingForDebugger", json!({}));
+        if run.is_err() {
+            self.client.close();
+        }
+    }
+
+    /// Whether a URL is on a host of the session.
+    pub(super) fn is_ours(&self, url: &str) -> bool {
+        let is_listed = |host| self.spec.get().is_some_and(|spec| spec.hosts.contains(&host));
+        host(url).is_some_and(is_listed)
     }
 
     /// Handles the end of a target.
     pub(super) fn target_detached(&self, session: &str) {
+        if self.tracker().detach_frame(session) {
+            self.publish_active_page();
+            return self.changed.notify_waiters();
+        }
         let was_active = self.tracker().remove(session);
         self.dialog_closed(session);
         self.publish_active_page();
@@ -230,12 +284,33 @@ impl Pages {
     /// Handles the head of a response.
     pub(super) fn response_received(&self, session: &str, event: ResponseReceived) {
         let mut tracker = self.tracker();
-        let Some(page) = tracker.page(session) else { return };
-        if event.kind == "Document" && event.frame_id.as_deref() == Some(&page.target) {
+        let Some(page) = tracker.page_around(session) else { return };
+        // Without a frame, a response is not one that a page asked for.
+        let Some(frame) = event.frame_id.as_deref() else { return };
+        let is_document = event.kind == "Document";
+        let is_main = frame == page.target && session == page.session;
+        if is_document && is_main {
             page.http_status = Some(event.response.status);
         }
         if event.kind == "Preflight" {
             // The browser's own question (Fetch, section 4.8), with the URL of the request to come.
+            return;
+        }
+        // The document of a frame is the one that is to be loaded. What a process of a frame tells of
+        // documents may be a lie.
+        let asked_by = if is_document && session == page.session {
+            Some(event.response.url.as_str())
+        } else if is_main {
+            Some(page.url.as_str())
+        } else if page.frames.session_of(frame) == Some(session)
+            && page.frames.loader_of(frame) == Some(&event.loader_id)
+        {
+            page.frames.origin_url(frame, &page.url)
+        } else {
+            None
+        };
+        if !asked_by.is_some_and(|url| self.is_ours(url)) {
+            // What a foreign frame receives says nothing about the platform.
             return;
         }
         let is_watched = |pattern: &String| matches_url(pattern, &event.response.url);
@@ -243,13 +318,15 @@ impl Pages {
         let is_json = watch.all_json && event.response.mime_type.contains("json");
         if is_json || watch.responses.iter().any(is_watched) {
             let head = ResponseHead { url: event.response.url, status: event.response.status };
-            page.expect_response(event.request_id, head);
+            page.expect_response((session.to_owned(), event.request_id), head);
         }
     }
 
     /// Handles the end of a response, and reads its body if it is watched.
     pub(super) fn loading_finished(self: &Arc<Self>, session: &str, request: &str) {
-        let expected = self.tracker().page(session).and_then(|page| page.take_expected(request));
+        let key = (session.to_owned(), request.to_owned());
+        let expected =
+            self.tracker().page_around(session).and_then(|page| page.take_expected(&key));
         let Some(head) = expected else { return };
         let (pages, session) = (self.clone(), session.to_owned());
         let request = json!({ "requestId": request });
@@ -260,19 +337,26 @@ impl Pages {
                 let plain = body.get("base64Encoded").and_then(Value::as_bool) != Some(true);
                 body.get("body").and_then(Value::as_str).filter(|_| plain).map(str::to_owned)
             });
-            pages.tracker().store_response(&session, head, text);
+            if pages.is_session_ours(&session).await {
+                pages.tracker().store_response(&session, head, text);
+            }
             pages.changed.notify_waiters();
         });
     }
 
     /// Handles a response that was interrupted. Its status is known.
-    pub(super) fn loading_failed(&self, session: &str, request: &str) {
-        let mut tracker = self.tracker();
-        let expected = tracker.page(session).and_then(|page| page.take_expected(request));
+    pub(super) fn loading_failed(self: &Arc<Self>, session: &str, request: &str) {
+        let key = (session.to_owned(), request.to_owned());
+        let expected =
+            self.tracker().page_around(session).and_then(|page| page.take_expected(&key));
         let Some(head) = expected else { return };
-        tracker.store_response(session, head, None);
-        drop(tracker);
-        self.changed.notify_waiters();
+        let (pages, session) = (self.clone(), session.to_owned());
+        tokio::spawn(async move {
+            if pages.is_session_ours(&session).await {
+                pages.tracker().store_response(&session, head, None);
+            }
+            pages.changed.notify_waiters();
+        });
     }
 
     /// Handles the start or the end of loading a frame.
@@ -306,6 +390,50 @@ impl Pages {
         drop(tracker);
         self.publish_active_page();
         self.changed.notify_waiters();
+    }
+
+    /// Handles a new frame within a page.
+    pub(super) fn inner_frame_added(&self, session: &str, frame: &str, parent: &str) {
+        let mut tracker = self.tracker();
+        let Some(page) = tracker.page_around(session) else { return };
+        page.frames.add(session, frame, parent, |url| self.is_ours(url), &page.url);
+    }
+
+    /// Handles a document that a frame of a page shows now.
+    pub(super) fn document_shown(&self, session: &str, document: &FrameDocument<'_>) {
+        let mut tracker = self.tracker();
+        tracker.document_loaded(session, document.frame);
+        let Some(page) = tracker.page_around(session) else { return };
+        page.frames.navigate(session, document, |url| self.is_ours(url), &page.url);
+    }
+
+    /// Handles a frame within a page that was removed.
+    pub(super) fn inner_frame_removed(&self, session: &str, frame: &str) {
+        if let Some(page) = self.tracker().page_around(session) {
+            page.frames.remove_if_told(session, frame);
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// Handles the crash of a target. A page takes its browser with it; a frame or a worker does not.
+    pub(super) fn target_crashed(&self, session: &str) {
+        if self.tracker().page(session).is_some() {
+            tracing::warn!("a page crashed; its browser is ended");
+            self.client.close();
+        } else if self.tracker().detach_frame(session) {
+            self.publish_active_page();
+        }
+    }
+
+    /// Handles the end of execution contexts of a DevTools session: of this one, or of all.
+    pub(super) fn contexts_ended(&self, session: &str, context: Option<i64>) {
+        let mut tracker = self.tracker();
+        let Some(page) = tracker.page_around(session) else { return };
+        page.forget_focus(|place| {
+            place.session == session && context.is_none_or(|context| place.context == context)
+        });
+        drop(tracker);
+        self.publish_active_page();
     }
 
     /// Goes back to the previous entry of the active page's history that is a web page. The request
@@ -342,11 +470,4 @@ pub(super) fn host(url: &str) -> Option<String> {
     let host = authority.rsplit('@').next()?;
     let host = if host.starts_with('[') { host } else { host.split(':').next()? };
     matches!(scheme, "http" | "https").then(|| host.to_ascii_lowercase())
-}
-
-/// Returns the origin of a URL; empty if it has no authority.
-fn origin(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return String::new() };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    format!("{scheme}://{}", authority.rsplit('@').next().unwrap_or_default())
 }

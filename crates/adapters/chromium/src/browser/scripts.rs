@@ -1,30 +1,39 @@
 //! The scripts that run in pages, in an isolated world.
 
 /// Defines `find`, which returns the elements in a root that a selector matches, and `isVisible`. `a >>> b`
-/// matches `b` in the open shadow root of `a`, or in its document if `a` is a frame of the same origin.
+/// matches `b` in the open shadow root of `a`, or in its document if `a` is a frame. The documents of
+/// `frames`, which are of other origins, cannot be reached: `inFrames` has for each of them that the last
+/// selector led to its index and what of the selector is left for it.
 macro_rules! find {
     () => {
-        "const isVisible = (e) => e.getClientRects().length > 0; \
+        "const isVisible = (e) => e.getClientRects().length > 0; let inFrames = []; \
          const find = (selector, root = document) => { const parts = selector.split('>>>'); const last = parts.pop(); \
-         let roots = [root]; for (const part of parts) roots = roots.flatMap((root) => \
-         [...root.querySelectorAll(part)]).map((e) => e.shadowRoot ?? e.contentDocument).filter(Boolean).slice(0, 50); \
+         inFrames = []; let roots = [root]; for (const [at, part] of parts.entries()) { \
+         const owners = roots.flatMap((root) => [...root.querySelectorAll(part)]); \
+         const rest = [...parts.slice(at + 1), last].join('>>>'); \
+         for (const owner of owners) if (frames.includes(owner)) inFrames.push([frames.indexOf(owner), rest]); \
+         roots = owners.map((e) => e.shadowRoot ?? e.contentDocument).filter(Boolean).slice(0, 50); } \
          return roots.flatMap((root) => [...root.querySelectorAll(last)].slice(0, 1000)); }; "
     };
 }
 
 /// Returns the state of the document, the selectors that match a visible element, and the texts of
-/// visible elements by selector. A selector that the browser does not accept matches nothing.
+/// visible elements by selector. A selector that the browser does not accept matches nothing. `elsewhere`
+/// has the selectors that lead into frames of other origins.
 pub(super) const OBSERVE: &str = concat!(
-    "(selectors, textSelectors) => { ",
+    "(selectors, textSelectors, ...frames) => { ",
     find!(),
-    "const visible = (s) => { try { return find(s).find(isVisible); } catch { return undefined; } }; \
+    "const elsewhere = []; const visible = (s) => { try { const e = find(s).find(isVisible); \
+     if (!e) for (const [frame, rest] of inFrames) elsewhere.push([frame, rest, s]); \
+     return e; } catch { return undefined; } }; \
      const texts = {}; for (const s of textSelectors) { const e = visible(s); if (e) texts[s] = e.textContent.slice(0, 2000); } \
-     return { ready: document.readyState, present: selectors.filter(visible), texts }; }"
+     const present = selectors.filter(visible); \
+     return { ready: document.readyState, present, texts, elsewhere: elsewhere.slice(0, 2000) }; }"
 );
 /// Sends a request with the page's cookies, with a bound on the response. The page cannot replace the
 /// `fetch` of an isolated world.
 pub(super) const FETCH: &str = concat!(
-    "async ({ url, method, headers, csrf, body }, maxBytes) => { ",
+    "async ({ url, method, headers, csrf, body }, maxBytes, ...frames) => { ",
     find!(),
     "const init = { method, headers: new Headers(headers), credentials: 'include', redirect: 'error', cache: 'no-store' }; \
      const decoded = (text) => { try { return decodeURIComponent(text); } catch { return text; } }; \
@@ -46,31 +55,39 @@ macro_rules! is_secret {
     };
 }
 
-/// Returns what is read of elements, up to a bound. What an applicant types as a secret is never read.
+/// Returns what is read of elements, up to a bound, and in `elsewhere` what is to be read in frames of
+/// other origins, with its path in the values. What an applicant types as a secret is never read.
 pub(super) const READ_ELEMENTS: &str = concat!(
-    "(reads) => { ",
+    "(reads, ...frames) => { ",
     find!(),
     is_secret!(),
-    "const MAX_UNITS = 8194; let left = 1_000_000; \
+    "const MAX_UNITS = 8194; let left = 1_000_000; const elsewhere = []; \
      const value = (e) => { if (e.localName === 'select') return e.selectedOptions[0]?.textContent.trim() ?? null; \
      return /^(input|textarea)$/.test(e.localName) ? e.value : null; }; \
      const text = (e, content) => { if (content !== 'text' && isSecret(e)) return null; \
      const text = content === 'text' ? e.textContent.trim() : content === 'value' ? value(e) : e.getAttribute(content.attribute); \
      const cut = text?.slice(0, MAX_UNITS) ?? null; left -= cut?.length ?? 0; \
      if (left < 0) throw new Error('too long'); return cut; }; \
-     const object = (e, members) => Object.fromEntries(Object.entries(members).map(([name, member]) => [name, read(member, e)])); \
-     const read = ({ selector, content, choice }, root) => { \
-     const e = selector ? find(selector, root).at(choice === 'last' ? -1 : 0) : root; if (!e) return null; \
-     if (content.members) return object(e, content.members); \
+     const object = (e, members, path) => Object.fromEntries(Object.entries(members).map(([name, member]) => \
+     [name, read(member, e, [...path, name])])); \
+     const leave = (path, choice, change) => { for (const [frame, rest] of choice === 'last' ? inFrames.toReversed() : inFrames) \
+     if (elsewhere.length < 200) elsewhere.push({ path, frame, read: change(rest) }); }; \
+     const read = (one, root, path) => { const { selector, content, choice } = one; \
+     const e = selector ? find(selector, root).at(choice === 'last' ? -1 : 0) : root; \
+     if (!e) { leave(path, choice, (selector) => ({ ...one, selector })); return null; } \
+     if (content.members) return object(e, content.members, path); \
      const rows = content.rows; if (!rows) return text(e, content.value); \
-     return find(rows.each, e).slice(0, rows.max).map((row) => object(row, rows.members)); }; \
-     return reads.map((one) => read(one, document)); }"
+     const found = find(rows.each, e).slice(0, rows.max); \
+     if (!found.length) leave(path, choice, (each) => ({ ...one, selector: '', content: { rows: { ...rows, each } } })); \
+     return found.map((row, at) => object(row, rows.members, [...path, at])); }; \
+     return { values: reads.map((one, at) => read(one, document, [at])), elsewhere }; }"
 );
 /// Returns the nodes of the page: of the document, of open shadow roots, and of frames of the same
-/// origin. Values that are typed or secret are left out, also where texts repeat them. With `hasBoxes`,
-/// also the rectangle of each visible element, in CSS pixels of the window.
+/// origin. Values that are typed or secret are left out, also where texts repeat them. `boxes` are the
+/// rectangles of visible elements, in CSS pixels of the window, if they are asked for, and `elsewhere`
+/// the frames of other origins with the index of their element and the corner of their content.
 pub(super) const PAGE_TREE: &str = concat!(
-    "(isTyping, maxNodes, hasBoxes) => { ",
+    "(isTyping, maxNodes, hasBoxes, ...frames) => { ",
     is_secret!(),
     r"
   const MAX_UNITS = 8194;
@@ -122,10 +139,10 @@ pub(super) const PAGE_TREE: &str = concat!(
   const isOpaque = (e) => /^(script|style|template|noscript)$/.test(e.localName);
   // The rectangles in a frame begin at its own corner.
   const inside = (e, [left, top]) => {
-    if (!e.contentDocument) return [left, top];
     const { x, y } = e.getBoundingClientRect();
     return [left + x + e.clientLeft, top + y + e.clientTop];
   };
+  const elsewhere = [];
   const waiting = [[document, add({}), [0, 0]]];
   for (let root = waiting.shift(); root; root = waiting.shift()) {
     const [owner, at, offset] = root;
@@ -140,17 +157,19 @@ pub(super) const PAGE_TREE: &str = concat!(
       let inner = node.shadowRoot;
       try { inner ??= node.contentDocument; } catch { inner = null; }
       if (inner) waiting.push([inner, add({ in: index }), node.shadowRoot ? offset : inside(node, offset)]);
+      else if (frames.includes(node)) elsewhere.push([frames.indexOf(node), index, inside(node, offset)]);
       for (const child of [...node.childNodes].reverse()) open.push([child, index]);
     }
   }
-  return hasBoxes ? { tree: { nodes }, boxes, width: innerWidth, height: innerHeight } : { nodes };
+  return { tree: { nodes }, boxes, width: innerWidth, height: innerHeight, elsewhere };
 }"
 );
-/// Does something with the first visible element of a selector, and returns whether there was one.
+/// Does something with the first visible element of a selector, and returns whether there was one, or else
+/// the frames of other origins that the selector leads to, with the rest of it.
 pub(super) const ACT: &str = concat!(
-    "({ click, choose, scrollTo }) => { ",
+    "({ click, choose, scrollTo }, ...frames) => { ",
     find!(),
-    "const e = find(click ?? choose?.selector ?? scrollTo).find(isVisible); if (!e) return false; \
+    "const e = find(click ?? choose?.selector ?? scrollTo).find(isVisible); if (!e) return { done: false, elsewhere: inFrames }; \
      e.scrollIntoView({ block: 'center' }); \
      if (click) { const { left, top, width, height } = e.getBoundingClientRect(); \
      const [clientX, clientY] = [left + width / 2, top + height / 2]; \
@@ -159,9 +178,9 @@ pub(super) const ACT: &str = concat!(
      e.dispatchEvent(new Type(name, { bubbles: true, cancelable: true, composed: true, view: e.ownerDocument.defaultView, \
      clientX, clientY, buttons, detail: name.startsWith('pointer') ? 0 : 1, isPrimary: true, pointerType: 'mouse', pointerId: 1 })); } \
      if (choose) { const option = [...e.options ?? []].find((o) => o.value === choose.option || o.textContent.trim() === choose.option); \
-     if (!option) return false; e.value = option.value; \
+     if (!option) return { done: false, elsewhere: [] }; e.value = option.value; \
      for (const type of ['input', 'change']) e.dispatchEvent(new Event(type, { bubbles: true })); } \
-     return true; }"
+     return { done: true, elsewhere: [] }; }"
 );
 
 /// The name of the binding by which our isolated world reports; the page cannot see it.
@@ -250,7 +269,7 @@ pub(super) const REPORT_FIELDS: &str = concat!(
     editable!(),
     "';",
     r#"
-  const REDACTED = EDITABLE + ',iframe,frame,object,embed';
+  const REDACTED = EDITABLE + ',iframe,frame,fencedframe,object,embed';
   const [MAX_FIELDS, MAX_COVERS, MAX_ROOTS] = [24, 100, 50];
   let last = '';
   let timer = 0;
@@ -322,7 +341,7 @@ pub(super) const REPORT_FIELDS: &str = concat!(
       fields.push({ place: window === top ? [r.x, r.y, r.width, r.height] : [0, 0, 0, 0],
         kind: kind(e), mode: e.inputMode ?? '', complete: e.autocomplete ?? '', label: label(e), error: error(e) });
     }
-    const message = JSON.stringify({ fields, focused, covers: window === top ? covers() : [] });
+    const message = JSON.stringify({ fields, focused, isTop: window === top, covers: window === top ? covers() : [] });
     if (message === last || (window !== top && !last && focused === null)) return;
     last = message;
     globalThis.avouchTell(message);

@@ -76,14 +76,24 @@ fn accept_language(tag: &str) -> String {
 /// Returns the commands for every page, in this order, while it is paused.
 pub(super) fn page_commands() -> Vec<(&'static str, Value)> {
     let documents = json!([{ "resourceType": "Document", "requestStage": "Request" }]);
+    let mut commands = frame_commands();
+    commands.extend([
+        ("Fetch.enable", json!({ "patterns": documents })),
+        ("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })),
+        ("Page.setInterceptFileChooserDialog", json!({ "enabled": true })),
+    ]);
+    commands
+}
+
+/// Returns the commands for every frame that has a process of its own, in this order, while it is paused.
+/// They are among those for pages.
+pub(super) fn frame_commands() -> Vec<(&'static str, Value)> {
     let script =
         |source| json!({ "source": source, "worldName": WORLD_NAME, "runImmediately": true });
     vec![
         ("Page.enable", json!({})),
         ("Network.enable", json!({ "maxTotalBufferSize": RESPONSE_BUFFER_BYTES })),
-        ("Fetch.enable", json!({ "patterns": documents })),
-        ("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })),
-        ("Page.setInterceptFileChooserDialog", json!({ "enabled": true })),
+        ("Target.setAutoAttach", auto_attach()),
         ("Runtime.enable", json!({})),
         ("Runtime.addBinding", json!({ "name": BINDING_NAME, "executionContextName": WORLD_NAME })),
         ("Page.addScriptToEvaluateOnNewDocument", script(STYLE_SELECTS)),
@@ -113,6 +123,20 @@ pub(super) fn session_commands(
         commands.push(("Emulation.setTimezoneOverride", json!({ "timezoneId": time_zone })));
     }
     commands
+}
+
+/// Returns the parameters of `Target.setAutoAttach`. Without a filter: a worker that one leaves out waits
+/// for ever.
+pub(super) fn auto_attach() -> Value {
+    json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true })
+}
+
+/// Returns the commands for every worker, while it is paused.
+pub(super) fn worker_commands(spec: &BrowserSpec, agent: &UserAgent) -> [(&'static str, Value); 2] {
+    [
+        ("Target.setAutoAttach", auto_attach()),
+        ("Network.setUserAgentOverride", agent.override_params(spec)),
+    ]
 }
 
 /// Returns the commands that set the viewport and start the screencast.

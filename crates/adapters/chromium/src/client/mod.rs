@@ -37,8 +37,18 @@ pub struct DevToolsClient {
 struct Inner {
     outgoing: mpsc::Sender<Outgoing>,
     next_id: AtomicU64,
-    pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, DevToolsError>>>>,
+    pending: Mutex<HashMap<u64, PendingReply>>,
     closed: watch::Sender<bool>,
+}
+
+/// The receiver of a reply.
+type Reply = oneshot::Receiver<Result<Value, DevToolsError>>;
+
+/// A command whose reply is awaited.
+struct PendingReply {
+    /// The DevTools session that it was sent to.
+    session: Option<String>,
+    sender: oneshot::Sender<Result<Value, DevToolsError>>,
 }
 
 /// A command to be written, with the permit that is released once it is written.
@@ -78,6 +88,8 @@ pub enum DevToolsError {
     TimedOut(String),
     #[error("Chromium refused the command: {0}")]
     Refused(String),
+    #[error("the page was closed before it replied")]
+    PageClosed,
 }
 
 #[derive(Deserialize)]
@@ -89,6 +101,13 @@ struct DevToolsMessage {
     params: Option<Box<RawValue>>,
     result: Option<Value>,
     error: Option<ErrorBody>,
+}
+
+/// The parameters of `Target.detachedFromTarget`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct EndedSession {
+    session_id: String,
 }
 
 #[derive(Deserialize)]
@@ -123,7 +142,8 @@ impl DevToolsClient {
         method: &str,
         params: Value,
     ) -> Result<Value, DevToolsError> {
-        let reply = self.send(session, method, params)?;
+        let (id, reply) = self.start(session, method, params, None)?;
+        let _forgotten = ForgottenReply { client: self, id };
         match tokio::time::timeout(CALL_TIMEOUT, reply).await {
             Ok(Ok(reply)) => reply,
             Ok(Err(_)) => Err(DevToolsError::Closed),
@@ -160,7 +180,7 @@ impl DevToolsClient {
         session: Option<&str>,
         method: &str,
         params: Value,
-    ) -> Result<oneshot::Receiver<Result<Value, DevToolsError>>, DevToolsError> {
+    ) -> Result<Reply, DevToolsError> {
         self.send_with_permit(session, method, params, None)
     }
 
@@ -171,7 +191,18 @@ impl DevToolsClient {
         method: &str,
         params: Value,
         room: Option<OwnedSemaphorePermit>,
-    ) -> Result<oneshot::Receiver<Result<Value, DevToolsError>>, DevToolsError> {
+    ) -> Result<Reply, DevToolsError> {
+        self.start(session, method, params, room).map(|(_, reply)| reply)
+    }
+
+    /// Sends a command in order, and returns its id and the receiver of its reply.
+    fn start(
+        &self,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Result<(u64, Reply), DevToolsError> {
         if self.is_closed() {
             return Err(DevToolsError::Closed);
         }
@@ -185,13 +216,27 @@ impl DevToolsClient {
             message.insert("sessionId".to_owned(), session.into());
         }
         let (sender, reply) = oneshot::channel();
-        self.inner.pending().insert(id, sender);
+        let pending = PendingReply { session: session.map(str::to_owned), sender };
+        self.inner.pending().insert(id, pending);
         let outgoing = Outgoing { text: Value::Object(message).to_string(), permit: room };
         if self.inner.outgoing.try_send(outgoing).is_err() {
             self.inner.pending().remove(&id);
             return Err(DevToolsError::Closed);
         }
-        Ok(reply)
+        Ok((id, reply))
+    }
+}
+
+/// Removes a reply from those that are awaited once nobody waits for it any more: a page that never
+/// replies is asked again and again.
+struct ForgottenReply<'a> {
+    client: &'a DevToolsClient,
+    id: u64,
+}
+
+impl Drop for ForgottenReply<'_> {
+    fn drop(&mut self) {
+        self.client.inner.pending().remove(&self.id);
     }
 }
 
@@ -213,10 +258,16 @@ impl Inner {
         self.pending().clear();
     }
 
-    fn pending(
-        &self,
-    ) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Result<Value, DevToolsError>>>> {
+    fn pending(&self) -> MutexGuard<'_, HashMap<u64, PendingReply>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the wait for replies of a session: Chromium sends none once its page is closed.
+    fn session_ended(&self, session: &str) {
+        let is_of_it = |_: &u64, one: &mut PendingReply| one.session.as_deref() == Some(session);
+        for (_, pending) in self.pending().extract_if(is_of_it) {
+            let _ = pending.sender.send(Err(DevToolsError::PageClosed));
+        }
     }
 
     /// Passes a reply to its caller, or an event to the receiver.
@@ -230,14 +281,60 @@ impl Inner {
             return;
         };
         if let Some(id) = message.id {
-            let Some(sender) = self.pending().remove(&id) else { return };
-            let _ = sender.send(match message.error {
+            let Some(pending) = self.pending().remove(&id) else { return };
+            let _ = pending.sender.send(match message.error {
                 Some(error) => Err(DevToolsError::Refused(error.message)),
                 None => Ok(message.result.unwrap_or(Value::Null)),
             });
         } else if let (Some(method), Some(params)) = (message.method, message.params) {
+            if method == "Target.detachedFromTarget"
+                && let Ok(ended) = serde_json::from_str::<EndedSession>(params.get())
+            {
+                self.session_ended(&ended.session_id);
+            }
             let _ =
                 events.send(DevToolsEvent { method, session: message.session_id, params }).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_call_that_is_given_up_is_not_awaited() {
+        let (to, _commands) = UnixStream::pair().unwrap();
+        let (from, _chromium) = UnixStream::pair().unwrap();
+        let (client, _events) = DevToolsClient::from_pipes(from, to);
+        for _ in 0..10 {
+            let call = client.call(None, "Runtime.evaluate", json!({}));
+            let given_up = tokio::time::timeout(Duration::from_millis(1), call).await;
+            assert!(given_up.is_err());
+        }
+        assert_eq!(client.inner.pending().len(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_page_that_closes_lets_nobody_wait_for_its_replies() {
+        let (to, _commands) = UnixStream::pair().unwrap();
+        let (from, mut chromium) = UnixStream::pair().unwrap();
+        let (client, mut events) = DevToolsClient::from_pipes(from, to);
+        let send = |session| client.send(Some(session), "Runtime.evaluate", json!({})).unwrap();
+        let (popup, mut opener) = (send("popup"), send("opener"));
+        let mut ended = json!({
+            "method": "Target.detachedFromTarget", "params": { "sessionId": "popup" },
+        })
+        .to_string()
+        .into_bytes();
+        ended.push(0);
+        chromium.write_all(&ended).await.unwrap();
+        let reply = tokio::time::timeout(Duration::from_secs(5), popup).await.unwrap();
+        assert!(matches!(reply.unwrap(), Err(DevToolsError::PageClosed)));
+        assert_eq!(events.recv().await.unwrap().method, "Target.detachedFromTarget");
+        assert!(opener.try_recv().is_err(), "the other page may still reply");
     }
 }

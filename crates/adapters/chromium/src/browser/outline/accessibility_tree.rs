@@ -9,9 +9,11 @@ use serde_json::Value;
 
 /// The tree of one frame.
 pub(super) struct FrameTree {
-    /// The backend node identifier of the frame's element in the page around it; `None` for the main
-    /// frame.
-    pub(super) owner: Option<i64>,
+    /// The number of the process that renders it. Backend node identifiers are those of a process.
+    pub(super) process: usize,
+    /// The frame's element in the page around it: its process and its backend node identifier. `None`
+    /// for the main frame.
+    pub(super) owner: Option<(usize, i64)>,
     root: String,
     nodes: HashMap<String, TreeNode>,
 }
@@ -55,11 +57,11 @@ struct TreeReply {
 
 impl FrameTree {
     /// Parses the reply to `Accessibility.getFullAXTree`. `None` if it is not one.
-    pub(super) fn parse(owner: Option<i64>, reply: Value) -> Option<Self> {
+    pub(super) fn parse(process: usize, owner: Option<(usize, i64)>, reply: Value) -> Option<Self> {
         let TreeReply { nodes } = serde_json::from_value(reply).ok()?;
         let root = nodes.iter().find(|node| node.parent_id.is_none())?.node_id.clone();
         let nodes = nodes.into_iter().map(|node| (node.node_id.clone(), node)).collect();
-        Some(Self { owner, root, nodes })
+        Some(Self { process, owner, root, nodes })
     }
 
     pub(super) fn root(&self) -> Option<&TreeNode> {

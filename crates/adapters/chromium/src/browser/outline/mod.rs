@@ -3,10 +3,7 @@
 mod accessibility_tree;
 mod reader;
 
-use std::{
-    collections::{BTreeSet, VecDeque},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use ports::browser::{BrowserError, OutlineEntry, OutlineRole, PageOutline};
 use serde_json::{Value, json};
@@ -16,12 +13,16 @@ use self::{
     reader::{FoundEntry, read},
 };
 use super::{
+    activation::Control,
     browser_error,
     pages::{Pages, host},
     scripts::{IS_OUTLINE_SIZED, REPEATS_FIELDS},
 };
+use crate::page_frames::PageFrame;
 
 const OUTLINE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The time within which a frame must reply. One that is busy for longer is left out.
+const FRAME_TIMEOUT: Duration = Duration::from_millis(500);
 /// Frames of a page that are read, itself included.
 const MAX_FRAMES: usize = 8;
 /// Nodes of a frame's document.
@@ -29,15 +30,61 @@ const MAX_NODES: u32 = 20_000;
 /// Characters of the texts of a frame's document. Chromium repeats some of them in its tree.
 const MAX_CHARS: u32 = 1_000_000;
 
+/// The first number of controls in frames that have a process of their own. Those of the page's process
+/// have Chromium's backend node identifiers, which are smaller.
+const FIRST_FRAME_NUMBER: u32 = 1 << 31;
+
 /// The controls of the newest outline.
 #[derive(Default)]
 pub(super) struct OutlinedControls {
     /// The DevTools session of the page.
-    session: String,
+    page: String,
     /// The number of its document.
     document: u64,
-    /// The backend node identifiers of Chromium.
-    nodes: BTreeSet<u32>,
+    /// The controls by their numbers: the DevTools session of the process, and the backend node identifier
+    /// in it.
+    controls: BTreeMap<u32, (String, u32)>,
+    /// Controls in frames that have got a number so far.
+    numbered: u32,
+}
+
+impl OutlinedControls {
+    /// Replaces the controls by those of a new outline of a page and document. Gives them numbers: a
+    /// control that was in the outline before keeps its number.
+    fn number(
+        &mut self,
+        (page, document): (&str, u64),
+        sessions: &[String],
+        found: &mut [FoundEntry],
+    ) {
+        let mut before = std::mem::take(&mut self.controls);
+        if (self.page.as_str(), self.document) != (page, document) {
+            before.clear();
+            page.clone_into(&mut self.page);
+            self.document = document;
+        }
+        let before: BTreeMap<_, _> =
+            before.into_iter().map(|(number, control)| (control, number)).collect();
+        for FoundEntry { process, entry, .. } in found {
+            let Some(node) = entry.node.take() else { continue };
+            let Some(session) = sessions.get(*process) else { continue };
+            let control = (session.clone(), node);
+            let number = if *process == 0 {
+                Some(node).filter(|node| *node < FIRST_FRAME_NUMBER)
+            } else if let Some(number) = before.get(&control) {
+                Some(*number)
+            } else {
+                self.numbered = self.numbered.wrapping_add(1) % FIRST_FRAME_NUMBER;
+                Some(FIRST_FRAME_NUMBER | self.numbered)
+            };
+            entry.node = number;
+            self.controls.extend(number.map(|number| (number, control)));
+        }
+    }
+
+    fn get(&self, number: u32) -> Option<&(String, u32)> {
+        self.controls.get(&number)
+    }
 }
 
 impl Pages {
@@ -50,35 +97,48 @@ impl Pages {
         read.await.unwrap_or(Err(BrowserError::TimedOut))
     }
 
-    /// Returns the DevTools session of a control of the newest outline; `None` for other numbers, and
-    /// if another document is shown meanwhile.
-    pub(super) fn session_of_control(&self, node: u32) -> Option<String> {
+    /// Returns a control of the newest outline; `None` for other numbers, and if another document is shown
+    /// meanwhile.
+    pub(super) fn control(&self, number: u32) -> Option<Control> {
         let outlined = self.outlined();
         let tracker = self.tracker();
         let page = tracker.active()?;
-        let is_current = page.session == outlined.session && page.document == outlined.document;
-        (is_current && outlined.nodes.contains(&node)).then(|| page.session.clone())
+        if page.session != outlined.page || page.document != outlined.document {
+            return None;
+        }
+        let (session, node) = outlined.get(number)?.clone();
+        Some(Control {
+            page: page.session.clone(),
+            frames: page.frames.around(&session),
+            session,
+            node,
+        })
     }
 
     async fn read_outline(&self) -> Result<PageOutline, BrowserError> {
-        let (session, document) = {
+        let (page, document, of_page) = {
             let tracker = self.tracker();
             let page = tracker.active().ok_or(BrowserError::Gone)?;
             if page.unreachable.is_some() || host(&page.url).is_none() {
                 return Err(refused("no page is loaded"));
             }
-            (page.session.clone(), page.document)
+            (page.session.clone(), page.document, page.frames.outermost(MAX_FRAMES))
         };
+        let mut sessions: Vec<String> = of_page.iter().map(|one| one.session.clone()).collect();
+        // The page's own is the first one.
+        sessions.sort_by_key(|session| *session != page);
+        sessions.dedup();
         let (mut frames, mut trees) = (vec![], vec![]);
-        for frame in self.frames(&session).await? {
-            let is_main = trees.is_empty();
-            match self.frame_tree(&session, &frame, is_main).await {
+        for frame in of_page {
+            let within = if frame.around.is_some() { FRAME_TIMEOUT } else { OUTLINE_TIMEOUT };
+            let tree = tokio::time::timeout(within, self.frame_tree(&frame, &sessions));
+            match tree.await.unwrap_or(Err(BrowserError::TimedOut)) {
                 Ok(tree) => {
                     trees.push(tree);
                     frames.push(frame);
                 }
-                Err(error) if is_main => return Err(error),
-                // A frame of another site, or one that was removed meanwhile.
+                Err(error) if frame.around.is_none() => return Err(error),
+                // A frame that was removed meanwhile, that is too large, or that is busy.
                 Err(_) => (),
             }
         }
@@ -86,37 +146,16 @@ impl Pages {
         // The trees have what was entered.
         drop(trees);
         for frame in &frames {
-            self.leave_out_repeated(&session, frame, &mut found).await?;
+            self.leave_out_repeated(frame, &mut found).await?;
         }
-        let outline = outline_of(found, is_cut);
-        let nodes = outline.entries.iter().filter_map(|entry| entry.node).collect();
-        *self.outlined() = OutlinedControls { session, document, nodes };
-        Ok(outline)
-    }
-
-    /// Returns the identifiers of the frames of a page, the main frame first.
-    async fn frames(&self, session: &str) -> Result<Vec<String>, BrowserError> {
-        let reply = self.client.call(Some(session), "Page.getFrameTree", json!({})).await;
-        let reply = reply.map_err(browser_error)?;
-        let mut waiting: VecDeque<_> = reply.get("frameTree").into_iter().collect();
-        let mut frames = vec![];
-        while let Some(tree) = waiting.pop_front() {
-            let id = tree.pointer("/frame/id").and_then(Value::as_str);
-            frames.extend(id.map(str::to_owned));
-            if frames.len() == MAX_FRAMES {
-                break;
-            }
-            let children = tree.get("childFrames").and_then(Value::as_array);
-            waiting.extend(children.into_iter().flatten().take(MAX_FRAMES));
-        }
-        Ok(frames)
+        self.outlined().number((&page, document), &sessions, &mut found);
+        Ok(outline_of(found, is_cut))
     }
 
     async fn frame_tree(
         &self,
-        session: &str,
-        frame: &str,
-        is_main: bool,
+        PageFrame { session, frame, around }: &PageFrame,
+        sessions: &[String],
     ) -> Result<FrameTree, BrowserError> {
         let bounds = vec![json!(MAX_NODES), json!(MAX_CHARS)];
         if self.run_in(session, frame, IS_OUTLINE_SIZED, bounds).await? != true {
@@ -124,14 +163,19 @@ impl Pages {
         }
         let client = &self.client;
         let params = json!({ "frameId": frame });
-        let owner = if is_main {
-            None
+        let process = |session: &str| sessions.iter().position(|one| one == session);
+        let owner = if let Some(around) = around {
+            let owner = client.call(Some(around), "DOM.getFrameOwner", params.clone()).await;
+            let owner = owner.map_err(browser_error)?;
+            let node = owner.get("backendNodeId").and_then(Value::as_i64);
+            process(around).zip(node)
         } else {
-            let owner = client.call(Some(session), "DOM.getFrameOwner", params.clone()).await;
-            owner.map_err(browser_error)?.get("backendNodeId").and_then(Value::as_i64)
+            None
         };
         let tree = client.call(Some(session), "Accessibility.getFullAXTree", params).await;
-        FrameTree::parse(owner, tree.map_err(browser_error)?)
+        let tree = tree.map_err(browser_error)?;
+        process(session)
+            .and_then(|process| FrameTree::parse(process, owner, tree))
             .ok_or_else(|| refused("the accessibility tree has an unexpected form"))
     }
 
@@ -139,8 +183,7 @@ impl Pages {
     /// the content does not leave it.
     async fn leave_out_repeated(
         &self,
-        session: &str,
-        frame: &str,
+        PageFrame { session, frame, .. }: &PageFrame,
         found: &mut [FoundEntry],
     ) -> Result<(), BrowserError> {
         let texts: Vec<_> = found

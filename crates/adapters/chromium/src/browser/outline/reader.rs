@@ -17,6 +17,8 @@ const MAX_CONTROL_NAMES: usize = 200;
 
 /// An entry before it is known whether it repeats the content of a field.
 pub(super) struct FoundEntry {
+    /// The number of the process that renders it, which its `node` belongs to.
+    pub(super) process: usize,
     /// Its name has up to [`MAX_RUN_CHARS`] characters.
     pub(super) entry: OutlineEntry,
     /// Whether the name or the value was cut.
@@ -85,8 +87,8 @@ struct TextRun<'a> {
 struct OutlineReader<'a> {
     trees: &'a [FrameTree],
     control_names: Vec<String>,
-    /// The frames by the elements that own them.
-    frames: HashMap<i64, usize>,
+    /// The frames by the elements that own them, each with its process.
+    frames: HashMap<(usize, i64), usize>,
     seen: HashSet<(usize, &'a str)>,
     /// The items of lists that have an entry.
     begun_items: HashSet<(usize, &'a str)>,
@@ -157,14 +159,14 @@ impl<'a> OutlineReader<'a> {
             }
             Reading::Container(role) => {
                 self.end_run();
-                self.control(node, role);
+                self.control(node, role, place);
                 let has_texts = matches!(role, OutlineRole::Heading(_) | OutlineRole::Combobox);
                 let is_told = place.is_told || has_texts;
                 Some(TreePlace { is_told, ..block })
             }
             Reading::Control(role) => {
                 self.end_run();
-                self.control(node, role);
+                self.control(node, role, place);
                 None
             }
         }
@@ -176,7 +178,8 @@ impl<'a> OutlineReader<'a> {
         node: &TreeNode,
         place: TreePlace<'a>,
     ) -> Option<(&'a TreeNode, TreePlace<'a>)> {
-        let frame = self.frames.remove(&node.backend_node?)?;
+        let process = self.trees.get(place.frame)?.process;
+        let frame = self.frames.remove(&(process, node.backend_node?))?;
         let root = self.trees.get(frame)?.root()?;
         self.end_run();
         let block: &str = &root.node_id;
@@ -215,10 +218,10 @@ impl<'a> OutlineReader<'a> {
             place.item.is_some_and(|item| self.begun_items.insert((place.frame, item)));
         let role = if begins_item { OutlineRole::ListItem } else { place.text_role };
         let state = ControlState::default();
-        self.add(OutlineEntry { role, name, value: None, node: None, state }, is_cut);
+        self.add(OutlineEntry { role, name, value: None, node: None, state }, is_cut, place);
     }
 
-    fn control(&mut self, node: &TreeNode, role: OutlineRole) {
+    fn control(&mut self, node: &TreeNode, role: OutlineRole, place: TreePlace<'_>) {
         let (name, name_is_cut) = one_line(node.name(), PageOutline::MAX_TEXT_CHARS);
         let value = (role == OutlineRole::Combobox)
             .then(|| one_line(node.value(), PageOutline::MAX_TEXT_CHARS))
@@ -245,13 +248,14 @@ impl<'a> OutlineReader<'a> {
             node: node.backend_node.filter(|_| is_control).and_then(|node| node.try_into().ok()),
             state: if is_control { state(node, role) } else { ControlState::default() },
         };
-        self.add(entry, name_is_cut || value_is_cut);
+        self.add(entry, name_is_cut || value_is_cut, place);
     }
 
-    fn add(&mut self, entry: OutlineEntry, is_cut: bool) {
+    fn add(&mut self, entry: OutlineEntry, is_cut: bool, place: TreePlace<'_>) {
         let chars = entry.name.chars().count() + entry.value.iter().flat_map(|v| v.chars()).count();
         self.chars += chars;
-        self.found.push(FoundEntry { entry, is_cut });
+        let process = self.trees.get(place.frame).map_or(0, |tree| tree.process);
+        self.found.push(FoundEntry { process, entry, is_cut });
     }
 }
 

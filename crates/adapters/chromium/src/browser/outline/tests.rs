@@ -1,8 +1,9 @@
 //! Outlines of accessibility trees in the form of Chromium's, also of those that a hostile page makes.
 
-use ports::browser::{Checked, OutlineEntry, OutlineRole, PageOutline};
+use ports::browser::{Checked, ControlState, OutlineEntry, OutlineRole, PageOutline};
 use serde_json::{Value, json};
 
+use super::{FoundEntry, OutlinedControls};
 use super::{accessibility_tree::FrameTree, outline_of, parts, reader::read};
 
 #[test]
@@ -141,7 +142,7 @@ fn a_hostile_tree_ends() {
             "childIds": children.iter().map(usize::to_string).collect::<Vec<_>>() })
     };
     let read = |nodes: Vec<Value>| {
-        let tree = FrameTree::parse(None, json!({ "nodes": nodes })).unwrap();
+        let tree = FrameTree::parse(0, None, json!({ "nodes": nodes })).unwrap();
         let (found, is_cut) = read(&[tree]);
         outline_of(found, is_cut)
     };
@@ -163,11 +164,44 @@ fn a_hostile_tree_ends() {
 }
 
 #[test]
+fn controls_of_different_processes_have_different_numbers() {
+    let found = |process, node| FoundEntry {
+        process,
+        entry: OutlineEntry {
+            role: OutlineRole::Button,
+            name: String::new(),
+            value: None,
+            node,
+            state: ControlState::default(),
+        },
+        is_cut: false,
+    };
+    let sessions = ["page", "frame", "other"].map(str::to_owned);
+    let numbers = |found: &[FoundEntry]| found.iter().map(|f| f.entry.node).collect::<Vec<_>>();
+    let mut controls = OutlinedControls::default();
+    let mut first = [found(0, Some(7)), found(1, Some(7)), found(2, Some(7)), found(0, None)];
+    controls.number(("page", 1), &sessions, &mut first);
+    let [own, framed, other, text] = numbers(&first).try_into().unwrap();
+    assert_eq!((own, text), (Some(7), None));
+    assert!(framed != own && other != own && framed != other, "{framed:?} {other:?}");
+    assert_eq!(controls.get(framed.unwrap()), Some(&("frame".to_owned(), 7)));
+    let mut second = [found(2, Some(7)), found(1, Some(8)), found(1, Some(7))];
+    controls.number(("page", 1), &sessions, &mut second);
+    let again = numbers(&second);
+    assert_eq!((again[0], again[2]), (other, framed), "a control keeps its number");
+    assert!(!first.iter().any(|one| one.entry.node == again[1]));
+    assert_eq!(controls.get(7), None, "no control of the newest outline");
+    let mut large = [found(0, Some(u32::MAX))];
+    controls.number(("page", 2), &sessions, &mut large);
+    assert_eq!(numbers(&large), [None]);
+}
+
+#[test]
 fn what_is_no_tree_is_refused() {
     for reply in
         [json!(null), json!({}), json!({ "nodes": [] }), json!({ "nodes": [{ "nodeId": 7 }] })]
     {
-        assert!(FrameTree::parse(None, reply).is_none());
+        assert!(FrameTree::parse(0, None, reply).is_none());
     }
 }
 
@@ -187,7 +221,7 @@ fn outline(frames: &[(Option<i64>, Value)]) -> PageOutline {
     let trees = frames.iter().map(|(owner, page)| {
         let mut nodes = vec![];
         flatten(page, None, &mut nodes);
-        FrameTree::parse(*owner, json!({ "nodes": nodes })).unwrap()
+        FrameTree::parse(0, owner.map(|owner| (0, owner)), json!({ "nodes": nodes })).unwrap()
     });
     let trees: Vec<_> = trees.collect();
     let (found, is_cut) = read(&trees);
