@@ -5,6 +5,7 @@ mod connection;
 mod frame_encoder;
 pub(super) mod observer;
 mod outgoing;
+mod relay;
 mod wire;
 
 use std::{net::IpAddr, sync::Arc};
@@ -14,6 +15,7 @@ use actix_ws::{AggregatedMessageStream, CloseCode, CloseReason, Session};
 use domain::id::SessionId;
 use ports::{
     driving::{ApplicantConnection, ApplicantError, ApplicantService, ServerEvent},
+    instances::SocketKind,
     refusals::{RefusalClass, RefusalLog},
 };
 use serde_json::json;
@@ -39,8 +41,12 @@ pub(super) async fn open(
     if !same_origin(&request) {
         return Ok(HttpResponse::Forbidden().finish());
     }
-    let (response, session, messages) = split(&request, body, MAX_MESSAGE_BYTES)?;
     let id = path.parse::<SessionId>().ok();
+    let socket = relay::find(&request, id, SocketKind::Applicant).await;
+    if let Some(socket) = socket {
+        return Ok(relay::run(socket, body));
+    }
+    let (response, session, messages) = split(&request, body, MAX_MESSAGE_BYTES)?;
     let peer = Peer { network: client(&request), refusals: refusals.into_inner() };
     actix_web::rt::spawn(converse(applicants.into_inner(), id, peer, session, messages));
     Ok(response)

@@ -8,6 +8,7 @@ use actix_ws::{AggregatedMessageStream, CloseCode, Session};
 use domain::id::SessionId;
 use ports::{
     driving::{ObserveError, ObserverConnection, ObserverEvent, ObserverService},
+    instances::SocketKind,
     refusals::RefusalLog,
 };
 use serde::Deserialize;
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 use super::{
     Peer, client, close,
     connection::{Incoming, Outgoing, Viewer, hello, run},
-    same_origin, split,
+    relay, same_origin, split,
 };
 
 /// Stream tokens and acknowledgements are short.
@@ -45,8 +46,12 @@ pub(crate) async fn open(
     if !same_origin(&request) {
         return Ok(HttpResponse::Forbidden().finish());
     }
-    let (response, session, messages) = split(&request, body, MAX_MESSAGE_BYTES)?;
     let id = path.parse::<SessionId>().ok();
+    let socket = relay::find(&request, id, SocketKind::Observer).await;
+    if let Some(socket) = socket {
+        return Ok(relay::run(socket, body));
+    }
+    let (response, session, messages) = split(&request, body, MAX_MESSAGE_BYTES)?;
     let peer = Peer { network: client(&request), refusals: refusals.into_inner() };
     actix_web::rt::spawn(converse(observers.into_inner(), id, peer, session, messages));
     Ok(response)

@@ -1,0 +1,260 @@
+//! Links between instances over real TLS connections: what is passed on, and who is refused.
+#![expect(clippy::unwrap_used, reason = "tests panic to fail")]
+
+use std::{fs, path::PathBuf, sync::Arc, time::Duration};
+
+use domain::id::SessionId;
+use instances::{IdentityFiles, InstanceIdentity, TlsLinks};
+use ports::instances::{InstanceLinks as _, LinkError, RelayedSocket, SocketKind, SocketRequest};
+use tempfile::TempDir;
+use testkit::certificates::{Authority, Certified};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+};
+use tokio_rustls::TlsAcceptor;
+
+const NAME: &str = "instance.avouch.internal";
+/// Longer than the interval at which files are looked at.
+const REREAD: Duration = Duration::from_millis(2_500);
+
+/// An instance's files.
+struct Files(TempDir);
+
+impl Files {
+    fn new(authority: &Authority, certified: &Certified) -> Self {
+        let files = Self(tempfile::tempdir().unwrap());
+        files.write(authority, certified);
+        files
+    }
+
+    fn write(&self, authority: &Authority, certified: &Certified) {
+        fs::write(self.path("roots.pem"), authority.pem()).unwrap();
+        fs::write(self.path("cert.pem"), &certified.certificate).unwrap();
+        fs::write(self.path("key.pem"), &certified.key).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn names(&self) -> IdentityFiles {
+        IdentityFiles {
+            certificate: self.path("cert.pem"),
+            key: self.path("key.pem"),
+            roots: self.path("roots.pem"),
+            name: NAME.to_owned(),
+        }
+    }
+
+    fn open(&self) -> Arc<InstanceIdentity> {
+        InstanceIdentity::open(self.names()).unwrap()
+    }
+
+    fn fault(&self) -> String {
+        InstanceIdentity::open(self.names()).unwrap_err().to_string()
+    }
+}
+
+/// Starts an instance that answers each handshake with this, and sends every byte after it back.
+async fn instance(files: &Files, answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let acceptor = TlsAcceptor::from(Arc::new(files.open().server_config().unwrap()));
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move {
+                let mut stream = acceptor.accept(stream).await?;
+                let mut head = vec![];
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(stream.read_u8().await?);
+                }
+                stream.write_all(answer.as_bytes()).await?;
+                let (mut reader, mut writer) = tokio::io::split(stream);
+                tokio::io::copy(&mut reader, &mut writer).await
+            });
+        }
+    });
+    address
+}
+
+const ACCEPTED: &str = "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+    sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\nx-other: 1\r\n\r\n";
+
+async fn open(files: &Files, address: &str) -> Result<RelayedSocket, LinkError> {
+    let request = SocketRequest {
+        session: SessionId::from_u128(7),
+        kind: SocketKind::Applicant,
+        headers: vec![("host", "avouch.example".into())],
+    };
+    TlsLinks(files.open()).open(address, request).await
+}
+
+fn unreachable(opened: Result<RelayedSocket, LinkError>) -> String {
+    match opened {
+        Err(LinkError::Unreachable(cause)) => cause,
+        Err(other @ LinkError::Refused(_)) => panic!("{other}"),
+        Ok(_) => panic!("the link was opened"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bytes_are_passed_on_in_both_directions() {
+    let authority = Authority::new("Instances");
+    let files = Files::new(&authority, &authority.valid(&[NAME]));
+    let address = instance(&files, ACCEPTED).await;
+    let RelayedSocket { headers, mut reader, mut writer } = open(&files, &address).await.unwrap();
+    let accept = ("sec-websocket-accept".to_owned(), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=".to_owned());
+    assert_eq!(headers, [accept]);
+    let sent: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
+    let copy = sent.clone();
+    let sending = tokio::spawn(async move {
+        for piece in copy.chunks(100_000) {
+            assert!(writer.write(piece).await);
+        }
+        writer
+    });
+    let mut received = vec![];
+    while received.len() < sent.len() {
+        received.extend(reader.read().await.unwrap());
+    }
+    assert!(received == sent, "the bytes are the same");
+    drop(sending.await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_waits_stops_the_sender() {
+    let authority = Authority::new("Instances");
+    let files = Files::new(&authority, &authority.valid(&[NAME]));
+    let address = instance(&files, ACCEPTED).await;
+    let RelayedSocket { mut reader, mut writer, .. } = open(&files, &address).await.unwrap();
+    let mut written = 0;
+    let piece = vec![7; 1 << 16];
+    // Nobody reads: what the sockets hold is some megabytes at most.
+    while let Ok(true) = tokio::time::timeout(Duration::from_secs(1), writer.write(&piece)).await {
+        written += piece.len();
+        assert!(written < 64 << 20, "the sender does not wait");
+    }
+    let mut received = 0;
+    while received < written {
+        received += reader.read().await.unwrap().len();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_certificates_of_instances_of_the_same_authority_are_accepted() {
+    let (authority, other) = (Authority::new("Instances"), Authority::new("Others"));
+    let own = Files::new(&authority, &authority.valid(&[NAME]));
+    let address = instance(&own, ACCEPTED).await;
+    assert!(open(&own, &address).await.is_ok());
+
+    // Another authority for the certificate, but the right roots.
+    let foreign = Files::new(&authority, &other.valid(&[NAME]));
+    let expired = Files::new(&authority, &authority.expired(&[NAME]));
+    for (who, files) in [("foreign", &foreign), ("expired", &expired)] {
+        let cause = unreachable(open(files, &address).await);
+        assert!(!cause.is_empty(), "a {who} client is refused");
+        let server = instance(files, ACCEPTED).await;
+        let cause = unreachable(open(&own, &server).await);
+        assert!(cause.contains("certificate"), "a {who} server is refused: {cause}");
+    }
+    let elsewhere = Files::new(&authority, &authority.valid(&["shop.example"]));
+    assert!(elsewhere.fault().contains("not valid for"), "{}", elsewhere.fault());
+    let named = IdentityFiles { name: "shop.example".into(), ..elsewhere.names() };
+    let identity = InstanceIdentity::open(named).unwrap();
+    let request = SocketRequest {
+        session: SessionId::from_u128(7),
+        kind: SocketKind::Observer,
+        headers: vec![],
+    };
+    unreachable(TlsLinks(identity).open(&address, request).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_without_a_certificate_is_refused() {
+    let authority = Authority::new("Instances");
+    let files = Files::new(&authority, &authority.valid(&[NAME]));
+    let address = instance(&files, ACCEPTED).await;
+    let mut roots = rustls::RootCertStore::empty();
+    let pem = authority.pem();
+    let root =
+        <rustls_pki_types::CertificateDer<'_> as rustls_pki_types::pem::PemObject>::from_pem_slice(
+            pem.as_bytes(),
+        );
+    roots.add(root.unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+    let name = NAME.try_into().unwrap();
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+    // In TLS 1.3 the client learns of it with its first read.
+    let mut stream = connector.connect(name, stream).await.unwrap();
+    let _ = stream.write_all(b"GET /applicants/1 HTTP/1.1\r\n\r\n").await;
+    assert!(stream.read_u8().await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_instance_that_refuses_or_does_not_answer_is_told() {
+    let authority = Authority::new("Instances");
+    let files = Files::new(&authority, &authority.valid(&[NAME]));
+    let refusing = instance(&files, "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
+    assert_eq!(open(&files, &refusing).await.err(), Some(LinkError::Refused(400)));
+    let nonsense = instance(&files, "SSH-2.0\r\n").await;
+    unreachable(open(&files, &nonsense).await);
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    unreachable(open(&files, &nobody.to_string()).await);
+    // It accepts connections and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let cause = unreachable(open(&files, &silent.local_addr().unwrap().to_string()).await);
+    assert!(cause.contains("no answer within"), "{cause}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn certificates_are_renewed_without_a_restart() {
+    let authority = Authority::new("Instances");
+    let files = Files::new(&authority, &authority.valid(&[NAME]));
+    let address = instance(&files, ACCEPTED).await;
+    let (next, before) =
+        (Authority::new("Next"), Files::new(&authority, &authority.valid(&[NAME])));
+
+    // A file that cannot be used changes nothing.
+    fs::write(files.path("cert.pem"), "-----BEGIN CERTIFICATE-----\n?\n").unwrap();
+    tokio::time::sleep(REREAD).await;
+    assert!(open(&before, &address).await.is_ok());
+
+    files.write(&next, &next.valid(&[NAME]));
+    tokio::time::sleep(REREAD).await;
+    assert!(open(&files, &address).await.is_ok());
+    unreachable(open(&before, &address).await);
+}
+
+#[test]
+fn files_that_cannot_be_used_are_told_by_name() {
+    let authority = Authority::new("Instances");
+    let (one, two) = (authority.valid(&[NAME]), authority.valid(&[NAME]));
+    let mixed = Certified { certificate: one.certificate.clone(), key: two.key };
+    let keys = Files::new(&authority, &mixed);
+    assert!(keys.fault().contains("cannot be used"), "{}", keys.fault());
+    let files = Files::new(&authority, &one);
+    let with = |name: &str, text: &[u8]| {
+        let kept = fs::read(files.path(name)).unwrap();
+        fs::write(files.path(name), text).unwrap();
+        let fault = files.fault();
+        fs::write(files.path(name), kept).unwrap();
+        fault
+    };
+    assert!(with("cert.pem", b"").contains("cert.pem has no certificate"));
+    assert!(with("roots.pem", b"nothing").contains("roots.pem has no certificate"));
+    assert!(with("key.pem", b"nothing").contains("key.pem"));
+    assert!(with("key.pem", &vec![b'a'; 300_000]).contains("larger than"));
+    fs::remove_file(files.path("key.pem")).unwrap();
+    assert!(files.fault().contains("cannot read"), "{}", files.fault());
+    let named = IdentityFiles { name: "not a name".into(), ..files.names() };
+    let fault = InstanceIdentity::open(named).unwrap_err().to_string();
+    assert!(fault.contains("is not a DNS name"), "{fault}");
+}

@@ -1,0 +1,280 @@
+//! The other instances of the deployment: which of them run, and which one serves a session.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use domain::{
+    id::{InstanceId, SessionId},
+    placement::{Instance, least_used},
+    session::{Session, State},
+    worker_region::WorkerRegion,
+};
+use ports::{
+    driving::SocketRouter,
+    instances::{
+        InstanceLinks, InstanceRegistry, LinkError, RelayedSocket, ReportedInstance, SocketKind,
+        SocketRequest,
+    },
+    session_store::SessionStore,
+};
+use tokio::{runtime::Handle, time::Instant};
+
+use crate::{detached::detached, live::SessionHub, workers::Worker};
+
+#[cfg(test)]
+mod tests;
+
+/// How often an instance reports, and reads what the others have reported.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+/// How long after its last report an instance counts as running.
+const REPORT_TTL: Duration = Duration::from_secs(5);
+/// How long after its last report the entry of an instance is deleted.
+const ENTRY_TTL: Duration = Duration::from_secs(60);
+/// How long an instance that did not answer is not asked again.
+const UNREACHABLE_TTL: Duration = Duration::from_secs(5);
+
+/// What an instance knows of the others.
+pub struct InstanceDirectory {
+    /// This instance; what changes while it runs is added from the hub.
+    own: Instance,
+    hub: Arc<SessionHub>,
+    known: Mutex<HashMap<InstanceId, KnownInstance>>,
+}
+
+struct KnownInstance {
+    last: ReportedInstance,
+    /// When its count was seen to grow.
+    reported_at: Instant,
+    unreachable_since: Option<Instant>,
+    /// The sessions that were sent there since its last report.
+    sent: u32,
+}
+
+impl KnownInstance {
+    const fn new(last: ReportedInstance, now: Instant) -> Self {
+        Self { last, reported_at: now, unreachable_since: None, sent: 0 }
+    }
+
+    fn is_running(&self, now: Instant) -> bool {
+        let is_reachable = self.unreachable_since.is_none_or(|since| now - since > UNREACHABLE_TTL);
+        is_reachable && now - self.reported_at <= REPORT_TTL
+    }
+
+    /// Returns what it reported, with the sessions that were sent there since.
+    fn expected(&self) -> Instance {
+        let instance = self.last.instance.clone();
+        Instance { sessions: instance.sessions.saturating_add(self.sent), ..instance }
+    }
+}
+
+impl InstanceDirectory {
+    /// `address` is where other instances reach this one, as `HOST:PORT`; `slots` is the number of its
+    /// browsers.
+    #[must_use]
+    pub fn new(
+        id: InstanceId,
+        address: String,
+        region: Option<WorkerRegion>,
+        slots: u32,
+        hub: Arc<SessionHub>,
+    ) -> Self {
+        let own = Instance { id, address, region, slots, sessions: 0, is_draining: false };
+        Self { own, hub, known: Mutex::default() }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<InstanceId, KnownInstance>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what this instance tells of itself now.
+    fn own(&self) -> Instance {
+        let sessions = u32::try_from(self.hub.running(self.own.id)).unwrap_or(u32::MAX);
+        Instance { sessions, is_draining: self.hub.is_draining(), ..self.own.clone() }
+    }
+
+    /// Takes over what the instances have reported. Returns those whose entries are to be deleted, since
+    /// they have not reported for a long time.
+    fn update(&self, reported: Vec<ReportedInstance>, now: Instant) -> Vec<(InstanceId, i64)> {
+        let mut known = self.known();
+        let mut before = std::mem::take(&mut *known);
+        let mut gone = Vec::new();
+        for last in reported.into_iter().filter(|last| last.instance.id != self.own.id) {
+            let id = last.instance.id;
+            let entry = match before.remove(&id) {
+                Some(entry) if entry.last.count == last.count => entry,
+                Some(entry) => KnownInstance {
+                    unreachable_since: entry.unreachable_since,
+                    ..KnownInstance::new(last, now)
+                },
+                None => KnownInstance::new(last, now),
+            };
+            if now - entry.reported_at > ENTRY_TTL {
+                gone.push((id, entry.last.count));
+            }
+            known.insert(id, entry);
+        }
+        gone
+    }
+
+    /// Returns the address of the running instance that holds a session's browser, unless it is this one.
+    fn holder(&self, session: &Session) -> Option<(InstanceId, String)> {
+        let holder = session.state.lease().map(|lease| lease.node)?;
+        if holder == self.own.id {
+            return None;
+        }
+        let now = Instant::now();
+        let known = self.known();
+        let known = known.get(&holder).filter(|known| known.is_running(now))?;
+        Some((holder, known.last.instance.address.clone()))
+    }
+
+    /// Returns the address of the instance that begins the next session, unless it is this one.
+    fn beginner(&self) -> Option<(InstanceId, String)> {
+        let now = Instant::now();
+        let own = self.own();
+        let mut known = self.known();
+        let running = known.values().filter(|known| known.is_running(now));
+        let others: Vec<_> = running.map(KnownInstance::expected).collect();
+        let chosen = least_used(&own, &others).filter(|chosen| chosen.id != own.id)?;
+        if let Some(known) = known.get_mut(&chosen.id) {
+            known.sent = known.sent.saturating_add(1);
+        }
+        Some((chosen.id, chosen.address.clone()))
+    }
+
+    /// Returns whether a session can begin at another instance.
+    pub(crate) fn others_begin_sessions(&self) -> bool {
+        let now = Instant::now();
+        let known = self.known();
+        let mut running = known.values().filter(|known| known.is_running(now));
+        running.any(|known| known.last.instance.begins_sessions())
+    }
+
+    fn unreachable(&self, id: InstanceId) {
+        if let Some(known) = self.known().get_mut(&id) {
+            known.unreachable_since = Some(Instant::now());
+        }
+    }
+
+    fn reachable(&self, id: InstanceId) {
+        if let Some(known) = self.known().get_mut(&id) {
+            known.unreachable_since = None;
+        }
+    }
+}
+
+/// Returns whether another instance runs that holds this session's browser. Whoever is connected to the
+/// session has to be connected there.
+pub(crate) fn runs_elsewhere(
+    instances: Option<&InstanceDirectory>,
+    session: Option<&Session>,
+) -> bool {
+    let holder = instances.zip(session).and_then(|(instances, session)| instances.holder(session));
+    holder.is_some()
+}
+
+/// Reports this instance to the others, and reads what they report.
+pub struct InstanceReports {
+    pub directory: Arc<InstanceDirectory>,
+    pub registry: Arc<dyn InstanceRegistry>,
+}
+
+#[async_trait]
+impl Worker for Arc<InstanceReports> {
+    fn name(&self) -> &'static str {
+        "instances"
+    }
+
+    async fn run(&self) {
+        loop {
+            if let Err(error) = self.exchange().await {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, "failed to report this instance to the others, retrying");
+            }
+            tokio::time::sleep(REPORT_INTERVAL).await;
+        }
+    }
+}
+
+impl InstanceReports {
+    /// Reports once, and reads the others' reports.
+    ///
+    /// # Errors
+    /// The store fails. Without its reports the other instances count as stopped after 5 s.
+    pub async fn exchange(&self) -> Result<(), ports::StoreError> {
+        self.registry.report(&self.directory.own()).await?;
+        let reported = self.registry.instances().await?;
+        for (gone, count) in self.directory.update(reported, Instant::now()) {
+            self.registry.remove(gone, Some(count)).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the entry of this instance, which stops.
+    pub async fn leave(&self) {
+        if let Err(error) = self.registry.remove(self.directory.own.id, None).await {
+            let error: &dyn std::error::Error = &error;
+            tracing::warn!(
+                error,
+                "failed to delete the entry of this instance; it is deleted later"
+            );
+        }
+    }
+}
+
+/// Relays the sockets of sessions to the instances that serve them.
+pub struct InstanceRouter {
+    pub directory: Arc<InstanceDirectory>,
+    pub links: Arc<dyn InstanceLinks>,
+    pub sessions: Arc<dyn SessionStore>,
+    /// The runtime that statements run on.
+    pub runtime: Handle,
+}
+
+impl InstanceRouter {
+    /// Returns the instance that serves a session, unless it is this one.
+    async fn route(&self, id: SessionId, kind: SocketKind) -> Option<(InstanceId, String)> {
+        let sessions = self.sessions.clone();
+        let read = detached(&self.runtime, async move { sessions.find_unscoped(id).await }).await;
+        let session = match read {
+            Ok(session) => session?,
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::error!(session.id = %id, error, "failed to find the instance of a session");
+                return None;
+            }
+        };
+        // A draft is known to the instance of its studio alone, to which its author is connected.
+        let begins = kind == SocketKind::Applicant && !session.terms.platform.is_of_drafts();
+        if begins && matches!(session.state, State::Created { .. }) {
+            return self.directory.beginner();
+        }
+        self.directory.holder(&session)
+    }
+}
+
+#[async_trait]
+impl SocketRouter for InstanceRouter {
+    async fn relay(&self, request: SocketRequest) -> Option<RelayedSocket> {
+        let session = request.session;
+        let (instance, address) = self.route(session, request.kind).await?;
+        match self.links.open(&address, request).await {
+            Ok(socket) => {
+                self.directory.reachable(instance);
+                Some(socket)
+            }
+            Err(error) => {
+                // What a client sent wrongly says nothing of the instance.
+                if matches!(error, LinkError::Unreachable(_)) {
+                    self.directory.unreachable(instance);
+                }
+                tracing::warn!(session.id = %session, instance.id = %instance, %error, "failed to relay a connection to another instance");
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Several instances behind a load balancer without sticky sessions: every one of them serves every
+//! applicant.
+
+use std::time::{Duration, Instant};
+
+use acceptance::{
+    applicant::Applicant,
+    cluster::Cluster,
+    database::Kind,
+    eventually,
+    processes::processes_with,
+    service::Deployment,
+    viewer::{Viewer, secret},
+};
+use serde_json::{Value, json};
+use testkit::redis::RedisServer;
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+const PICTURE: &str = "document.querySelector('canvas').dataset.pictures > 0";
+/// More connections than instances: each instance is reached at least twice.
+const CONNECTIONS: usize = 6;
+
+/// Three instances with these numbers of browsers, on PostgreSQL and Redis.
+async fn three(browsers: [u32; 3]) -> (Cluster, RedisServer) {
+    let redis = RedisServer::start();
+    let mut deployment = Deployment::prepare(Kind::Postgres).await;
+    deployment.set("AVOUCH_REDIS_URL", redis.url());
+    (Cluster::start(deployment, &browsers, true).await, redis)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_applicant_is_served_whichever_instance_is_reached() {
+    let (cluster, _redis) = three([0, 4, 4]).await;
+    let deployment = &cluster.deployment;
+    let session = deployment.create(&json!({})).await;
+    let applicant = Applicant::visit(text(&session, "embedUrl")).await;
+    let page = applicant.top_level();
+    page.click("[data-testid=start]").await;
+    page.until_prompted("Sign in").await;
+    for _ in 0..CONNECTIONS {
+        page.evaluate("window.before = true").await;
+        applicant.devtools("Page.reload", json!({})).await;
+        page.until("the page", "window.before === undefined && document.readyState === 'complete'")
+            .await;
+        page.until("a frame", PICTURE).await;
+    }
+    page.until_prompted("Sign in").await;
+    page.sign_in("ok", "any").await;
+    page.click("[data-testid=consent-approve]").await;
+    assert_eq!(page.until_outcome().await, "COMPLETED");
+    let id = text(&session, "sessionId");
+    let completed = deployment.until(id, "COMPLETED", TIMEOUT).await;
+    assert!(completed["extractedData"].is_object(), "{completed}");
+    eventually("the webhook", TIMEOUT, async || {
+        (!deployment.deliveries(id).await.is_empty()).then_some(())
+    })
+    .await;
+    applicant.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_devices_and_observers_are_connected_to_the_session_as_well() {
+    let (cluster, _redis) = three([2, 2, 2]).await;
+    let deployment = &cluster.deployment;
+    let session = deployment.create(&json!({})).await;
+    let (id, link) = (text(&session, "sessionId"), text(&session, "embedUrl"));
+    let mut first = Viewer::open(link, &secret('a')).await;
+    first.until("state", |state| state["status"] == "AWAITING_USER").await;
+    // Each device takes the session over from the one before, wherever it is connected.
+    let mut owner = first;
+    for letter in ['b', 'c', 'd'] {
+        owner.send(&json!({ "t": "handover" })).await;
+        let code = owner.until("code", |_| true).await;
+        let mut guest = Viewer::open(link, &secret(letter)).await;
+        guest.until("guest", |_| true).await;
+        guest.send(&json!({ "t": "code", "code": code["code"] })).await;
+        guest.until("admitted", |_| true).await;
+        let mut next = Viewer::open(link, &secret(letter)).await;
+        let state = next.until("state", |state| state["status"] == "AWAITING_USER").await;
+        assert!(state["outcome"].is_null(), "{state}");
+        next.until("scene", |_| true).await;
+        owner.until("replaced", |_| true).await;
+        owner = next;
+    }
+    let stream = deployment.session(id).await["streamUrl"].clone();
+    for _ in 0..3 {
+        let observer = Applicant::visit(stream.as_str().expect("a stream")).await;
+        let status = "document.querySelector('canvas').dataset.status === 'AWAITING_USER'";
+        observer.top_level().until("the status", status).await;
+        observer.close().await;
+    }
+    // Another device asks to be let in, and is.
+    let mut guest = Viewer::open(link, &secret('g')).await;
+    guest.until("guest", |_| true).await;
+    guest.send(&json!({ "t": "ask" })).await;
+    let asked = owner.until("state", |state| !state["guest"].is_null()).await;
+    owner.send(&json!({ "t": "admit", "number": asked["guest"], "allow": true })).await;
+    guest.until("admitted", |_| true).await;
+
+    let mut last = Viewer::open(link, &secret('g')).await;
+    last.until("state", |state| state["status"] == "AWAITING_USER").await;
+    let deleted = Instant::now();
+    assert_eq!(deployment.partner.delete(&format!("browser-session/{id}")).await.status, 200);
+    last.until("state", |state| state["status"] == "TERMINATED").await;
+    eventually("the browser to end", Duration::from_secs(5), async || {
+        processes_with(&deployment.browsers()).is_empty().then_some(())
+    })
+    .await;
+    let took = deleted.elapsed();
+    println!("DELETE reached the applicant's page and the browser within {took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_instance_sends_applicants_to_one_with_room() {
+    let (cluster, _redis) = three([1, 0, 3]).await;
+    let deployment = &cluster.deployment;
+    let mut viewers = Vec::new();
+    for _ in 0..4 {
+        let session = deployment.create(&json!({})).await;
+        let mut viewer = Viewer::open(text(&session, "embedUrl"), &secret('a')).await;
+        viewer.until("state", |state| state["status"] == "AWAITING_USER").await;
+        viewers.push(viewer);
+    }
+    // All browsers are in use: the next one waits.
+    let session = deployment.create(&json!({})).await;
+    let mut waiting = Viewer::open(text(&session, "embedUrl"), &secret('a')).await;
+    let place = waiting.until("state", |state| !state["place"].is_null()).await;
+    assert_eq!(place["place"], 1, "{place}");
+    drop(viewers.pop());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_of_an_instance_that_was_killed_begins_again_at_another() {
+    let (mut cluster, _redis) = three([0, 4, 0]).await;
+    let session = cluster.deployment.create(&json!({})).await;
+    let applicant = Applicant::visit(text(&session, "embedUrl")).await;
+    let page = applicant.top_level();
+    page.click("[data-testid=start]").await;
+    page.until_prompted("Sign in").await;
+    page.until("a frame", PICTURE).await;
+    cluster.kill(1);
+    cluster.run(1).await;
+    let id = text(&session, "sessionId");
+    let lost = async || {
+        let timeline = cluster.deployment.partner.timeline(id).await;
+        timeline.iter().any(|(event, _)| event == "BrowserLost").then_some(())
+    };
+    eventually("the loss to be noticed", TIMEOUT, lost).await;
+    page.until("another frame", PICTURE).await;
+    page.until_prompted("Sign in").await;
+    cluster.deployment.until(id, "AWAITING_USER", TIMEOUT).await;
+    page.sign_in_again("ok", "any").await;
+    page.click("[data-testid=consent-approve]").await;
+    assert_eq!(page.until_outcome().await, "COMPLETED");
+    applicant.close().await;
+}
+
+fn text<'a>(value: &'a Value, member: &str) -> &'a str {
+    value[member].as_str().expect("a text")
+}

@@ -1,0 +1,157 @@
+//! Several instances of one deployment behind a load balancer (`HAProxy`) that sends each connection to
+//! another one, in turn.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use tempfile::TempDir;
+use testkit::certificates::Authority;
+
+use crate::{eventually, free_port, partner::Partner, service::Deployment};
+
+/// The name in the certificates of instances.
+const NAME: &str = "instance.avouch.internal";
+
+/// The instances, and the load balancer at the address of the deployment. Dropping it ends all of them.
+pub struct Cluster {
+    pub deployment: Deployment,
+    instances: Vec<Instance>,
+    balancer: Child,
+    files: TempDir,
+}
+
+struct Instance {
+    address: String,
+    command: Command,
+    process: Option<Child>,
+}
+
+impl Cluster {
+    /// Starts an instance for each of these numbers of browsers. Instances without certificates know
+    /// nothing of each other.
+    pub async fn start(deployment: Deployment, browsers: &[u32], certified: bool) -> Self {
+        let files = tempfile::tempdir().expect("a folder");
+        let authority = Authority::new("Instances");
+        let path = |name: String| files.path().join(name).display().to_string();
+        fs::write(path("roots.pem".into()), authority.pem()).expect("a file");
+        let mut instances = Vec::new();
+        for (number, browsers) in browsers.iter().enumerate() {
+            let address = format!("127.0.0.1:{}", free_port());
+            let mut command = deployment.serving_at(&address);
+            command.env("AVOUCH_BROWSERS", browsers.to_string());
+            if certified {
+                let certificate = authority.valid(&[NAME]);
+                let (cert, key) =
+                    (path(format!("cert-{number}.pem")), path(format!("key-{number}.pem")));
+                fs::write(&cert, certificate.certificate).expect("a file");
+                fs::write(&key, certificate.key).expect("a file");
+                command
+                    .env("AVOUCH_INSTANCE_LISTEN", format!("127.0.0.1:{}", free_port()))
+                    .env("AVOUCH_INSTANCE_CERT", cert)
+                    .env("AVOUCH_INSTANCE_KEY", key)
+                    .env("AVOUCH_INSTANCE_ROOTS", path("roots.pem".into()));
+            }
+            instances.push(Instance { address, command, process: None });
+        }
+        let balancer = balancer(&deployment, &instances, &files);
+        let mut cluster = Self { deployment, instances, balancer, files };
+        for number in 0..browsers.len() {
+            cluster.run(number).await;
+        }
+        cluster.until_balanced(browsers.len()).await;
+        cluster
+    }
+
+    /// Starts an instance, and waits until it is ready.
+    pub async fn run(&mut self, number: usize) {
+        let instance = &mut self.instances[number];
+        instance.process = Some(instance.command.spawn().expect("avouch serves"));
+        let partner = Partner::new(&format!("http://{}", instance.address), None);
+        crate::service::serving(&instance.address, &partner).await;
+    }
+
+    /// Kills an instance, as `kill -9` does.
+    pub fn kill(&mut self, number: usize) {
+        let mut process = self.instances[number].process.take().expect("a process");
+        process.kill().expect("the process can be killed");
+        process.wait().expect("the process ended");
+    }
+
+    /// Returns the process of each instance that was started.
+    pub fn processes(&self) -> Vec<u32> {
+        self.instances.iter().filter_map(|one| Some(one.process.as_ref()?.id())).collect()
+    }
+
+    /// Returns a session's link at an instance, past the load balancer.
+    pub fn link_at(&self, link: &str, number: usize) -> String {
+        let balancer = self.deployment.setting("AVOUCH_LISTEN").expect("an address");
+        link.replace(&balancer, &self.instances[number].address)
+    }
+
+    /// Waits until the load balancer sends requests to this many instances.
+    async fn until_balanced(&self, count: usize) {
+        let statistics = self.files.path().join("statistics");
+        eventually("the load balancer", Duration::from_secs(30), async || {
+            let stream = std::os::unix::net::UnixStream::connect(&statistics).ok()?;
+            let up = status(stream).ok()?.matches(",UP,").count();
+            // The line of the group counts, too.
+            (up == count + 1).then_some(())
+        })
+        .await;
+    }
+}
+
+fn status(mut stream: std::os::unix::net::UnixStream) -> std::io::Result<String> {
+    use std::io::{Read as _, Write as _};
+
+    stream.write_all(b"show stat\n")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Starts `HAProxy` at the address of the deployment.
+fn balancer(deployment: &Deployment, instances: &[Instance], files: &TempDir) -> Child {
+    let listen = deployment.setting("AVOUCH_LISTEN").expect("an address");
+    let statistics = files.path().join("statistics");
+    let mut text = format!(
+        "global\n  stats socket {}\n\
+         defaults\n  mode http\n  timeout connect 2s\n  timeout client 1h\n  timeout server 1h\n  \
+         timeout tunnel 1h\n  timeout http-request 10s\n  option redispatch\n  retries 3\n  \
+         retry-on conn-failure\n\
+         frontend all\n  bind {listen}\n  default_backend instances\n\
+         backend instances\n  balance roundrobin\n  option httpchk GET /readyz\n",
+        statistics.display()
+    );
+    for (number, instance) in instances.iter().enumerate() {
+        let server =
+            format!("  server i{number} {} check inter 200ms fall 1 rise 1\n", instance.address);
+        text.push_str(&server);
+    }
+    let file = files.path().join("haproxy.cfg");
+    fs::write(&file, text).expect("a file");
+    // Where Debian installs it; not every user has the folder among those of programs.
+    let installed = Path::new("/usr/sbin/haproxy");
+    let mut command =
+        Command::new(if installed.exists() { installed } else { Path::new("haproxy") });
+    command.arg("-f").arg(file).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap_or_else(|error| {
+        panic!("haproxy must be installed ({error}): run `cargo xtask test`")
+    })
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let processes = self.instances.iter_mut().filter_map(|one| one.process.take());
+        for mut process in processes {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+        let _ = self.balancer.kill();
+        let _ = self.balancer.wait();
+    }
+}
