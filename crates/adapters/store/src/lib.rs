@@ -11,7 +11,11 @@ mod teams;
 
 pub use self::engine::{
     database::Store,
+    diagnostic::DatabaseDiagnostic,
     keyring::Encryption,
-    probe::Probe,
+    migrations::{
+        Migration, MigrationError, MigrationLimits, Migrator, SchemaPolicy, SchemaStatus,
+    },
+    probe::{MigrationCounts, Probe},
     server::{DatabaseUrl, InvalidDatabaseUrl, InvalidTls, SslMode, Timeouts},
 };

@@ -8,18 +8,22 @@ use domain::{
     api_key::KeyHash,
     id::TeamId,
     session::{Event, Job},
+    webhook::Webhook,
 };
 use ports::{
     catalogue::Catalogue as _,
+    delivery::{DeliveryQueue as _, HealthUpdate},
     key_store::{KeyStore as _, TeamStore as _},
     outbox::Outbox as _,
     session_store::SessionStore as _,
+    store_load::{Queue, StoreLoad as _},
+    webhook_store::WebhookStore as _,
 };
 use store::Store;
 use system::encryption::XChaChaCipher;
 use testkit::{
     contract::Backend,
-    sample::{self, INSTANCE, noon},
+    sample::{self, INSTANCE, OTHER_INSTANCE, noon},
 };
 
 const LEASE: chrono::TimeDelta = chrono::TimeDelta::seconds(90);
@@ -83,6 +87,7 @@ async fn backend(url: &str, store: Store, guard: Box<dyn std::any::Any + Send + 
         leases: store.clone(),
         session_retention: store.clone(),
         outbox: store.clone(),
+        instances: store.clone(),
         attestations: store.clone(),
         recordings: store.clone(),
         notifications: store.clone(),
@@ -105,6 +110,7 @@ async fn backend(url: &str, store: Store, guard: Box<dyn std::any::Any + Send + 
         contacts: store.clone(),
         templates: store.clone(),
         brands: store.clone(),
+        drafts: store.clone(),
         suppressions: store.clone(),
         devices: store.clone(),
         passkeys: store.clone(),
@@ -155,6 +161,53 @@ async fn an_unknown_job_does_not_hold_up_others() {
                 matches!(claims.as_slice(), [one] if matches!(one.job, Job::StartBrowser { .. }))
             );
         }
+    }
+}
+
+/// What is due counts where a worker could claim it, and with the age of the oldest.
+#[tokio::test(flavor = "multi_thread")]
+async fn backlogs_are_what_workers_could_claim() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db").display().to_string();
+    let sqlite = open(&format!("sqlite://{path}")).await;
+    for store in [sqlite, open(&database().await).await] {
+        let found = async |node, now| {
+            let backlogs = store.backlogs(node, now).await.unwrap();
+            assert_eq!(backlogs.len(), Queue::ALL.len());
+            let some = backlogs.into_iter().filter(|backlog| backlog.due > 0);
+            let mut some: Vec<_> =
+                some.map(|backlog| (backlog.queue, backlog.due, backlog.due_since)).collect();
+            some.sort_by_key(|(queue, ..)| queue.as_str());
+            some
+        };
+        assert_eq!(found(INSTANCE, noon()).await, []);
+        with_pending_job(&store).await;
+        let job = (Queue::Jobs, 1, Some(noon()));
+        assert_eq!(found(INSTANCE, noon()).await, [job]);
+        assert_eq!(found(INSTANCE, noon() - LEASE).await, [], "it is not due yet");
+        assert_eq!(found(OTHER_INSTANCE, noon()).await, [], "another instance cannot do it");
+        store.claim(INSTANCE, noon(), LEASE, 10).await.unwrap();
+        assert_eq!(found(INSTANCE, noon()).await, [], "it is claimed");
+        store.claim(INSTANCE, noon() + LEASE, LEASE * 100, 10).await.unwrap();
+
+        let webhook = sample::webhook(TeamId::from_u128(1));
+        store.add_webhook(&webhook, &[], noon()).await.unwrap();
+        let inactive = Webhook { active: false, ..sample::webhook(TeamId::from_u128(1)) };
+        store.add_webhook(&inactive, &[], noon()).await.unwrap();
+        let (platform, _) =
+            store.publish(&sample::definition("sample", "1.0.0"), None, noon()).await.unwrap();
+        let key = store.keys(webhook.team).await.unwrap().remove(0).key.id;
+        let opening = sample::opening(key, platform);
+        store.insert(&opening, None).await.unwrap();
+        let ended = sample::transition(&opening.session, Event::TerminatedByPartner);
+        store.commit(&ended, noon()).await.unwrap();
+        let delivery = (Queue::Deliveries, 1, Some(noon()));
+        assert_eq!(found(INSTANCE, noon()).await, [delivery]);
+        let failures = HealthUpdate { webhook: webhook.id, failures: 10, success: false };
+        store.note_health(&[failures], noon()).await.unwrap();
+        let paused = (Queue::PausedDeliveries, 1, Some(noon()));
+        assert_eq!(found(INSTANCE, noon() + LEASE).await, [paused], "also when a probe is due");
+        assert!(store.connections_in_use() <= 16);
     }
 }
 

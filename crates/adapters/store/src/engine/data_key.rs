@@ -28,6 +28,7 @@ pub(crate) const TERMS: Column = Column("sessions.terms");
 pub(crate) const STATE: Column = Column("sessions.state");
 pub(crate) const BODY: Column = Column("notices.body");
 pub(crate) const ANSWER: Column = Column("delivery_attempts.answer");
+pub(crate) const FIXTURE: Column = Column("definition_drafts.fixture");
 pub(crate) const NAME: Column = Column("receivers.name");
 pub(crate) const EMAIL: Column = Column("receivers.email");
 pub(crate) const PHONE: Column = Column("receivers.phone");

@@ -14,7 +14,9 @@ use uuid::Uuid;
 use crate::engine::column::{Id, Timestamp};
 use crate::engine::data_key::{prefix, wrapping};
 use crate::engine::database::{Store, failed, with_conn};
-use crate::engine::schema::{data_keys, delivery_attempts, notices, receivers, sessions};
+use crate::engine::schema::{
+    data_keys, definition_drafts, delivery_attempts, notices, receivers, sessions,
+};
 
 /// Rows that one query reads.
 const QUERY_BATCH: i64 = 500;
@@ -97,6 +99,7 @@ impl EncryptionMaintenance for Store {
             EncryptedTable::Notices => self.encrypt_notices(after, limit).await,
             EncryptedTable::Attempts => self.encrypt_attempts(after, limit).await,
             EncryptedTable::Contacts => self.encrypt_receivers(after, limit).await,
+            EncryptedTable::Drafts => self.encrypt_drafts(after, limit).await,
         }
     }
 
@@ -152,6 +155,10 @@ impl Store {
                             .or(receivers::email.assume_not_null().like(&like))
                             .or(receivers::phone.assume_not_null().like(&like)),
                     ),
+                ))
+                .or(exists(
+                    definition_drafts::table
+                        .filter(definition_drafts::fixture.assume_not_null().like(&like)),
                 )),
             )
             .get_result(conn)

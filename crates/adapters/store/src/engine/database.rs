@@ -1,7 +1,10 @@
 //! The store, and the ways in which its queries use a connection: from the pool, in a transaction,
 //! or pipelined. Each has a timeout.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use ::diesel::{
     QueryResult, QueryableByName, SqliteConnection,
@@ -17,6 +20,8 @@ use diesel_async::{
 use ports::StoreError;
 
 use crate::engine::keyring::{Encryption, Keyring};
+use crate::engine::measure::measure_wait;
+use crate::engine::migrations::SchemaPolicy;
 use crate::engine::pipelined::PipelinedConnection;
 use crate::engine::pools::{self, BUSY_TIMEOUT};
 use crate::engine::server::{DatabaseUrl, Server, Timeouts};
@@ -67,20 +72,20 @@ macro_rules! with_conn {
                     let $pg = &mut *object;
                     $postgres
                 };
-                let bound = $store.timeouts.answer();
-                match $crate::engine::database::bounded(bound, work).await {
-                    Ok(done) => done,
-                    Err(late) => {
-                        $crate::engine::database::discard(object);
-                        Err(late)
-                    }
+                let (bound, began) = ($store.timeouts.answer(), ::std::time::Instant::now());
+                let done = $crate::engine::database::bounded(bound, work).await;
+                if done.is_err() {
+                    $crate::engine::database::discard(object);
                 }
+                $crate::engine::measure::measured(began, done)
             }
             $crate::engine::database::Database::Sqlite(pool) => {
                 let wait = $store.timeouts.pool;
                 let mut object = $crate::engine::database::checkout(pool.get(), wait).await?;
                 let $lite = &mut *object;
-                $sqlite
+                let began = ::std::time::Instant::now();
+                let done = $sqlite;
+                $crate::engine::measure::measured(began, Ok(done))
             }
         }
     };
@@ -135,7 +140,9 @@ macro_rules! with_pipelined_connection {
                 let $conn = &mut &*held;
                 $body
             };
-            $crate::engine::database::bounded($connection.answer(), work).await.unwrap_or_else(Err)
+            let began = ::std::time::Instant::now();
+            let done = $crate::engine::database::bounded($connection.answer(), work).await;
+            $crate::engine::measure::measured(began, done)
         };
         match first {
             Err(error) if $connection.broke(&error) => {
@@ -144,9 +151,9 @@ macro_rules! with_pipelined_connection {
                     let $conn = &mut &*held;
                     $body
                 };
-                $crate::engine::database::bounded($connection.answer(), work)
-                    .await
-                    .unwrap_or_else(Err)
+                let began = ::std::time::Instant::now();
+                let done = $crate::engine::database::bounded($connection.answer(), work).await;
+                $crate::engine::measure::measured(began, done)
             }
             read => read,
         }
@@ -178,7 +185,10 @@ pub(crate) async fn checkout<T, E: Into<Box<dyn std::error::Error + Send + Sync>
     got: impl Future<Output = Result<T, E>>,
     within: Duration,
 ) -> Result<T, StoreError> {
-    let Ok(got) = tokio::time::timeout(within, got).await else {
+    let began = Instant::now();
+    let got = tokio::time::timeout(within, got).await;
+    measure_wait(began, matches!(got, Ok(Ok(_))));
+    let Ok(got) = got else {
         let waited = format!("no connection was free within {} s", within.as_secs());
         return Err(failed("connect")(waited));
     };
@@ -217,27 +227,29 @@ pub(crate) async fn bounded<T, E: StatementTimeout>(
 }
 
 impl Store {
-    /// Opens the database of a `postgres://` or `sqlite://` URL, and migrates its schema. It must
-    /// be called on a multi-threaded runtime.
+    /// Opens the database of a `postgres://` or `sqlite://` URL, and migrates its schema.
     pub async fn open(url: &str, cipher: Arc<dyn Cipher>) -> Result<Self, StoreError> {
         let url = url.parse().map_err(failed("read the database's URL"))?;
-        Self::connect(&url, Timeouts::default(), cipher).await
+        Self::connect(&url, Timeouts::default(), SchemaPolicy::default(), cipher).await
     }
 
-    /// Like [`Store::open`], with timeouts and a parsed URL.
+    /// Like [`Store::open`], with timeouts, a parsed URL, and what happens to the schema. A schema
+    /// that a newer release has migrated is accepted.
     ///
     /// # Errors
-    /// The server is unreachable, or not as securely as the URL requires; or a migration failed.
+    /// The server is unreachable, or not as securely as the URL requires; or a migration failed, or
+    /// is missing and must not be applied.
     pub async fn connect(
         url: &DatabaseUrl,
         timeouts: Timeouts,
+        schema: SchemaPolicy,
         cipher: Arc<dyn Cipher>,
     ) -> Result<Self, StoreError> {
         let pool = match url {
-            DatabaseUrl::Sqlite(path) => Database::Sqlite(pools::sqlite(path).await?),
+            DatabaseUrl::Sqlite(path) => Database::Sqlite(pools::sqlite(path, schema).await?),
             DatabaseUrl::Postgres(url) => {
                 let server = Arc::new(url.server(timeouts));
-                Database::Postgres(pools::postgres(&server).await?, server)
+                Database::Postgres(pools::postgres(&server, schema).await?, server)
             }
         };
         Ok(Self { pool, cipher, timeouts, keyring: Arc::default(), pipelined: None })

@@ -11,7 +11,7 @@ use ports::StoreError;
 
 use crate::engine::batcher::BatchQueue;
 use crate::engine::database::failed;
-use crate::engine::server::{ConnectionPurpose, Server};
+use crate::engine::server::Server;
 use crate::sessions::insert_batch::InsertRequest;
 use crate::sessions::poll_batch::{KeyRequest, PollRequest};
 
@@ -65,8 +65,7 @@ impl PipelinedConnection {
         if let Some(current) = self.current() {
             return Ok(current);
         }
-        let mut new =
-            self.server.connect(ConnectionPurpose::Work).await.map_err(failed("connect"))?;
+        let mut new = self.server.connect().await.map_err(failed("connect"))?;
         new.batch_execute(KEYED_PLANS).await.map_err(failed("set a connection up"))?;
         let new = Arc::new(new);
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(new.clone());

@@ -16,7 +16,7 @@ type StoredAttemptRow = (Id, i32, Option<String>, Id);
 type StoredContactRow = (Id, Id, Option<String>, Option<String>, Option<String>);
 
 /// Returns the result of a batch that ends with these rows.
-fn page(ids: &[Id], limit: u16) -> Reencrypted<Uuid> {
+pub(crate) fn page(ids: &[Id], limit: u16) -> Reencrypted<Uuid> {
     let last = ids.last().filter(|_| ids.len() >= usize::from(limit));
     Reencrypted { changed: 0, unreadable: vec![], next: last.map(|id| id.0) }
 }

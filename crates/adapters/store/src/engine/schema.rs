@@ -106,6 +106,17 @@ tables! {
         canary_version -> Nullable<Text>,
         canary_percent -> Nullable<SmallInt>,
     }
+    definition_drafts (id) {
+        id -> SqlId,
+        team -> SqlId,
+        name -> Text,
+        platform_version -> Text,
+        document -> Text,
+        fixture -> Nullable<Text>,
+        revision -> Integer,
+        updated_by -> Text,
+        updated_at -> SqlTimestamp,
+    }
     definition_statistics (platform, version, hour, item) {
         platform -> Integer,
         version -> Text,
@@ -229,6 +240,15 @@ tables! {
     webhook_keys (webhook, key) {
         webhook -> SqlId,
         key -> SqlId,
+    }
+    instances (id) {
+        id -> SqlId,
+        address -> Text,
+        region -> Nullable<Text>,
+        slots -> Integer,
+        sessions -> Integer,
+        draining -> Bool,
+        reports -> BigInt,
     }
     notices (id) {
         id -> SqlId,

@@ -4,6 +4,7 @@ pub(crate) mod attestations;
 pub(crate) mod change_records;
 pub(crate) mod devices;
 pub(crate) mod insert_batch;
+pub(crate) mod instances;
 pub(crate) mod outbox;
 pub(crate) mod poll_batch;
 pub(crate) mod reads;

@@ -9,12 +9,13 @@ use diesel::{
 };
 use domain::{
     api_key::KeyHash,
-    id::{ApiKeyId, ContactId, PlatformId, SessionId, TeamId},
+    id::{ApiKeyId, ContactId, DraftId, PlatformId, SessionId, TeamId},
     request::Contact,
     session::{Change, Effects, Outcome, Record, State},
     webhook::DeliveryDecision,
 };
 use ports::{
+    authoring::{Draft, DraftContent, DraftStore as _},
     catalogue::Catalogue as _,
     contact_store::{ContactStore as _, StoredContact},
     delivery::{AttemptResult, ClaimRequest, DeliveryAttempt, DeliveryQueue as _},
@@ -90,6 +91,23 @@ impl Home {
         change.session.id
     }
 
+    /// Stores a draft with a fixture.
+    async fn write_draft(&self, store: &Store) {
+        let draft = Draft {
+            id: DraftId::from_uuid(Uuid::new_v4()),
+            team: self.team,
+            name: "Shop".to_owned(),
+            version: "1.0.0".to_owned(),
+            revision: 1,
+            updated_by: "ada@example.com".to_owned(),
+            updated_at: noon(),
+        };
+        let content =
+            DraftContent { document: "{}".to_owned(), fixture: Some(format!("{CANARY}-fixture")) };
+        assert!(store.add_draft(&draft, &content).await.unwrap());
+        assert_eq!(store.draft(self.team, draft.id).await.unwrap(), Some((draft, content)));
+    }
+
     /// Registers somebody, and tells a webhook of one more session; it answers with the canary.
     pub(crate) async fn told(&self, store: &Store) {
         let id = ContactId::from_uuid(Uuid::new_v4());
@@ -98,6 +116,7 @@ impl Home {
         store.add_contact(&receiver).await.unwrap();
         assert_eq!(store.contact(team, id).await.unwrap().unwrap().contact, contact);
         assert!(store.change_receiver(team, id, &contact).await.unwrap());
+        self.write_draft(store).await;
 
         let webhook = sample::webhook(self.team);
         store.add_webhook(&webhook, &[], noon()).await.unwrap();
@@ -204,7 +223,8 @@ impl Place {
                    UNION ALL SELECT body FROM notices \
                    UNION ALL SELECT answer FROM delivery_attempts WHERE answer IS NOT NULL \
                    UNION ALL SELECT coalesce(name, '') || coalesce(email, '') || \
-                   coalesce(phone, '') FROM receivers";
+                   coalesce(phone, '') FROM receivers \
+                   UNION ALL SELECT fixture FROM definition_drafts WHERE fixture IS NOT NULL";
         self.texts(all).await.join("\n")
     }
 }

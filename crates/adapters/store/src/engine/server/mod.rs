@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use ::diesel::ConnectionError;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
-use tokio_postgres::{Config, config::Host, error::SqlState};
+use tokio_postgres::{
+    Client, Config, Connection, Socket, config::Host, error::SqlState, tls::MakeTlsConnect,
+};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use self::tls::Tls;
 pub use self::{
@@ -54,14 +57,8 @@ pub(crate) struct Server {
     timeouts: Timeouts,
 }
 
-/// The purpose of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ConnectionPurpose {
-    /// Queries of the service; PostgreSQL ends each statement after [`Timeouts::statement`].
-    Work,
-    /// Migrations, which have no timeout, since they take longer on larger tables.
-    Migrations,
-}
+/// The transport of a connection.
+type Stream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
 
 impl Server {
     fn new(config: Config, tls: Tls, timeouts: Timeouts) -> Self {
@@ -101,44 +98,66 @@ impl Server {
         if near { None } else { self.tls.weakness() }
     }
 
-    /// Opens a connection.
+    /// Returns the time after which an answer is not waited for any more.
+    pub(crate) fn answer(&self) -> Duration {
+        self.timeouts.answer()
+    }
+
+    /// Opens a connection, on which PostgreSQL ends each statement after [`Timeouts::statement`].
     ///
     /// # Errors
     /// The server and the cause, in one line.
-    pub(crate) async fn connect(
-        &self,
-        purpose: ConnectionPurpose,
-    ) -> Result<AsyncPgConnection, ConnectionError> {
-        let hosts = self.config.get_hosts().len().max(self.config.get_hostaddrs().len()).max(1);
-        let bound = self.timeouts.connect * u32::try_from(hosts).unwrap_or(1);
-        let opened = tokio::time::timeout(bound, self.open(purpose)).await;
-        opened
-            .unwrap_or_else(|_| Err(format!("no answer within {} s", bound.as_secs())))
-            .map_err(|error| ConnectionError::BadConnection(format!("{}: {error}", self.name())))
+    pub(crate) async fn connect(&self) -> Result<AsyncPgConnection, ConnectionError> {
+        let opened = self.bounded(async {
+            let (client, connection) = self.open().await?;
+            let opened = AsyncPgConnection::try_from_client_and_connection(client, connection);
+            let mut opened = opened.await.map_err(|error| chain(&error))?;
+            let limit = format!("SET statement_timeout = {}", self.timeouts.statement.as_millis());
+            opened.batch_execute(&limit).await.map_err(|error| chain(&error))?;
+            Ok(opened)
+        });
+        opened.await.map_err(ConnectionError::BadConnection)
     }
 
-    async fn open(&self, purpose: ConnectionPurpose) -> Result<AsyncPgConnection, String> {
+    /// Opens a connection for migrations, which set the timeouts of their statements themselves. It is
+    /// driven by a task of its own, and closed when the client is dropped.
+    ///
+    /// # Errors
+    /// The server and the cause, in one line.
+    pub(crate) async fn client(&self) -> Result<Client, String> {
+        let (client, connection) = self.bounded(self.open()).await?;
+        // An error of the connection is that of the statement which it fails.
+        tokio::spawn(async move { connection.await.map_err(drop) });
+        Ok(client)
+    }
+
+    /// Adds the server to an error, and bounds the time: each host has its own.
+    async fn bounded<T>(
+        &self,
+        opening: impl Future<Output = Result<T, String>>,
+    ) -> Result<T, String> {
+        let hosts = self.config.get_hosts().len().max(self.config.get_hostaddrs().len()).max(1);
+        let bound = self.timeouts.connect * u32::try_from(hosts).unwrap_or(1);
+        let opened = tokio::time::timeout(bound, opening).await;
+        opened
+            .unwrap_or_else(|_| Err(format!("no answer within {} s", bound.as_secs())))
+            .map_err(|error| format!("{}: {error}", self.name()))
+    }
+
+    async fn open(&self) -> Result<(Client, Connection<Socket, Stream>), String> {
         // Files are read for each connection, so a renewed certificate needs no restart.
         let tls = self.tls.connector().map_err(|error| chain(&error))?;
         let mut modes = self.tls.attempts().iter();
-        let (client, connection) = loop {
+        loop {
             let mode = modes.next().ok_or("there is no way to connect")?;
             let mut config = self.config.clone();
             config.ssl_mode(*mode);
             match config.connect(tls.clone()).await {
-                Ok(opened) => break opened,
+                Ok(opened) => return Ok(opened),
                 Err(error) if modes.len() > 0 && is_about_tls(&error) => (),
                 Err(error) => return Err(chain(&error)),
             }
-        };
-        let mut opened = AsyncPgConnection::try_from_client_and_connection(client, connection)
-            .await
-            .map_err(|error| chain(&error))?;
-        if purpose == ConnectionPurpose::Work {
-            let limit = format!("SET statement_timeout = {}", self.timeouts.statement.as_millis());
-            opened.batch_execute(&limit).await.map_err(|error| chain(&error))?;
         }
-        Ok(opened)
     }
 }
 
