@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use acceptance::{
     applicant::{Applicant, Embed},
+    cluster::Cluster,
     database::Kind,
     platform::publish,
     service::Deployment,
@@ -20,7 +21,7 @@ use acceptance::{
 use serde_json::{Value, json};
 
 use self::common::{
-    figures::{Cost, Sheet, at, cost_of, numbers},
+    figures::{Cost, Sheet, TICKS, at, cost_of, numbers, ticks},
     pages::{Pages, page},
     peer::{DRAWN, Peer, first, go, viewer},
     raw::Raw,
@@ -48,6 +49,9 @@ async fn main() {
     if wanted("relay") {
         relay(&mut sheet, &ours, size).await;
     }
+    if wanted("instances") {
+        instances(&mut sheet, &pages, size).await;
+    }
     if wanted("starts") {
         starts(&mut sheet, &mut ours, &peer, &pages, size).await;
     }
@@ -72,26 +76,10 @@ struct Ours {
 
 impl Ours {
     async fn start(pages: &Pages) -> Self {
-        let mut deployment = Deployment::prepare(Kind::Sqlite).await;
-        let allowed = deployment.setting("AVOUCH_EGRESS_ALLOW").unwrap_or_default();
-        deployment.set("AVOUCH_EGRESS_ALLOW", format!("{allowed},{}", pages.authority()));
-        deployment.set("AVOUCH_LOG", "warn");
+        let mut deployment = prepare(pages).await;
         deployment.run().await;
-        let platforms = ["type", "spin", "feed"].map(|page| {
-            let id = publish(&deployment, &format!("bench-{page}"), |definition| {
-                definition["loginUrl"] = pages.url(page).into();
-                definition["hosts"] = json!([common::pages::HOST]);
-                definition["nodes"]["open"]["url"] = pages.url(page).into();
-                definition["requests"]["me"]["url"] = pages.url("me").into();
-                // The sandbox's attestation plan names the sandbox's own host, which is not among
-                // the hosts here.
-                let whole = definition.as_object_mut().expect("a definition is an object");
-                whole.remove("attest");
-                definition["requests"].as_object_mut().expect("requests").remove("certified");
-                definition["signals"]["loginForm"] = json!({ "selector": "#name" });
-            });
-            (page, id)
-        });
+        let platforms = ["type", "spin", "feed"];
+        let platforms = platforms.map(|page| (page, publish_page(&deployment, pages, page)));
         Self { deployment, platforms: platforms.to_vec() }
     }
 
@@ -122,6 +110,30 @@ impl Ours {
         }
         cost
     }
+}
+
+async fn prepare(pages: &Pages) -> Deployment {
+    let mut deployment = Deployment::prepare(Kind::Sqlite).await;
+    let allowed = deployment.setting("AVOUCH_EGRESS_ALLOW").unwrap_or_default();
+    deployment.set("AVOUCH_EGRESS_ALLOW", format!("{allowed},{}", pages.authority()));
+    deployment.set("AVOUCH_LOG", "warn");
+    deployment
+}
+
+/// Publishes a platform that leads to a page; returns its id.
+fn publish_page(deployment: &Deployment, pages: &Pages, page: &str) -> Value {
+    publish(deployment, &format!("bench-{page}"), |definition| {
+        definition["loginUrl"] = pages.url(page).into();
+        definition["hosts"] = json!([common::pages::HOST]);
+        definition["nodes"]["open"]["url"] = pages.url(page).into();
+        definition["requests"]["me"]["url"] = pages.url("me").into();
+        // The sandbox's attestation plan names the sandbox's own host, which is not among the hosts
+        // here.
+        let whole = definition.as_object_mut().expect("a definition is an object");
+        whole.remove("attest");
+        definition["requests"].as_object_mut().expect("requests").remove("certified");
+        definition["signals"]["loginForm"] = json!({ "selector": "#name" });
+    })
 }
 
 /// Returns the size of the remote page in our viewers.
@@ -177,6 +189,51 @@ async fn relay(sheet: &mut Sheet, ours: &Ours, size: (u32, u32)) {
         sheet.beside(&name, "ms", at(&mut through, percent), at(&mut bare, percent));
     }
     wire.end().await;
+}
+
+/// Measures what the relay by another instance costs: two sessions of the same instance at the same time,
+/// one reached directly and one through an instance without browsers.
+async fn instances(sheet: &mut Sheet, pages: &Pages, size: (u32, u32)) {
+    let cluster = Cluster::start(prepare(pages).await, &[2, 0], true).await;
+    let deployment = &cluster.deployment;
+    let platform = publish_page(deployment, pages, "type");
+    let mut wires = Vec::new();
+    for reached in [0, 1] {
+        let session = deployment.create(&json!({ "platformId": platform })).await;
+        let link = session["embedUrl"].as_str().expect("a link");
+        wires.push(Wire::open(&cluster.link_at(link, reached), size).await);
+    }
+    let [mut direct, mut relayed] = <[Wire; 2]>::try_from(wires).ok().expect("two");
+    let processes = cluster.processes();
+    let (mut through, mut bare, mut cpu) = (vec![], vec![], [0.0; 2]);
+    for _ in 0..ROUNDS {
+        bare.extend(direct.keys(KEYS).await);
+        let before = [ticks(processes[0]), ticks(processes[1])];
+        through.extend(relayed.keys(KEYS).await);
+        for ((cpu, process), before) in cpu.iter_mut().zip(&processes).zip(before) {
+            *cpu += ticks(*process) - before;
+        }
+    }
+    for percent in [50, 95] {
+        let name = format!("key to its first byte through another instance, p{percent}");
+        sheet.beside_named(
+            &name,
+            "ms",
+            at(&mut through, percent),
+            "the instance itself",
+            at(&mut bare, percent),
+        );
+    }
+    let [holder, relay] = cpu.map(|ticks| ticks / TICKS * 1e3);
+    sheet.beside_named(
+        "processor time of the relay for all keys",
+        "ms",
+        relay,
+        "the instance itself",
+        holder,
+    );
+    direct.end().await;
+    relayed.end().await;
 }
 
 /// Ends a viewer's session: a session whose viewer merely disconnects keeps its browser for a

@@ -166,9 +166,14 @@ async fn dialogs(playground: &Playground, embed: &Embed<'_>) {
 }
 
 async fn refusals(playground: &Playground, embed: &Embed<'_>) {
+    // Messages are shown for a moment only.
+    let observe = "(() => { const said = document.getElementById('said'); window.messages = []; \
+        const observer = new MutationObserver(() => window.messages.push(said.textContent)); \
+        observer.observe(said, { childList: true, characterData: true, subtree: true }); return 1; })()";
+    embed.evaluate(observe).await;
     for (x, y, said) in [(0, 5, "sent"), (1, 5, "saved"), (0, 6, "not part")] {
         click(embed, x, y).await;
-        let shown = format!("document.getElementById('said').textContent.includes('{said}')");
+        let shown = format!("window.messages.some((message) => message.includes('{said}'))");
         embed.until(&format!("the message about a refused action: {said}"), &shown).await;
     }
     click(embed, 1, 6).await;

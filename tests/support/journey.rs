@@ -44,6 +44,11 @@ pub async fn visit(url: &str, screen: Screen) -> Applicant {
 /// Plays the steps up to the request to share.
 pub async fn play(embed: &Embed<'_>, screen: Screen, steps: &Value) {
     embed.click("[data-testid=start]").await;
+    go_on(embed, screen, steps).await;
+}
+
+/// Plays further steps of a session that was started.
+pub async fn go_on(embed: &Embed<'_>, screen: Screen, steps: &Value) {
     for step in steps.as_array().expect("steps") {
         println!("{screen:?}: {step}");
         let text = |name: &str| step[name].as_str();

@@ -18,6 +18,9 @@ use serde_json::{Value, json};
 
 use crate::eventually;
 
+/// Why there is no answer.
+pub type SendError = Box<dyn std::error::Error + Send + Sync>;
+
 /// A partner with an API key, or without one.
 #[derive(Clone)]
 pub struct Partner {
@@ -143,6 +146,27 @@ impl Partner {
         body: String,
         headers: &[(&str, &str)],
     ) -> Answer {
+        self.try_send(method, path, body, headers).await.expect("an answer")
+    }
+
+    /// Like [`Self::call`], for processes that may not answer.
+    pub async fn try_call(
+        &self,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> Result<Answer, SendError> {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.try_send(method, &format!("/v1/partner/{path}"), body, &[]).await
+    }
+
+    async fn try_send(
+        &self,
+        method: Method,
+        path: &str,
+        body: String,
+        headers: &[(&str, &str)],
+    ) -> Result<Answer, SendError> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let base = &self.bases[turn % self.bases.len()];
         let mut request = Request::builder().method(method).uri(format!("{base}{path}"));
@@ -156,14 +180,14 @@ impl Partner {
             request = request.header("x-api-key", key);
         }
         let request = request.body(Full::from(body)).expect("a request");
-        let response = self.client.request(request).await.expect("an answer");
+        let response = self.client.request(request).await?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        let body = response.into_body().collect().await.expect("a whole body").to_bytes();
-        Answer {
+        let body = response.into_body().collect().await?.to_bytes();
+        Ok(Answer {
             status,
             headers,
             body: serde_json::from_slice(&body).unwrap_or(Value::Null),
             bytes: body,
-        }
+        })
     }
 }

@@ -35,7 +35,7 @@ impl RealPlatform {
         let source = root().join("platforms").join(name);
         let read =
             |file: &str| fs::read_to_string(source.join(file)).expect("a file of a platform");
-        let definition = read("definition.json");
+        let definition = with_sign_ins(&read("definition.json"), &source);
         let journey = serde_json::from_str(&read("journey.json")).expect("a journey");
         let ports: Vec<_> =
             hosts(&definition).into_iter().map(|host| (host, free_port())).collect();
@@ -98,10 +98,31 @@ impl Drop for RealPlatform {
     }
 }
 
-/// Returns the hosts of a definition, each of which has a port: `hosts`, then `ssoHosts`.
+/// Returns a definition with its shared sign-ins in place of the paths of their files.
+fn with_sign_ins(definition: &str, folder: &Path) -> String {
+    let mut definition: Value = serde_json::from_str(definition).expect("a definition");
+    // Indexing would add the member.
+    let sign_ins = definition.get_mut("signIns").and_then(Value::as_object_mut);
+    for sign_in in sign_ins.into_iter().flat_map(|all| all.values_mut()) {
+        let path = sign_in.as_str().expect("the path of a file");
+        let text = fs::read_to_string(folder.join(path)).expect("a sign-in");
+        *sign_in = serde_json::from_str(&text).expect("a sign-in");
+    }
+    format!("{definition:#}")
+}
+
+/// Returns the hosts of a definition, each of which has a port: `hosts`, then `ssoHosts`, and then those
+/// of its sign-ins.
 fn hosts(definition: &str) -> Vec<String> {
     let definition: Value = serde_json::from_str(definition).expect("a definition");
-    let lists =
-        [&definition["hosts"], &definition["ssoHosts"]].into_iter().filter_map(Value::as_array);
-    lists.flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    let sign_ins = definition["signIns"].as_object().into_iter().flat_map(|all| all.values());
+    let lists = [&definition["hosts"], &definition["ssoHosts"]].into_iter();
+    let lists = lists.chain(sign_ins.map(|sign_in| &sign_in["ssoHosts"]));
+    let mut hosts: Vec<String> = vec![];
+    for host in lists.filter_map(Value::as_array).flatten().filter_map(Value::as_str) {
+        if !hosts.iter().any(|known| known == host) {
+            hosts.push(host.to_owned());
+        }
+    }
+    hosts
 }

@@ -1,10 +1,13 @@
 //! Further processes of a deployment.
 
-use std::process::{Child, Command};
+use std::{
+    process::{Child, Command, ExitStatus},
+    time::Duration,
+};
 
 use tokio::sync::Mutex;
 
-use crate::{free_port, partner::Partner, service::Deployment};
+use crate::{eventually, free_port, partner::Partner, service::Deployment};
 
 /// A second process, killed when it is dropped.
 pub struct SecondProcess {
@@ -15,6 +18,17 @@ pub struct SecondProcess {
 impl SecondProcess {
     pub(crate) fn new(partner: Partner, process: Child) -> Self {
         Self { partner, process }
+    }
+
+    /// Asks the process to end, as a supervisor does (SIGTERM), and waits until it has.
+    pub async fn terminate(mut self) -> ExitStatus {
+        let id = self.process.id().to_string();
+        let asked = Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
+        assert!(asked.success(), "SIGTERM was sent");
+        eventually("the process to end", Duration::from_secs(60), async || {
+            self.process.try_wait().expect("its status")
+        })
+        .await
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Deployment {
     pub team: String,
     address: String,
     settings: Vec<(&'static str, String)>,
+    /// The program of processes that start from now on.
+    pub program: PathBuf,
     process: Option<Child>,
 }
 
@@ -45,17 +47,22 @@ impl Deployment {
 
     /// Prepares a deployment; only the demo partner runs yet.
     pub async fn prepare(kind: Kind) -> Self {
+        Self::prepare_with(kind, binary()).await
+    }
+
+    /// Prepares a deployment with another program than that under test.
+    pub async fn prepare_with(kind: Kind, program: PathBuf) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let database = Database::new(kind, &folder).await;
-        Self::with(folder, database)
+        Self::with(folder, database, program)
     }
 
     /// Prepares a deployment on an existing database.
     pub fn on(database: Database) -> Self {
-        Self::with(tempfile::tempdir().expect("a folder"), database)
+        Self::with(tempfile::tempdir().expect("a folder"), database, binary())
     }
 
-    fn with(folder: TempDir, database: Database) -> Self {
+    fn with(folder: TempDir, database: Database, program: PathBuf) -> Self {
         let (address, demo_port) = (format!("127.0.0.1:{}", free_port()), free_port());
         let settings = vec![
             ("AVOUCH_LISTEN", address.clone()),
@@ -84,6 +91,7 @@ impl Deployment {
             team: String::new(),
             address,
             settings,
+            program,
             process: None,
         };
         deployment.seed(demo_port);
@@ -207,7 +215,7 @@ impl Deployment {
     }
 
     pub fn command(&self) -> Command {
-        let mut command = Command::new(binary());
+        let mut command = Command::new(&self.program);
         command.envs(self.settings.iter().cloned());
         command
     }
@@ -231,6 +239,14 @@ impl Deployment {
         let answer = self.partner.create(extra).await;
         assert_eq!(answer.status, 201, "{}", answer.body);
         answer.at("/data").clone()
+    }
+
+    /// Returns the id of a platform by its name.
+    pub async fn platform(&self, name: &str) -> Value {
+        let platforms = self.partner.get("browser-platforms").await;
+        let mut all = platforms.at("/data").as_array().into_iter().flatten();
+        let found = all.find(|platform| platform["name"] == name);
+        found.map(|platform| platform["id"].clone()).expect("the platform is listed")
     }
 
     pub async fn session(&self, id: &str) -> Value {

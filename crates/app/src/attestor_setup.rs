@@ -64,7 +64,7 @@ async fn embedded(
         name: "the service itself, for its sandbox platform alone".into(),
         log_origin: "avouch-sandbox".into(),
         folder,
-        descriptors: descriptor(&site.definition).into_iter().collect(),
+        descriptors: site.definitions.iter().filter_map(descriptor).collect(),
         roots: vec![site.root().to_vec()],
         hosts: vec![(sandbox::HOST.to_owned(), site.tls_address()?)],
         // As many as proofs are made at once.

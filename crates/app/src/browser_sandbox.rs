@@ -12,7 +12,7 @@ use crate::{
 /// The first argument with which `avouch` is started as the helper of a browser's sandbox.
 pub const SANDBOX_ARGUMENT: &str = "jail";
 /// Cores that one browser may use at once: a page that computes must not slow the others down.
-const CORES_PER_BROWSER: usize = 3;
+pub(crate) const CORES_PER_BROWSER: usize = 3;
 
 /// Returns the configured sandbox. Fails if the kernel or the container refuses it, since running
 /// without one is the operator's decision. Logs which optional features are missing.

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, fs, sync::Arc, time::Duration};
 
 use command_line::{CheckReport, CheckRow};
 use objects::{LinkSigner, ObjectStorage, ObjectVault};
+use store::{Migrator, SchemaPolicy, SchemaStatus};
 use system::{
     clock::SystemClock,
     encryption::XChaChaCipher,
@@ -55,7 +56,11 @@ async fn database(config: &Config) -> Vec<CheckRow> {
         Ok(probe) => (Ok(probe.found), probe.weakness, probe.fingerprint),
         Err(error) => (Err(error_chain(error).to_string()), None, None),
     };
+    let reached = found.is_ok();
     let mut rows = vec![CheckRow::new("database", found)];
+    if reached {
+        rows.push(schema(config).await);
+    }
     rows.extend(weakness.map(|weakness| {
         let detail = format!("{weakness}: set sslmode=verify-full and sslrootcert");
         CheckRow::warning("database", detail)
@@ -64,6 +69,26 @@ async fn database(config: &Config) -> Vec<CheckRow> {
     let compared = keys.and_then(|keys| keys.compare(recorded.as_deref()));
     rows.push(CheckRow::new("secret.key", compared.map_err(|e| error_chain(e).to_string())));
     rows
+}
+
+/// Tells whether a process with this configuration would start on the schema.
+async fn schema(config: &Config) -> CheckRow {
+    let status = Migrator::new(&config.database_url, config.timeouts).status().await;
+    let SchemaStatus { pending, newer } = match status {
+        Ok(status) => status,
+        Err(error) => return CheckRow::new("schema", Err(error_chain(error).to_string())),
+    };
+    let result = match (pending.len(), config.schema) {
+        (0, _) if newer.is_empty() => Ok("that of this release".to_owned()),
+        (0, _) => Ok("that of a newer release".to_owned()),
+        (count, SchemaPolicy::Migrate(_)) => {
+            Ok(format!("pending migrations, applied at the start: {count}"))
+        }
+        (count, SchemaPolicy::Require) => {
+            Err(format!("pending migrations: {count}; run `avouch migrate`"))
+        }
+    };
+    CheckRow::new("schema", result)
 }
 
 async fn redis(config: &Config) -> Vec<CheckRow> {

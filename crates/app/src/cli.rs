@@ -4,7 +4,8 @@ use std::{io::IsTerminal as _, process::ExitCode};
 
 use clap::Parser as _;
 use command_line::{
-    AdminCommand, Cli, Command, CommandError, ConfigurationCommand, ReportFormat, WorkflowCommand,
+    AdminCommand, AttestCommand, Cli, Command, CommandError, ConfigurationCommand, DoctorArguments,
+    DoctorFormat, ReportFormat, WorkflowCommand,
 };
 use log_format::LineWriter;
 use ports::driving::DefinitionService as _;
@@ -13,8 +14,9 @@ use tracing_subscriber::EnvFilter;
 
 use crate::{
     admin::{self, definitions},
-    check,
+    attest_probe, check,
     config::Config,
+    doctor, migrate,
     service::{Overrides, Service},
     storage::open_store,
     workflow_run, workflow_studio,
@@ -24,6 +26,8 @@ use crate::{
 const NOTHING_SHARED: u8 = 3;
 /// The exit code of `workflow run --replay` if a fixture led to another result.
 const REPLAY_DIFFERS: u8 = 4;
+/// The exit code of `migrate --check` if migrations are pending.
+const MIGRATIONS_PENDING: u8 = 5;
 
 /// Reads the command line, carries its command out, and returns the process's exit code.
 ///
@@ -37,7 +41,12 @@ pub fn run() -> Result<ExitCode, CommandError> {
 fn execute(cli: Cli) -> Result<ExitCode, CommandError> {
     let region = match &cli.command {
         Command::Serve { region } => region.clone(),
-        Command::Admin(_) | Command::Configuration(_) | Command::Workflow(_) => None,
+        Command::Migrate(_)
+        | Command::Admin(_)
+        | Command::Configuration(_)
+        | Command::Doctor(_)
+        | Command::Workflow(_)
+        | Command::Attest(_) => None,
     };
     let environment = |name: &str| match name {
         "AVOUCH_REGION" => region.clone(),
@@ -50,17 +59,38 @@ fn execute(cli: Cli) -> Result<ExitCode, CommandError> {
         runtime.block_on(check_configuration(&config, &faults))?;
         return Ok(ExitCode::SUCCESS);
     }
+    if let Command::Doctor(DoctorArguments { format }) = cli.command {
+        let (config, faults) = Config::read(file, environment);
+        let default = if is_terminal() { DoctorFormat::Text } else { DoctorFormat::Json };
+        let format = format.unwrap_or(default);
+        let report = runtime.block_on(doctor::examine(&config, &faults, variables(), format))?;
+        println!("{}", report.text);
+        // An examination that did not end in time is not waited for.
+        runtime.shutdown_background();
+        return Ok(if report.passed { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
     let config = Config::load(file, environment)?;
     match cli.command {
-        Command::Configuration(ConfigurationCommand::Check) => (),
+        Command::Configuration(ConfigurationCommand::Check) | Command::Doctor(_) => (),
         Command::Serve { .. } => {
             start_log(&config)?;
             runtime.block_on(serve(&config))?;
+        }
+        Command::Migrate(arguments) => {
+            start_log(&config)?;
+            let report = runtime.block_on(migrate::migrate(&config, arguments))?;
+            println!("{}", report.to_json());
+            if report.is_behind() {
+                return Ok(ExitCode::from(MIGRATIONS_PENDING));
+            }
         }
         Command::Admin(command) => {
             println!("{}", runtime.block_on(administer(&config, command))?);
         }
         Command::Workflow(command) => return workflow(config, command, &runtime),
+        Command::Attest(AttestCommand::Probe(probe)) => {
+            return Ok(runtime.block_on(attest_probe::probe(&config, probe)));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -77,8 +107,7 @@ fn workflow(
 ) -> Result<ExitCode, CommandError> {
     match command {
         WorkflowCommand::Check { file, format, strict } => {
-            let is_terminal = std::io::stdout().is_terminal();
-            let default = if is_terminal { ReportFormat::Text } else { ReportFormat::Json };
+            let default = if is_terminal() { ReportFormat::Text } else { ReportFormat::Json };
             let format = format.unwrap_or(default);
             let output = WorkflowCommand::check(&definitions(), &file, format, strict)?;
             println!("{}", output.text);
@@ -119,10 +148,18 @@ fn workflow(
     Ok(ExitCode::SUCCESS)
 }
 
+fn is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+/// Returns the names of the environment's variables.
+fn variables() -> impl Iterator<Item = String> {
+    std::env::vars_os().filter_map(|(name, _)| name.into_string().ok())
+}
+
 /// Prints the report; errors in it are an error of the command.
 async fn check_configuration(config: &Config, faults: &[String]) -> Result<(), CommandError> {
-    let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let report = check::check(config, faults, variables).await;
+    let report = Box::pin(check::check(config, faults, variables())).await;
     print!("{report}");
     let count = report.error_count();
     if count == 0 {
@@ -142,7 +179,15 @@ async fn serve(config: &Config) -> Result<(), CommandError> {
     let service = Service::start(config, Overrides::default()).await?;
     tokio::select! {
         _ = tokio::signal::ctrl_c() => (),
-        _ = terminate.recv() => (),
+        _ = terminate.recv() => {
+            let seconds = config.drain.as_secs();
+            tracing::info!(seconds, "draining: the process stops once its sessions have ended");
+            tokio::select! {
+                () = service.drain(config.drain) => (),
+                _ = tokio::signal::ctrl_c() => (),
+                _ = terminate.recv() => (),
+            }
+        }
     }
     tracing::info!("stopping");
     service.stop().await;

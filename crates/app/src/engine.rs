@@ -6,6 +6,7 @@ use application::{
     advance::{SessionEngine, Wakeups},
     attestations::Attestations,
     browser_turns::BrowserTurns,
+    drafts::{DraftCatalogue, DraftSessions},
     live::{SessionDevices, SessionHub, SessionStarter},
     urls::Urls,
 };
@@ -39,6 +40,9 @@ pub(crate) struct SharedParts {
     pub(crate) urls: Arc<Urls>,
     pub(crate) turns: Arc<BrowserTurns>,
     pub(crate) attestations: Arc<Attestations>,
+    pub(crate) drafts: Arc<DraftSessions>,
+    /// The catalogue with the drafts of this process.
+    pub(crate) catalogue: Arc<DraftCatalogue>,
     /// The store over a pipelined connection, for the statements that applicants wait for.
     pub(crate) pipelined: Arc<Store>,
 }
@@ -79,7 +83,11 @@ impl SharedParts {
             reader: Arc::new(PackageReader),
             keys: pipelined.clone(),
         };
+        let drafts = Arc::<DraftSessions>::default();
+        let catalogue = DraftCatalogue { published: pipelined.clone(), drafts: drafts.clone() };
         Self {
+            drafts,
+            catalogue: Arc::new(catalogue),
             node,
             runtime: Handle::current(),
             clock,

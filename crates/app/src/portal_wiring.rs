@@ -16,6 +16,7 @@ use application::{
     },
     sessions::{LookupUseCases, SessionUseCases},
 };
+use authoring::Studios;
 use credentials::{Argon2Passwords, TotpCodes};
 use ports::{clock::Clock, encryption::Cipher, passkeys::PasskeyVerifier, random::RandomSource};
 use store::Store;
@@ -56,7 +57,7 @@ pub(crate) fn portal(
     config: &Config,
     store: &Arc<Store>,
     limiters: &Limiters,
-    partner: Arc<SessionUseCases>,
+    (partner, studios): (&Arc<SessionUseCases>, &Studios),
 ) -> Result<Portal, StartupError> {
     let lookups = LookupUseCases {
         catalogue: store.clone(),
@@ -74,7 +75,9 @@ pub(crate) fn portal(
         links: Arc::new(shared.links()),
         confirmations: Arc::new(shared.reauthentication()),
         keys: Arc::new(shared.api_keys()),
-        sessions: Arc::new(shared.sessions(partner)),
+        sessions: Arc::new(shared.sessions(partner.clone())),
+        authoring: Arc::new(studios.clone()),
+        places: partner.places.clone(),
         lookups: Arc::new(lookups),
         webhooks: Arc::new(shared.webhooks()),
         team: Arc::new(shared.members()),

@@ -1,7 +1,6 @@
 //! Configuration in, running service out.
 
 use std::{
-    collections::HashMap,
     fs, io,
     net::{SocketAddr, TcpListener},
     path::PathBuf,
@@ -13,18 +12,27 @@ use actix_web::dev::{Server, ServerHandle};
 use application::{
     api_keys::KeyUses,
     definition_statistics::PlatformHealthReader,
-    live::{Applicants, AuthorTools, Observers},
+    draining::Draining,
+    instances::{InstanceDirectory, InstanceReports},
+    live::{Applicants, AuthorTools, Observers, SessionHub},
     mail_preferences::MailPreferences,
     sessions::{KeyAuthenticator, LookupUseCases, SessionUseCases},
+    workers::Worker,
 };
+use async_trait::async_trait;
+use authoring::Studios;
 use chromium::ChromiumPool;
 use chrono::{DateTime, Utc};
 use domain::id::InstanceId;
-use http_api::{Metrics, Services, TrustedProxies};
+use http_api::{InstanceServices, Metrics, Services, TrustedProxies};
 use objects::RecordingFiles;
-use ports::{clock::Clock, random::RandomSource, rate_limiter::RateLimiter};
+use ports::{
+    catalogue::Catalogue, clock::Clock, driving::Readiness, random::RandomSource,
+    rate_limiter::RateLimiter,
+};
 use sandbox::SandboxPlatform;
 use store::Store;
+use studio::StudioAccess;
 use system::{
     clock::{SystemClock, SystemRandom},
     data_dir::browsers_folder,
@@ -38,9 +46,11 @@ use crate::{
     channels::{channels, mail},
     config::Config,
     engine::SharedParts,
+    instances::{Instances, instances as wire_instances},
     limiters::limiters,
     portal_wiring::portal as wire_portal,
     storage::{OpenedStorage, StartupError, error_chain, open_store, recordings},
+    studio_wiring::studios as wire_studios,
     wiring::partners as wire_partners,
     workers::WorkerParts,
 };
@@ -54,19 +64,12 @@ pub struct Overrides {
     pub program: PathBuf,
     /// For runs of authors.
     pub author: Option<Arc<AuthorTools>>,
-    /// Pages in addition to those of the service.
-    pub pages: Option<http_api::Pages>,
 }
 
 impl Default for Overrides {
     fn default() -> Self {
         // Whatever became of the file since we were started.
-        Self {
-            clock: Arc::new(SystemClock),
-            program: "/proc/self/exe".into(),
-            author: None,
-            pages: None,
-        }
+        Self { clock: Arc::new(SystemClock), program: "/proc/self/exe".into(), author: None }
     }
 }
 
@@ -74,6 +77,9 @@ impl Default for Overrides {
 pub struct Service {
     pub address: SocketAddr,
     pub(crate) partners: Arc<SessionUseCases>,
+    pub(crate) studios: Studios,
+    draining: Draining,
+    reports: Option<Arc<InstanceReports>>,
     stop: CancellationToken,
     tasks: TaskTracker,
     pool: Arc<ChromiumPool>,
@@ -93,7 +99,8 @@ struct HttpParts {
     config: Config,
     metrics: Metrics,
     films: RecordingFiles,
-    pages: Option<http_api::Pages>,
+    studios: Studios,
+    instances: Option<Instances>,
 }
 
 impl HttpParts {
@@ -108,10 +115,14 @@ impl HttpParts {
             applicants: Arc::new(self.applicants(&store)),
             watchers: Arc::new(self.observers()),
             mails: Arc::new(self.mail_preferences(&store)),
-            ready: self.store.clone(),
+            ready: Arc::new(UntilDraining {
+                database: self.store.clone(),
+                hub: self.shared.engine.hub.clone(),
+            }),
             films: Some(Arc::new(self.films.clone())),
             refusals: self.shared.refusals.clone(),
-            pages: Some(pages(&self.portal, self.pages.clone())),
+            router: self.instances.as_ref().map(|instances| instances.router.clone()),
+            pages: Some(pages(&self.portal, &self.studios)),
             public_url: self.config.addresses.public.clone(),
             https: self.config.addresses.public.starts_with("https://"),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
@@ -151,11 +162,12 @@ impl HttpParts {
             starter: shared.starter.clone(),
             devices: shared.devices.clone(),
             urls: shared.urls.clone(),
-            catalogue: shared.pipelined.clone(),
+            catalogue: shared.catalogue.clone(),
             keys: shared.pipelined.clone(),
             brands: store.clone(),
             notifications: store.clone(),
             refusals: shared.refusals.clone(),
+            instances: self.directory(),
             runtime: shared.runtime.clone(),
         }
     }
@@ -165,7 +177,21 @@ impl HttpParts {
             engine: self.shared.engine.clone(),
             tokens: self.shared.tokens.clone(),
             frames: self.shared.frames.clone(),
+            instances: self.directory(),
             runtime: self.shared.runtime.clone(),
+        }
+    }
+
+    fn directory(&self) -> Option<Arc<InstanceDirectory>> {
+        self.instances.as_ref().map(|instances| instances.directory.clone())
+    }
+
+    /// Returns what other instances call.
+    fn instance_services(&self) -> InstanceServices {
+        InstanceServices {
+            applicants: Arc::new(self.applicants(&self.shared.pipelined)),
+            watchers: Arc::new(self.observers()),
+            refusals: self.shared.refusals.clone(),
         }
     }
 
@@ -179,18 +205,34 @@ impl HttpParts {
     }
 }
 
-/// Returns what adds the portal's pages, and further ones, to a server.
-fn pages(portal: &portal::Portal, further: Option<http_api::Pages>) -> http_api::Pages {
-    let portal = portal.clone();
+/// The readiness of a process, which ends when the process drains.
+struct UntilDraining {
+    database: Arc<Store>,
+    hub: Arc<SessionHub>,
+}
+
+#[async_trait]
+impl Readiness for UntilDraining {
+    async fn ready(&self) -> bool {
+        !self.hub.is_draining() && self.database.ready().await
+    }
+}
+
+/// Returns what adds the pages of the portal and of studios to a server.
+fn pages(portal: &portal::Portal, studios: &Studios) -> http_api::Pages {
+    let (portal, studios) = (portal.clone(), studios.clone());
     Arc::new(move |config| {
+        let access = StudioAccess {
+            studios: studios.clone(),
+            author: Arc::new(|request| Box::pin(async move { portal::author(&request).await })),
+        };
+        // The portal's pages answer what nothing else does.
+        config.configure(studio::routes(access));
         config.configure(portal::routes(portal.clone(), http_api::address));
-        if let Some(further) = &further {
-            further(config);
-        }
     })
 }
 
-/// Opens the sandbox platform, whose certificate is in the data folder.
+/// Opens the sandbox platforms, whose certificate is in the data folder.
 async fn sandbox_platform(
     config: &Config,
     store: &Store,
@@ -206,6 +248,18 @@ fn bind(address: SocketAddr) -> Result<TcpListener, StartupError> {
         .map_err(|error| format!("cannot listen on {address}: {error}").into())
 }
 
+/// Every background loop of the process.
+fn all_workers(
+    parts: &WorkerParts<'_>,
+    reports: Option<&Arc<InstanceReports>>,
+) -> Result<Vec<Box<dyn Worker>>, StartupError> {
+    let mut workers = parts.workers()?;
+    if let Some(reports) = reports {
+        workers.push(Box::new(reports.clone()));
+    }
+    Ok(workers)
+}
+
 /// Everything that listens.
 fn servers(
     site: SandboxPlatform,
@@ -213,7 +267,13 @@ fn servers(
     parts: HttpParts,
 ) -> Result<Vec<Server>, StartupError> {
     let (elsewhere, metrics) = (parts.config.metrics_listen, parts.metrics.clone());
+    let instances = parts.instances.clone();
+    let for_instances = instances.as_ref().map(|_| parts.instance_services());
     let mut servers = vec![site.serve()?, http_api::serve(socket, move || parts.services())?];
+    if let (Some(instances), Some(services)) = (instances, for_instances) {
+        let (listen, tls) = (bind(instances.config.listen)?, instances.identity.server_config()?);
+        servers.push(http_api::serve_instances(listen, tls, services)?);
+    }
     if let Some(address) = elsewhere {
         servers.push(http_api::serve_metrics(bind(address)?, metrics)?);
     }
@@ -225,10 +285,9 @@ impl Service {
     pub async fn start(config: &Config, overrides: Overrides) -> Result<Self, StartupError> {
         let OpenedStorage { store, keys, stable_key } = open_store(config).await?;
         let site = sandbox_platform(config, &store, overrides.clock.now()).await?;
-        let routes = HashMap::from([(sandbox::HOST.to_owned(), site.address()?)]);
         let node = InstanceId::from_u128(SystemRandom.new_id());
         let browsers = browsers_folder(node)?;
-        let pool = browser_pool(config, &overrides.program, &browsers, routes).await?;
+        let pool = browser_pool(config, &overrides.program, &browsers, site.hosts()?).await?;
         let (socket, metrics) = (bind(config.listen)?, Metrics::install().map_err(error_chain)?);
         let address = socket.local_addr()?;
         let laned = Arc::new(store.with_pipelined_connection());
@@ -239,10 +298,15 @@ impl Service {
                 .await?;
         let tokens = Arc::new(keys.token_issuer(stable_key));
         let shared = SharedParts::new(config, node, clock.clone(), tokens, laned, attestor);
+        let instances = wire_instances(config, node, shared.engine.hub.clone(), &store)?;
         let (vault, films) = recordings(config, &keys, clock)?;
         let (uses, limiters, mail) = (Arc::<KeyUses>::default(), limiters(config)?, mail(config)?);
-        let partners = Arc::new(wire_partners(config, &shared, &store, vault.clone(), &limiters));
-        let portal = wire_portal(&keys, &shared, config, &store, &limiters, partners.clone())?;
+        let partners = |catalogue: Arc<dyn Catalogue>| {
+            Arc::new(wire_partners(config, &shared, &store, catalogue, vault.clone(), &limiters))
+        };
+        let studios = wire_studios(&shared, &store, partners(shared.catalogue.clone()));
+        let partners = partners(shared.pipelined.clone());
+        let portal = wire_portal(&keys, &shared, config, &store, &limiters, (&partners, &studios))?;
         let workers = WorkerParts {
             config,
             shared: &shared,
@@ -257,7 +321,13 @@ impl Service {
             author: overrides.author,
             tasks: tasks.clone(),
         };
-        application::workers::spawn(workers.workers()?, &stop, &tasks);
+        let reports = instances.as_ref().map(|instances| instances.reports.clone());
+        application::workers::spawn(all_workers(&workers, reports.as_ref())?, &stop, &tasks);
+        let draining = Draining {
+            engine: shared.engine.clone(),
+            turns: shared.turns.clone(),
+            node: shared.node,
+        };
         let parts = HttpParts {
             shared,
             store,
@@ -268,18 +338,40 @@ impl Service {
             config: config.clone(),
             metrics: metrics.clone(),
             films,
-            pages: overrides.pages,
+            studios: studios.clone(),
+            instances: instances.clone(),
         };
         let ends = stop.clone();
         tokio::spawn(async move { ends.run_until_cancelled(metrics.upkeep()).await });
         let servers = servers(site, socket, parts)?.into_iter();
         let servers = servers.map(|server| (server.handle(), tokio::spawn(server))).collect();
         tracing::info!("serving on http://{address}");
-        Ok(Self { address, partners, stop, tasks, pool, browsers, servers })
+        Ok(Self {
+            address,
+            partners,
+            studios,
+            draining,
+            reports,
+            stop,
+            tasks,
+            pool,
+            browsers,
+            servers,
+        })
+    }
+
+    /// Is not ready any more, begins no sessions, and answers requests until its sessions have ended, or
+    /// this time is over.
+    pub async fn drain(&self, within: Duration) {
+        let running = self.draining.drain(within).await;
+        if running > 0 {
+            tracing::warn!(running, "{running} sessions did not end in time; their browsers end");
+        }
     }
 
     /// Ends gracefully: requests in flight are answered, browsers end, nothing new begins.
     pub async fn stop(self) {
+        self.studios.close_all().await;
         for (handle, task) in self.servers {
             handle.stop(true).await;
             let _ = task.await;
@@ -289,6 +381,9 @@ impl Service {
         self.tasks.close();
         if tokio::time::timeout(DRAIN_TIMEOUT, self.tasks.wait()).await.is_err() {
             tracing::warn!("some tasks did not end in time");
+        }
+        if let Some(reports) = self.reports {
+            reports.leave().await;
         }
         // A folder that cannot be removed now is removed at the next start.
         let _ = fs::remove_dir_all(&self.browsers);

@@ -35,7 +35,8 @@ pub(crate) async fn open_store(config: &Config) -> Result<OpenedStorage, Startup
     for _ in 0..MAX_KEY_ATTEMPTS {
         let mut keys = SecretKeys::read(&config.data_dir).map_err(error_chain)?;
         let cipher = Arc::new(keys.cipher("seal", &config.seal_keys));
-        let store = Store::connect(&config.database_url, config.timeouts, cipher).await;
+        let store =
+            Store::connect(&config.database_url, config.timeouts, config.schema, cipher).await;
         let store = Arc::new(store.map_err(error_chain)?.with_encryption(config.encryption));
         match keys.agree(&*store).await.map_err(error_chain)? {
             Agreement::Agreed { stable_key } => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use application::sessions::SessionUseCases;
-use ports::recording::RecordingVault;
+use ports::{catalogue::Catalogue, recording::RecordingVault};
 use store::Store;
 use system::places::IsoPlaces;
 
@@ -13,6 +13,7 @@ pub(crate) fn partners(
     config: &Config,
     shared: &SharedParts,
     store: &Arc<Store>,
+    catalogue: Arc<dyn Catalogue>,
     vault: Arc<dyn RecordingVault>,
     (limiter, _): &Limiters,
 ) -> SessionUseCases {
@@ -20,7 +21,7 @@ pub(crate) fn partners(
         engine: shared.engine.clone(),
         urls: shared.urls.clone(),
         attestations: shared.attestations.clone(),
-        catalogue: shared.pipelined.clone(),
+        catalogue,
         sessions: shared.pipelined.clone(),
         random: shared.random.clone(),
         recordings: store.clone(),

@@ -9,8 +9,8 @@ use application::{
     live::AuthorTools,
     workers::{
         AccountLinkMails, AccountNoticeMails, BrowserStarter, JobExecutor, KeyUseRecorder,
-        LinkComposer, LinkNotifications, LinkSender, OutboxWorker, Recordings, Retention,
-        RetryPolicy, SessionSweeper, StatisticsRecorder, Worker,
+        LinkComposer, LinkNotifications, LinkSender, LoadReporter, OutboxWorker, Recordings,
+        Retention, RetryPolicy, SessionSweeper, StatisticsRecorder, Worker,
     },
 };
 use objects::Ffmpeg;
@@ -74,7 +74,7 @@ impl WorkerParts<'_> {
         let (shared, store) = (self.shared, self.store);
         let browsers = BrowserStarter {
             engine: shared.engine.clone(),
-            catalogue: shared.pipelined.clone(),
+            catalogue: shared.catalogue.clone(),
             keys: store.clone(),
             places: self.places.clone(),
             pool: self.pool.clone(),
@@ -84,6 +84,7 @@ impl WorkerParts<'_> {
             frames: shared.frames.clone(),
             queue_timeout: self.config.queue_patience,
             author: self.author.clone(),
+            drafts: shared.drafts.clone(),
             statistics: self.runs.clone(),
             tasks: self.tasks.clone(),
         };
@@ -168,7 +169,7 @@ impl WorkerParts<'_> {
         [Box::new(links), Box::new(account_links), Box::new(notices)]
     }
 
-    fn upkeep_workers(&self) -> [Box<dyn Worker>; 3] {
+    fn upkeep_workers(&self) -> [Box<dyn Worker>; 4] {
         let (shared, store) = (self.shared, self.store);
         let key_uses = KeyUseRecorder { keys: store.clone(), uses: self.uses.clone() };
         let retention = Retention {
@@ -188,6 +189,14 @@ impl WorkerParts<'_> {
             clock: shared.clock.clone(),
             watched: Mutex::default(),
         };
-        [Box::new(key_uses), Box::new(retention), Box::new(statistics)]
+        let load = LoadReporter {
+            hub: shared.engine.hub.clone(),
+            turns: shared.turns.clone(),
+            store: store.clone(),
+            clock: shared.clock.clone(),
+            node: shared.node,
+            answered_at: std::sync::Mutex::default(),
+        };
+        [Box::new(key_uses), Box::new(retention), Box::new(statistics), Box::new(load)]
     }
 }

@@ -18,7 +18,7 @@ use objects::ObjectStorage;
 use ports::{
     catalogue::Catalogue as _, clock::Clock as _, driving::Caller, workflow_trace::WorkflowTrace,
 };
-use store::DatabaseUrl;
+use store::{DatabaseUrl, SchemaPolicy};
 use system::{
     clock::{SystemClock, SystemRandom},
     data_dir::TemporaryFolder,
@@ -72,7 +72,7 @@ pub(crate) async fn run(
 /// time that the file has changed.
 pub(crate) async fn watch(config: Config, file: &Path) -> Result<(), CommandError> {
     let definition = Arc::new(read_definition(&definitions(), file)?);
-    let (changes, reloads) = watch::channel(definition.clone());
+    let (changes, reloads) = watch::channel(None);
     let reloads = Some(Mutex::new(reloads));
     let author =
         AuthorTools { trace: Arc::new(PrintedTrace), capture: None, reloads, browser: None };
@@ -88,7 +88,11 @@ pub(crate) async fn watch(config: Config, file: &Path) -> Result<(), CommandErro
 
 /// Sends the definition each time that its file has changed. What cannot be published is printed and
 /// not sent.
-async fn send_changes(file: &Path, first: &Definition, changes: &watch::Sender<Arc<Definition>>) {
+async fn send_changes(
+    file: &Path,
+    first: &Definition,
+    changes: &watch::Sender<Option<Arc<Definition>>>,
+) {
     let mut last = std::fs::read(file).unwrap_or_default();
     loop {
         tokio::time::sleep(WATCH_INTERVAL).await;
@@ -102,7 +106,7 @@ async fn send_changes(file: &Path, first: &Definition, changes: &watch::Sender<A
             Ok(new) if new.hosts != first.hosts || new.sso_hosts != first.sso_hosts => {
                 eprintln!("the hosts have changed: stop the command and start it again");
             }
-            Ok(new) => drop(changes.send_replace(Arc::new(new))),
+            Ok(new) => drop(changes.send_replace(Some(Arc::new(new)))),
             Err(error) => eprintln!("{error}"),
         }
     }
@@ -159,6 +163,7 @@ pub(crate) fn trial_config(
         data_dir: folder.path().to_owned(),
         storage: ObjectStorage::Folder(folder.path().join("objects")),
         database_url: DatabaseUrl::Sqlite(database),
+        schema: SchemaPolicy::default(),
         ..config
     })
 }

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
+    error_code::ErrorCode,
     id::{BrowserId, SessionId},
     session::{Change, Event, InvalidTransition, Session},
 };
@@ -91,8 +92,7 @@ impl SessionEngine {
                 "session {id} is {}", session.status()
             );
             if session.state.is_closed() {
-                let status = session.status().as_str();
-                metrics::counter!("avouch_sessions_closed_total", "status" => status).increment(1);
+                count_closed(&session);
             }
             self.wakeups.jobs.notify_one();
             self.wakeups.deliveries.notify_one();
@@ -136,6 +136,15 @@ impl SessionEngine {
         }
         Err(AdvanceError::Busy)
     }
+}
+
+/// Counts a closed session. Statuses and error codes are from catalogues, so that the number of time
+/// series is bounded.
+fn count_closed(session: &Session) {
+    let status = session.status().as_str();
+    let code = session.state.error_code().map_or("none", ErrorCode::as_str);
+    metrics::counter!("avouch_sessions_closed_total", "status" => status, "error_code" => code)
+        .increment(1);
 }
 
 #[cfg(test)]

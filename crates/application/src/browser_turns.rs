@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, Utc};
 use domain::{
-    fairness::{BrowserQueue, Quotas, Tenant, Turn},
+    fairness::{BrowserQueue, QueueLoad, Quotas, Tenant, Turn},
     id::{BrowserId, TeamId},
 };
 
@@ -34,6 +34,11 @@ impl BrowserTurns {
     /// Ends a turn, or the wait for one.
     pub fn ended(&self, browser: BrowserId) {
         self.queue().ended(browser);
+    }
+
+    /// Returns how many browsers run, and how many sessions wait for one, of all teams.
+    pub fn load(&self, now: DateTime<Utc>) -> QueueLoad {
+        self.queue().load(now)
     }
 
     /// Returns how many browsers of a team run, and how many of its sessions wait for one.

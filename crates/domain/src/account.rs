@@ -19,13 +19,16 @@ pub const INITIAL_PASSWORD_TTL: TimeDelta = TimeDelta::hours(72);
 /// The maximum length of the name that distinguishes a key.
 pub const MAX_LABEL_CHARS: usize = 60;
 
-/// The role of a member in their team. Each role has all permissions of those before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// The role of a member in their team.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Reads only.
     Viewer,
     /// Works with sessions, keys and webhooks.
     Member,
+    /// Does what a member does, and writes and publishes the definitions of platforms, which all
+    /// teams use.
+    Author,
     /// Manages the members of the team and its branding.
     Owner,
     /// Runs the deployment.
@@ -41,38 +44,57 @@ pub enum Permission {
     Edit,
     /// To change the members of the team.
     ManageTeam,
+    /// To write and publish the definitions of platforms.
+    Author,
     /// To make decisions for the deployment.
     Operate,
 }
 
+impl Permission {
+    const ALL: [Self; 5] = [Self::View, Self::Edit, Self::ManageTeam, Self::Author, Self::Operate];
+}
+
 impl Role {
-    pub const ALL: [Self; 4] = [Self::Viewer, Self::Member, Self::Owner, Self::Operator];
+    pub const ALL: [Self; 5] =
+        [Self::Viewer, Self::Member, Self::Author, Self::Owner, Self::Operator];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Viewer => "viewer",
             Self::Member => "member",
+            Self::Author => "author",
             Self::Owner => "owner",
             Self::Operator => "operator",
         }
     }
 
     #[must_use]
-    pub fn may(self, permission: Permission) -> bool {
-        self >= match permission {
-            Permission::View => Self::Viewer,
-            Permission::Edit => Self::Member,
-            Permission::ManageTeam => Self::Owner,
-            Permission::Operate => Self::Operator,
+    pub const fn may(self, permission: Permission) -> bool {
+        match permission {
+            Permission::View => true,
+            Permission::Edit => !matches!(self, Self::Viewer),
+            Permission::ManageTeam => matches!(self, Self::Owner | Self::Operator),
+            Permission::Author => matches!(self, Self::Author | Self::Operator),
+            Permission::Operate => matches!(self, Self::Operator),
         }
     }
 
-    /// Returns whether this role may give the other one to a member. No member can give a role
-    /// above their own.
+    /// Returns whether this role may give the other one to a member. No member can give a
+    /// permission that they lack: an owner appoints no author, since authors publish for all teams.
     #[must_use]
     pub fn may_appoint(self, other: Self) -> bool {
-        self.may(Permission::ManageTeam) && other <= self
+        let is_covered = |permission| !other.may(permission) || self.may(permission);
+        self.may(Permission::ManageTeam) && Permission::ALL.into_iter().all(is_covered)
+    }
+
+    /// Returns whether this role may remove a member with the other one, and end their sign-ins. An
+    /// owner decides who belongs to the team, whoever has appointed them; operators work for the
+    /// deployment.
+    #[must_use]
+    pub fn may_remove(self, other: Self) -> bool {
+        self.may(Permission::ManageTeam)
+            && (self.may(Permission::Operate) || !other.may(Permission::Operate))
     }
 }
 
@@ -85,7 +107,7 @@ impl FromStr for Role {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the role must be `viewer`, `member`, `owner` or `operator`")]
+#[error("the role must be `viewer`, `member`, `author`, `owner` or `operator`")]
 pub struct UnknownRole;
 
 /// The purpose of an account link that was mailed to a member.
@@ -199,26 +221,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_role_has_the_permissions_of_those_before_it() {
-        let permissions = [Permission::View, Permission::Edit, Permission::ManageTeam];
-        let table = Role::ALL.map(|role| (role.as_str(), permissions.map(|p| role.may(p))));
+    fn each_role_has_its_permissions() {
+        let table = Role::ALL.map(|role| (role.as_str(), Permission::ALL.map(|p| role.may(p))));
         assert_eq!(
             table,
             [
-                ("viewer", [true, false, false]),
-                ("member", [true, true, false]),
-                ("owner", [true, true, true]),
-                ("operator", [true, true, true]),
+                ("viewer", [true, false, false, false, false]),
+                ("member", [true, true, false, false, false]),
+                ("author", [true, true, false, true, false]),
+                ("owner", [true, true, true, false, false]),
+                ("operator", [true; 5]),
             ]
         );
     }
 
     #[test]
-    fn no_role_can_give_a_role_above_itself() {
+    fn no_role_can_give_a_permission_that_it_lacks() {
         let may = |role: Role| Role::ALL.map(|other| role.may_appoint(other));
-        assert_eq!(may(Role::Member), [false; 4]);
-        assert_eq!(may(Role::Owner), [true, true, true, false]);
-        assert_eq!(may(Role::Operator), [true; 4]);
+        assert_eq!(may(Role::Member), [false; 5]);
+        assert_eq!(may(Role::Author), [false; 5]);
+        assert_eq!(may(Role::Owner), [true, true, false, true, false]);
+        assert_eq!(may(Role::Operator), [true; 5]);
+    }
+
+    #[test]
+    fn an_owner_removes_everyone_but_operators() {
+        let may = |role: Role| Role::ALL.map(|other| role.may_remove(other));
+        for role in [Role::Viewer, Role::Member, Role::Author] {
+            assert_eq!(may(role), [false; 5]);
+        }
+        assert_eq!(may(Role::Owner), [true, true, true, true, false]);
+        assert_eq!(may(Role::Operator), [true; 5]);
     }
 
     #[test]

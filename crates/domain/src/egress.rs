@@ -114,6 +114,17 @@ pub fn may_be_public(host: &str) -> bool {
 pub struct Networks(Vec<(IpAddr, u8)>);
 
 impl Networks {
+    /// The networks of all addresses.
+    #[must_use]
+    pub fn all() -> Self {
+        Self(vec![(IpAddr::from([0; 4]), 0), (IpAddr::from([0_u16; 8]), 0)])
+    }
+
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns whether one of the networks contains the address.
     #[must_use]
     pub fn contain(&self, ip: IpAddr) -> bool {

@@ -125,28 +125,41 @@ impl EgressProxies {
     /// `session`, of letters and digits, stays the same as long as the proxy has to.
     #[must_use]
     pub fn at(&self, place: &Location, session: &str) -> Vec<EgressProxy> {
+        let of_country = |template: &&Template| template.countries.contains(&place.country);
+        let of_all = |template: &&Template| template.countries.is_empty();
+        let candidates = self.0.iter().filter(of_country).chain(self.0.iter().filter(of_all));
+        candidates.take(MAX_CANDIDATES).map(|template| template.proxy(place, session)).collect()
+    }
+
+    /// Returns a proxy of each entry, in their order, to be examined: in the first country of the entry, or
+    /// in the United States.
+    #[must_use]
+    pub fn of_each_entry(&self, session: &str) -> Vec<EgressProxy> {
+        let proxy = |template: &Template| {
+            let country = template.countries.first().map_or("US", String::as_str).to_owned();
+            template.proxy(&Location { country, region: None, city: None }, session)
+        };
+        self.0.iter().map(proxy).collect()
+    }
+}
+
+impl Template {
+    fn proxy(&self, place: &Location, session: &str) -> EgressProxy {
         let values = Values {
             country: normalize(&place.country),
             region: place.region.as_deref().map(normalize).unwrap_or_default(),
             city: place.city.as_deref().map(normalize).unwrap_or_default(),
             session: normalize(session),
         };
-        let of_country = |template: &&Template| template.countries.contains(&place.country);
-        let of_all = |template: &&Template| template.countries.is_empty();
-        let candidates = self.0.iter().filter(of_country).chain(self.0.iter().filter(of_all));
-        let proxy = |template: &Template| {
-            let secret = |text: &str| Some(Secret::new(expand(text, &values).ok()?));
-            let credentials = template.credentials.as_ref();
-            let credentials =
-                credentials.map(|(user, password)| secret(user).zip(secret(password)));
-            EgressProxy {
-                scheme: template.scheme,
-                host: template.host.clone(),
-                port: template.port,
-                credentials: credentials.flatten(),
-            }
-        };
-        candidates.take(MAX_CANDIDATES).map(proxy).collect()
+        let secret = |text: &str| Some(Secret::new(expand(text, &values).ok()?));
+        let credentials = self.credentials.as_ref();
+        let credentials = credentials.map(|(user, password)| secret(user).zip(secret(password)));
+        EgressProxy {
+            scheme: self.scheme,
+            host: self.host.clone(),
+            port: self.port,
+            credentials: credentials.flatten(),
+        }
     }
 }
 

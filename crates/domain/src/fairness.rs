@@ -56,6 +56,18 @@ pub struct Quotas {
     pub waiting_per_team: usize,
 }
 
+/// How much of a resource is used, and who waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueLoad {
+    /// The turns that may be taken at once.
+    pub total: usize,
+    /// The turns that are taken.
+    pub running: usize,
+    pub waiting: usize,
+    /// Since when the entry that has waited for the longest time waits.
+    pub waiting_since: Option<DateTime<Utc>>,
+}
+
 /// The answer to a request for a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
@@ -181,6 +193,18 @@ impl<Id: Copy + Ord> TurnQueue<Id> {
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// Returns how much of the resource is used at a time, and who waits for it then.
+    pub fn load(&mut self, now: DateTime<Utc>) -> QueueLoad {
+        self.remove_expired(now);
+        let heads = self.queues.values().filter_map(|queue| queue.first());
+        QueueLoad {
+            total: self.quotas.total,
+            running: self.running.len(),
+            waiting: self.waiting.len(),
+            waiting_since: heads.map(|(since, _)| *since).min(),
+        }
     }
 
     /// Returns the numbers of running and of waiting entries of a team.

@@ -71,6 +71,8 @@ ids! {
     AccountLinkId;
     /// Identifies a mail about a member's account.
     NoticeId;
+    /// Identifies a definition that an author is writing.
+    DraftId;
 }
 
 macro_rules! numbers {

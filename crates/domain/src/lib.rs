@@ -22,6 +22,7 @@ pub mod id;
 pub mod language;
 pub mod notice;
 pub mod notification;
+pub mod placement;
 pub mod platform;
 pub mod rate;
 pub mod reauthentication;

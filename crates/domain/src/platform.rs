@@ -8,6 +8,24 @@ use crate::{
     session::DefinitionVersion,
 };
 
+impl PlatformId {
+    /// Returns the platform of sessions in which authors try out what is not published. Partners
+    /// cannot choose it.
+    #[must_use]
+    pub const fn of_drafts(environment: Environment) -> Self {
+        match environment {
+            Environment::Development => Self(-1),
+            Environment::Production => Self(-2),
+        }
+    }
+
+    /// Returns whether it is that of such sessions.
+    #[must_use]
+    pub const fn is_of_drafts(self) -> bool {
+        self.0 < 0
+    }
+}
+
 /// A platform that partners can choose, described by its newest published definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Platform {
@@ -25,6 +43,44 @@ pub struct Platform {
     pub canary: Option<Canary>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
+}
+
+impl Platform {
+    /// Returns what new sessions run.
+    #[must_use]
+    pub fn active_versions(&self) -> ActiveVersions {
+        ActiveVersions { version: self.version.clone(), canary: self.canary.clone() }
+    }
+
+    /// Returns whether new sessions run a version as it would be published now: as the version of the
+    /// platform, or as that of this share.
+    #[must_use]
+    pub fn runs(&self, version: &str, canary: Option<CanaryShare>) -> bool {
+        match canary {
+            None => self.version == version,
+            Some(share) => {
+                let tried = self.canary.as_ref();
+                tried.is_some_and(|tried| tried.version == version && tried.share == share)
+            }
+        }
+    }
+}
+
+/// The versions that new sessions of a platform run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActiveVersions {
+    /// The version of the platform.
+    pub version: String,
+    /// The version that a share of new sessions runs instead.
+    pub canary: Option<Canary>,
+}
+
+/// A change of the versions that new sessions of a platform run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionChange {
+    /// Those before, if the change holds for them alone.
+    pub from: Option<ActiveVersions>,
+    pub to: ActiveVersions,
 }
 
 /// A version that is tried with a share of new sessions.

@@ -15,6 +15,8 @@ pub enum SensitiveAction {
     /// A change of what the team trusts: API keys, members and their roles, webhooks and their
     /// secrets. A recent sign-in with a password is sufficient (ASVS 5.0, 7.5.3).
     Team,
+    /// A change of the versions that new sessions of all teams run. The same is sufficient.
+    Publication,
 }
 
 /// The times at which the member of a sign-in has authenticated.
@@ -36,7 +38,7 @@ impl SensitiveAction {
         is_recent(times.confirmed_at)
             || match self {
                 Self::Credentials => false,
-                Self::Team => is_recent(times.signed_in_at),
+                Self::Team | Self::Publication => is_recent(times.signed_in_at),
             }
     }
 }
@@ -46,22 +48,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_need_a_recent_confirmation_and_the_team_a_recent_sign_in() {
+    fn credentials_need_a_recent_confirmation_and_all_else_a_recent_sign_in() {
         let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         let ago = |seconds| Some(now - TimeDelta::seconds(seconds));
         let table = [
-            (None, None, [false, false]),
-            (ago(0), None, [false, true]),
-            (ago(599), None, [false, true]),
-            (ago(600), None, [false, false]),
-            (None, ago(599), [true, true]),
-            (ago(3600), ago(599), [true, true]),
-            (ago(3600), ago(600), [false, false]),
+            (None, None, [false; 3]),
+            (ago(0), None, [false, true, true]),
+            (ago(599), None, [false, true, true]),
+            (ago(600), None, [false; 3]),
+            (None, ago(599), [true; 3]),
+            (ago(3600), ago(599), [true; 3]),
+            (ago(3600), ago(600), [false; 3]),
         ];
         for (signed_in_at, confirmed_at, expected) in table {
             let times = AuthenticationTimes { signed_in_at, confirmed_at };
-            let confirmed = [SensitiveAction::Credentials, SensitiveAction::Team]
-                .map(|action| action.is_confirmed(times, now));
+            let actions =
+                [SensitiveAction::Credentials, SensitiveAction::Team, SensitiveAction::Publication];
+            let confirmed = actions.map(|action| action.is_confirmed(times, now));
             assert_eq!(confirmed, expected, "{times:?}");
         }
     }

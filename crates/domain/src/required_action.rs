@@ -1,6 +1,6 @@
 //! The action that a signed-in user has to take before using the portal.
 
-use crate::account::Role;
+use crate::account::{Permission, Role};
 
 /// An action that a signed-in user has to take first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct AccountStatus {
     pub has_second_factor: bool,
     /// Whether the user's team requires a second factor of all its members.
     pub team_needs_second_factor: bool,
-    /// Whether the deployment requires one of its operators.
+    /// Whether the deployment requires one of its operators, and of those who publish for all teams.
     pub operators_need_second_factor: bool,
 }
 
@@ -24,8 +24,10 @@ impl RequiredAction {
     /// Returns the action that the status requires, if any.
     #[must_use]
     pub fn of(status: AccountStatus) -> Option<Self> {
-        let operator = status.role == Role::Operator && status.operators_need_second_factor;
-        let needed = status.team_needs_second_factor || operator;
+        let is_for_all =
+            status.role.may(Permission::Author) || status.role.may(Permission::Operate);
+        let needed =
+            status.team_needs_second_factor || (is_for_all && status.operators_need_second_factor);
         (needed && !status.has_second_factor).then_some(Self::SecondFactor)
     }
 }
@@ -49,6 +51,7 @@ mod tests {
             (Role::Member, false, false, None),
             (Role::Viewer, true, false, second_factor),
             (Role::Owner, false, true, None),
+            (Role::Author, false, true, second_factor),
             (Role::Operator, false, true, second_factor),
             (Role::Operator, true, false, second_factor),
         ] {

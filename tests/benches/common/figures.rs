@@ -27,9 +27,21 @@ impl Sheet {
 
     /// Adds a figure as a difference to raw DevTools.
     pub(crate) fn beside(&mut self, name: &str, unit: &str, value: f64, base: f64) {
+        self.beside_named(name, unit, value, "raw DevTools", base);
+    }
+
+    /// Adds a figure as a difference to what is named.
+    pub(crate) fn beside_named(
+        &mut self,
+        name: &str,
+        unit: &str,
+        value: f64,
+        what: &str,
+        base: f64,
+    ) {
         let more = value - base;
-        println!("{name}: {value:.1} {unit}, raw {base:.1} {unit}, {more:+.1} {unit}");
-        self.figures.push(json!({ "name": name, "unit": unit, "value": value, "base": "raw DevTools", "baseValue": base, "difference": more }));
+        println!("{name}: {value:.1} {unit}, {what} {base:.1} {unit}, {more:+.1} {unit}");
+        self.figures.push(json!({ "name": name, "unit": unit, "value": value, "base": what, "baseValue": base, "difference": more }));
     }
 
     pub(crate) fn costs(&mut self, count: usize, ours: Cost, base: Cost) {
@@ -88,10 +100,10 @@ const KEY_INTERVAL: Duration = Duration::from_millis(330);
 const KEY: &str = "for (const type of ['keydown', 'keyup']) document.querySelector('canvas').dispatchEvent(new \
     KeyboardEvent(type, { key: 'a', code: 'KeyA', keyCode: 65, bubbles: true, cancelable: true }))";
 /// Ticks of a process's CPU time per second, as the kernel counts them (proc(5)).
-const TICKS: f64 = 100.0;
+pub(crate) const TICKS: f64 = 100.0;
 
 /// Returns the CPU time of a process on all cores, in ticks.
-fn ticks(pid: u32) -> f64 {
+pub(crate) fn ticks(pid: u32) -> f64 {
     let line = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields = line.rsplit(')').next().unwrap_or_default();
     let times = fields.split_whitespace().skip(11).take(2);

@@ -28,7 +28,8 @@ async fn a_valid_configuration_is_reported_and_nothing_is_changed() {
     let data = folder.path().join("data").display().to_string();
     let (code, table, _) = check(&[("AVOUCH_DATA_DIR", &data)]);
     assert_eq!(code, Some(0));
-    for part in ["settings", "is made at the first start", "secret.key", "recordings"] {
+    let schema = "pending migrations, applied at the start: ";
+    for part in ["settings", "is made at the first start", schema, "secret.key", "recordings"] {
         assert!(table.contains(part), "{table}");
     }
     assert!(!folder.path().join("data").exists(), "nothing is made");
@@ -58,6 +59,7 @@ async fn a_valid_configuration_is_reported_and_nothing_is_changed() {
     secured.team(&url, &[]).unwrap();
     let (code, table, _) = check(&settings);
     assert!(code == Some(0) && table.contains("as in the database"), "{table}");
+    assert!(table.contains("that of this release"), "{table}");
     fs::remove_file(secured.data().join("secret.key")).unwrap();
     let (code, table, _) = check(&settings);
     assert!(code == Some(1) && table.contains("copy the file from another process"), "{table}");

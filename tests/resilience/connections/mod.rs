@@ -2,6 +2,7 @@
 //! certificates, and to servers that hang.
 
 mod config_check;
+mod doctor;
 mod postgres_tls;
 mod redis_tls;
 mod tls_throughput;

@@ -5,9 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::{CommandError, replay::read_fixture};
 use async_trait::async_trait;
 use domain::workflow::Fixture;
-use ports::authoring::{AuthoringError, DefinitionStorage};
+use ports::authoring::{AuthoringError, DefinitionStorage, Stored};
 
 /// Keeps a definition and its fixture in two files.
 #[derive(Debug, Clone)]
@@ -16,15 +17,33 @@ pub struct DefinitionFiles {
     pub fixture: PathBuf,
 }
 
+impl DefinitionFiles {
+    /// Returns the stored fixture, if there is one.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no fixture.
+    pub fn read_fixture(&self) -> Result<Option<Fixture>, CommandError> {
+        if !self.fixture.exists() {
+            return Ok(None);
+        }
+        read_fixture(&self.fixture).map(Some)
+    }
+}
+
 #[async_trait]
 impl DefinitionStorage for DefinitionFiles {
-    async fn save(&self, document: &str, fixture: Option<&Fixture>) -> Result<(), AuthoringError> {
+    async fn save(
+        &self,
+        document: &str,
+        fixture: Option<&Fixture>,
+    ) -> Result<Stored, AuthoringError> {
         if let Some(fixture) = fixture {
             let text =
                 serde_json::to_string(fixture).map_err(|error| failed(&self.fixture, error))?;
             replace(&self.fixture, &(text + "\n"))?;
         }
-        replace(&self.definition, document)
+        replace(&self.definition, document)?;
+        Ok(Stored { is_copy: false, has_fixture: fixture.is_some() })
     }
 
     fn names(&self) -> (String, String) {

@@ -4,8 +4,11 @@
 //! scripts of operators. Errors are one line on standard error. The commands call driving ports.
 
 mod admin;
+mod attest;
 mod check_report;
 mod definition_files;
+mod doctor;
+mod migrate;
 mod replay;
 mod workflow;
 
@@ -15,10 +18,15 @@ use clap::{Parser, Subcommand};
 
 pub use self::{
     admin::{AdminCommand, AdminServices},
+    attest::{AttestCommand, HeaderArgument, ProbeArguments, ProbeFormat, ProbedMode, read_pem},
     check_report::{CheckReport, CheckRow},
     definition_files::DefinitionFiles,
+    doctor::{DoctorArguments, DoctorFormat, DoctorReport},
+    migrate::{MigrateArguments, MigrationReport},
     replay::write_fixture,
-    workflow::{CheckOutput, ReportFormat, WorkflowCommand, read_definition, read_document},
+    workflow::{
+        CheckOutput, ReportFormat, WorkflowCommand, read_definition, read_document, with_sign_ins,
+    },
 };
 
 /// Why a command was not carried out.
@@ -43,15 +51,24 @@ pub enum Command {
         #[arg(long, env = "AVOUCH_REGION")]
         region: Option<String>,
     },
+    /// Applies pending migrations of the database; prints {"applied","newer"}
+    Migrate(MigrateArguments),
     /// Manages teams, keys, webhooks and platforms
     #[command(subcommand)]
     Admin(AdminCommand),
     /// Inspects the configuration
     #[command(subcommand, name = "config")]
     Configuration(ConfigurationCommand),
+    /// Examines all that the service depends on, as it uses it, and says what to do: database, data folder,
+    /// secret key, browser, sandbox, egress, mail, storage, Redis, attestor, addresses. It takes half a
+    /// minute at most, and leaves nothing behind. Exits with 0, or with 1 if something failed
+    Doctor(DoctorArguments),
     /// For authors of platform definitions
     #[command(subcommand)]
     Workflow(WorkflowCommand),
+    /// For those who declare attestations, or run an attestor
+    #[command(subcommand)]
+    Attest(AttestCommand),
 }
 
 #[derive(Debug, Subcommand)]

@@ -72,7 +72,7 @@ fn report(text: &mut String, path: &Path, differences: &[String], replayed: &Rep
     }
 }
 
-fn read_fixture(path: &Path) -> Result<Fixture, CommandError> {
+pub(crate) fn read_fixture(path: &Path) -> Result<Fixture, CommandError> {
     let shown = path.display();
     let unreadable = |error| format!("{shown} cannot be read: {error}");
     let mut text = String::new();

@@ -93,7 +93,7 @@ pub fn read_definition(
     definitions: &dyn DefinitionService,
     file: &Path,
 ) -> Result<Definition, CommandError> {
-    let report = definitions.validate(&read_document(file)?);
+    let report = definitions.validate(&with_sign_ins(read_document(file)?, file)?);
     Ok(report.into_valid().map_err(|error| format!("{} {error}", file.display()))?)
 }
 
@@ -114,6 +114,49 @@ pub fn read_document(file: &Path) -> Result<String, CommandError> {
     Ok(text)
 }
 
+/// The member of a document with its shared sign-ins.
+const SIGN_INS: &str = "signIns";
+
+/// Returns a document with the files that stand for shared sign-ins in it, each in one line, so that the
+/// lines of the document stay as they are.
+///
+/// # Errors
+/// A file cannot be read, is no JSON, or all together is longer than a definition may be.
+pub fn with_sign_ins(document: String, file: &Path) -> Result<String, CommandError> {
+    let Ok(value) = serde_json::from_str::<Value>(&document) else { return Ok(document) };
+    let sign_ins = value.get(SIGN_INS).and_then(Value::as_object).into_iter().flatten();
+    let mut written = document;
+    for (name, path) in sign_ins {
+        let Some(path) = path.as_str() else { continue };
+        let place = format!("{}: the sign-in `{name}`", file.display());
+        let found = file.parent().unwrap_or_else(|| Path::new("")).join(path);
+        let text = read_document(&found).map_err(|error| format!("{place}: {error}"))?;
+        let sign_in: Value = serde_json::from_str(&text)
+            .map_err(|error| format!("{} is no JSON: {error}", found.display()))?;
+        let literals = [SIGN_INS.to_owned(), name.clone(), path.to_owned()]
+            .map(|text| Value::from(text).to_string());
+        let [members, key, literal] = &literals;
+        // After the members, the key, and then its value.
+        let at = written.find(members).and_then(|start| {
+            let start = start.saturating_add(members.len());
+            let key_at = start.saturating_add(written.get(start..)?.find(key)?);
+            let start = key_at.saturating_add(key.len());
+            Some(start.saturating_add(written.get(start..)?.find(literal)?))
+        });
+        let Some(at) = at else {
+            return Err(format!("{place}: write the path without escapes").into());
+        };
+        written.replace_range(at..at.saturating_add(literal.len()), &sign_in.to_string());
+    }
+    if written.len() > MAX_DEFINITION_BYTES {
+        let limit = MAX_DEFINITION_BYTES;
+        return Err(
+            format!("{} has more than {limit} bytes with its sign-ins", file.display()).into()
+        );
+    }
+    Ok(written)
+}
+
 impl WorkflowCommand {
     /// Returns the output of `check`.
     ///
@@ -125,7 +168,7 @@ impl WorkflowCommand {
         format: ReportFormat,
         strict: bool,
     ) -> Result<CheckOutput, CommandError> {
-        let report = definitions.validate(&read_document(file)?);
+        let report = definitions.validate(&with_sign_ins(read_document(file)?, file)?);
         let passed =
             report.count(Severity::Error) == 0 && (!strict || report.count(Severity::Warning) == 0);
         let text = match format {
@@ -189,6 +232,27 @@ fn as_text(file: &Path, report: &DefinitionReport) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn the_file_of_a_sign_in_takes_the_place_of_its_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, other] = ["shop.json", "sso.json"].map(|name| folder.path().join(name));
+        std::fs::write(&other, "{\n  \"start\": \"a\"\n}\n").unwrap();
+        let written = |text: &str| with_sign_ins(text.to_owned(), &file);
+        let document =
+            "{\n\"a\": \"sso.json\",\n\"signIns\": { \"sso\": \"sso.json\" },\n\"b\": 1 }";
+        assert_eq!(
+            written(document).unwrap(),
+            "{\n\"a\": \"sso.json\",\n\"signIns\": { \"sso\": {\"start\":\"a\"} },\n\"b\": 1 }"
+        );
+        assert_eq!(written("{").unwrap(), "{", "the error is reported by the check");
+        let alike = "{ \"signIns\": { \"sso.json\": \"sso.json\" } }";
+        assert_eq!(written(alike).unwrap(), "{ \"signIns\": { \"sso.json\": {\"start\":\"a\"} } }");
+        let missing = written("{ \"signIns\": { \"sso\": \"no.json\" } }").unwrap_err().to_string();
+        assert!(missing.contains("the sign-in `sso`") && missing.contains("no.json"), "{missing}");
+        std::fs::write(&other, "{").unwrap();
+        assert!(written(document).unwrap_err().to_string().contains("is no JSON"));
+    }
+
     use std::fs;
 
     use domain::workflow::JsonPath;

@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeSet, sync::OnceLock};
 
-use domain::workflow::{Definition, JsonPath, closest_name};
+use domain::workflow::{Definition, JsonPath, SignIn, closest_name};
 use jsonschema::{
     ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind as Kind},
 };
 use ports::definition_syntax::SyntaxError;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The URI that identifies the schema (RFC 8141).
 const SCHEMA_ID: &str = "urn:avouch:schema:workflow:1";
@@ -26,7 +26,45 @@ pub(crate) fn json_schema() -> Value {
         members.insert("$id".into(), SCHEMA_ID.into());
         members.insert("title".into(), "Platform definition".into());
     }
+    add_sign_ins(&mut schema);
     schema
+}
+
+/// Adds what a document has and a definition has not, since it is written out: shared sign-ins.
+fn add_sign_ins(schema: &mut Value) {
+    let mut sign_in = schemars::schema_for!(SignIn).to_value();
+    if let Some(members) = sign_in.as_object_mut() {
+        // Those of a definition are among them all.
+        for name in ["$schema", "$defs", "title"] {
+            members.remove(name);
+        }
+    }
+    if let Some(parts) = schema.get_mut("$defs").and_then(Value::as_object_mut) {
+        parts.insert("SignIn".into(), sign_in);
+    }
+    if let Some(members) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        let sign_ins = json!({
+            "description": "Sign-ins that other definitions share, for nodes of type `signIn`. In a file, \
+                the path of another file may stand for one.",
+            "type": "object",
+            "additionalProperties": { "$ref": "#/$defs/SignIn" },
+        });
+        members.insert("signIns".into(), sign_ins);
+    }
+    let nodes = schema.pointer_mut("/$defs/Node/oneOf").and_then(Value::as_array_mut);
+    if let Some(nodes) = nodes {
+        nodes.push(json!({
+            "description": "Goes through a shared sign-in, and goes on after it.",
+            "type": "object",
+            "properties": {
+                "type": { "type": "string", "const": "signIn" },
+                "signIn": { "description": "The name of a sign-in.", "type": "string" },
+                "next": { "type": "string" },
+            },
+            "required": ["type", "signIn", "next"],
+            "additionalProperties": false,
+        }));
+    }
 }
 
 /// Returns the errors of a document by the schema.

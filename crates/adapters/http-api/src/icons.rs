@@ -1,4 +1,4 @@
-//! The icons of notification channels and of the sandbox platform, as SVG images.
+//! The icons of notification channels and of the sandbox platforms, as SVG images.
 
 use actix_web::{
     HttpResponse,
@@ -28,7 +28,7 @@ macro_rules! lines {
 }
 
 /// File names and images.
-const ICONS: [(&str, &str); 4] = [
+const ICONS: [(&str, &str); 6] = [
     (
         "email.svg",
         lines!(
@@ -45,6 +45,19 @@ const ICONS: [(&str, &str); 4] = [
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 32 32\">\
          <rect width=\"32\" height=\"32\" rx=\"8\" fill=\"#7a1fa2\"/>\
          <path d=\"M8 24 16 7l8 17h-4l-4-9-4 9z\" fill=\"#fff\"/></svg>",
+    ),
+    (
+        "acme-shop.svg",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 32 32\">\
+         <rect width=\"32\" height=\"32\" rx=\"8\" fill=\"#b4540a\"/>\
+         <path d=\"M8 12h16l-2 13H10z\" fill=\"#fff\"/>\
+         <path d=\"M12 14v-3a4 4 0 0 1 8 0v3\" fill=\"none\" stroke=\"#fff\" stroke-width=\"2\"/></svg>",
+    ),
+    (
+        "acme-library.svg",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 32 32\">\
+         <rect width=\"32\" height=\"32\" rx=\"8\" fill=\"#0b6b46\"/>\
+         <path d=\"M7 9q5-2 9 1 4-3 9-1v14q-5-2-9 1-4-3-9-1z\" fill=\"#fff\"/></svg>",
     ),
 ];
 

@@ -3,6 +3,7 @@
 
 mod attestations;
 mod caller;
+mod diagnostic;
 mod docs;
 mod embed;
 mod envelope;
@@ -14,6 +15,7 @@ mod lookups;
 mod mails;
 mod measure;
 mod methods;
+mod metric_list;
 mod middleware;
 mod openapi;
 mod prometheus;
@@ -32,17 +34,20 @@ use actix_web::{
     middleware::from_fn,
     web,
 };
+use domain::egress::Networks;
 use ports::{
     driving::{
         ApplicantService, Authenticator, LookupService, MailPreferenceService, ObserverService,
-        Readiness, SessionService,
+        Readiness, SessionService, SocketRouter,
     },
+    instances::SocketKind,
     recording::SharedRecordings,
     refusals::RefusalLog,
 };
 
 pub use self::{
     caller::{TrustedProxies, address},
+    diagnostic::AddressDiagnostic,
     prometheus::Metrics,
 };
 
@@ -78,6 +83,8 @@ pub struct Services {
     /// Recordings for signed links; without it there is no route for them.
     pub films: Option<Arc<dyn SharedRecordings>>,
     pub refusals: Arc<dyn RefusalLog>,
+    /// Finds the instances that serve sessions; without it, this instance serves all of them.
+    pub router: Option<Arc<dyn SocketRouter>>,
     /// The metrics of `/metrics`; `None` if they are served elsewhere.
     pub metrics: Option<Metrics>,
 }
@@ -122,6 +129,11 @@ pub fn app(
                 config
                     .app_data(web::Data::new(gathered))
                     .route("/metrics", web::get().to(local_metrics));
+            }
+        })
+        .configure(|config| {
+            if let Some(router) = services.router {
+                config.app_data(web::Data::from(router));
             }
         })
         .configure(embed::routes)
@@ -207,6 +219,38 @@ pub fn serve(
         .client_request_timeout(std::time::Duration::from_secs(10))
         .keep_alive(KEEP_ALIVE)
         .listen(listener)?;
+    Ok(server.run())
+}
+
+/// What other instances call.
+#[derive(Clone)]
+pub struct InstanceServices {
+    pub applicants: Arc<dyn ApplicantService>,
+    pub watchers: Arc<dyn ObserverService>,
+    pub refusals: Arc<dyn RefusalLog>,
+}
+
+/// Serves the sockets of sessions to other instances, which relay them. Their certificates are verified,
+/// so what they say of their clients is believed.
+///
+/// # Errors
+/// The server cannot listen on the socket.
+pub fn serve_instances(
+    listener: std::net::TcpListener,
+    tls: rustls::ServerConfig,
+    services: InstanceServices,
+) -> std::io::Result<Server> {
+    let server = HttpServer::new(move || {
+        let services = services.clone();
+        App::new()
+            .app_data(web::Data::from(services.applicants))
+            .app_data(web::Data::from(services.watchers))
+            .app_data(web::Data::from(services.refusals))
+            .app_data(TrustedProxies(Networks::all()))
+            .route(&SocketKind::Applicant.path("{id}"), web::get().to(stream::open))
+            .route(&SocketKind::Observer.path("{id}"), web::get().to(stream::observer::open))
+    });
+    let server = server.disable_signals().shutdown_timeout(1).listen_rustls_0_23(listener, tls)?;
     Ok(server.run())
 }
 

@@ -7,9 +7,8 @@ use std::{
 
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
-/// Upper bounds of the buckets of durations, in seconds.
-const DURATION_BUCKETS: &[f64] =
-    &[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+use super::metric_list::{METRICS, MetricKind, initial_counters};
+
 /// The interval at which recorded values are aggregated; without it memory grows until the next
 /// scrape.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -31,35 +30,13 @@ impl Metrics {
         if let Some(handle) = INSTALLED.get() {
             return Ok(Self(handle.clone()));
         }
-        let durations = Matcher::Suffix("_seconds".to_owned());
-        let handle = PrometheusBuilder::new()
-            .set_buckets_for_metric(durations, DURATION_BUCKETS)?
-            .install_recorder()?;
-        metrics::describe_histogram!(
-            "avouch_http_request_seconds",
-            metrics::Unit::Seconds,
-            "Requests by method, route and class of status"
-        );
-        metrics::describe_counter!("avouch_http_panics_total", "Requests whose handler panicked");
-        metrics::describe_counter!(
-            "avouch_rate_limit_local_total",
-            "Requests counted by this process alone because Redis was unavailable"
-        );
-        metrics::describe_counter!("avouch_sessions_closed_total", "Closed sessions, by status");
-        metrics::describe_counter!(
-            "avouch_delivery_attempts_total",
-            "POSTs to webhooks, by outcome"
-        );
-        metrics::describe_gauge!(
-            "avouch_definition_drift",
-            "Signals and fields of a platform that used to match and no longer do"
-        );
-        metrics::describe_gauge!("avouch_deliveries_in_flight", "POSTs to webhooks in flight");
-        metrics::describe_histogram!(
-            "avouch_delivery_wait_seconds",
-            metrics::Unit::Seconds,
-            "Time from when a POST to a webhook is due until it begins"
-        );
+        let handle = builder()?.install_recorder()?;
+        describe();
+        for (name, labels) in initial_counters() {
+            metrics::counter!(name, &labels).increment(0);
+        }
+        let version = env!("CARGO_PKG_VERSION");
+        metrics::gauge!("avouch_build_info", "version" => version).set(1.0);
         Ok(Self(INSTALLED.get_or_init(|| handle).clone()))
     }
 
@@ -74,6 +51,30 @@ impl Metrics {
         loop {
             tokio::time::sleep(UPKEEP_INTERVAL).await;
             self.0.run_upkeep();
+        }
+    }
+}
+
+/// Returns a recorder with the buckets of all histograms.
+fn builder() -> Result<PrometheusBuilder, BuildError> {
+    let mut builder = PrometheusBuilder::new();
+    for metric in METRICS {
+        if let MetricKind::Histogram(buckets) = metric.kind {
+            let name = Matcher::Full(metric.name.to_owned());
+            builder = builder.set_buckets_for_metric(name, buckets)?;
+        }
+    }
+    Ok(builder)
+}
+
+fn describe() {
+    for metric in METRICS {
+        match metric.kind {
+            MetricKind::Counter => metrics::describe_counter!(metric.name, metric.help),
+            MetricKind::Gauge => metrics::describe_gauge!(metric.name, metric.help),
+            MetricKind::Histogram(_) => {
+                metrics::describe_histogram!(metric.name, metrics::Unit::Seconds, metric.help);
+            }
         }
     }
 }

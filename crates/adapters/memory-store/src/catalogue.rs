@@ -1,13 +1,19 @@
 //! Platforms and their published definitions.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
     api_key::Environment,
     id::PlatformId,
-    platform::{Canary, CanaryShare, Platform, PlatformSummary, PublishedVersion},
+    platform::{
+        ActiveVersions, Canary, CanaryShare, Platform, PlatformSummary, PublishedVersion,
+        VersionChange,
+    },
     session::{DefinitionVersion, Session},
     workflow::Definition,
 };
@@ -24,6 +30,8 @@ use crate::MemoryStore;
 pub(crate) struct Platforms {
     records: BTreeMap<PlatformId, PlatformRecord>,
     revision: i64,
+    /// The platforms of drafts that were prepared.
+    of_drafts: BTreeSet<PlatformId>,
 }
 
 struct PlatformRecord {
@@ -51,8 +59,12 @@ impl Platforms {
         CatalogueRevision(self.revision)
     }
 
+    pub(crate) fn prepare_drafts(&mut self, id: PlatformId) {
+        self.of_drafts.insert(id);
+    }
+
     pub(crate) fn has(&self, id: PlatformId) -> bool {
-        self.records.contains_key(&id)
+        self.records.contains_key(&id) || self.of_drafts.contains(&id)
     }
 
     /// Returns the part of a platform that sessions show.
@@ -91,7 +103,15 @@ impl Platforms {
             Some(other) if other.version != pinned => {
                 return Err(PublishError::VersionTaken(pinned.version));
             }
-            Some(_) => return Ok((id, pinned)),
+            Some(_) => {
+                let runs =
+                    before.is_some_and(|record| record.platform.runs(&pinned.version, canary));
+                return if runs {
+                    Ok((id, pinned))
+                } else {
+                    Err(PublishError::AlreadyPublished(pinned.version))
+                };
+            }
             None => (),
         }
         let created_at = before.map_or(now, |record| record.platform.created_at);
@@ -208,10 +228,11 @@ impl Catalogue for MemoryStore {
     async fn choose_version(
         &self,
         id: PlatformId,
-        version: &str,
-        canary: Option<Canary>,
+        change: &VersionChange,
         now: DateTime<Utc>,
     ) -> Result<(), ChooseVersionError> {
+        let ActiveVersions { version, canary } = &change.to;
+        let version = version.as_str();
         let catalogue = &mut self.state().catalogue;
         let record = catalogue.records.get_mut(&id).ok_or(ChooseVersionError::NoPlatform(id))?;
         let tried = canary.as_ref().map(|canary| canary.version.as_str());
@@ -220,8 +241,12 @@ impl Catalogue for MemoryStore {
         if let Some(unknown) = unknown {
             return Err(ChooseVersionError::NotPublished(unknown.to_owned()));
         }
+        let from = change.from.as_ref();
+        if from.is_some_and(|from| *from != record.platform.active_versions()) {
+            return Err(ChooseVersionError::Changed);
+        }
         if let Some((_, definition)) = record.definition(version) {
-            let created_at = record.platform.created_at;
+            let (canary, created_at) = (canary.clone(), record.platform.created_at);
             let chosen = shown(&definition, id, created_at, now);
             record.platform = Platform { canary, is_active: record.platform.is_active, ..chosen };
         }

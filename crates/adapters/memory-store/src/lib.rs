@@ -15,6 +15,7 @@ mod catalogue;
 mod definition_statistics;
 mod deliveries;
 mod ids;
+mod instances;
 mod notifications;
 mod schedule;
 mod sessions;
@@ -27,7 +28,7 @@ use ports::Reencrypted;
 use crate::{
     accounts::AccountState, attestations::AttestationState, catalogue::Platforms,
     definition_statistics::StatisticsRecords, deliveries::Deliveries, ids::IdSequence,
-    notifications::Notifications, sessions::Sessions, teams::Teams,
+    instances::Instances, notifications::Notifications, sessions::Sessions, teams::Teams,
 };
 
 /// A store that keeps everything in memory, unencrypted, until it is dropped.
@@ -60,6 +61,7 @@ struct State {
     attestations: AttestationState,
     catalogue: Platforms,
     deliveries: Deliveries,
+    instances: Instances,
     notifications: Notifications,
     sessions: Sessions,
     statistics: StatisticsRecords,

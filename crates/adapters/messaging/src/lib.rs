@@ -8,7 +8,7 @@ mod messages;
 
 pub use self::{
     channels::Channels,
-    mail::{InvalidSmtpUrl, Mail, MailTemplates, SmtpServer, is_address},
+    mail::{InvalidSmtpUrl, Mail, MailDiagnostic, MailTemplates, SmtpServer, is_address},
     messages::{
         InvalidAccount,
         sms::{Sms, SmsAccount},

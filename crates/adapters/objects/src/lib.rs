@@ -1,5 +1,6 @@
 //! Stores recordings as objects of a bucket or files of a folder, and encodes them.
 
+mod diagnostic;
 mod ffmpeg;
 mod links;
 mod recording_file;
@@ -24,7 +25,10 @@ use object_store::{
 use ports::{StoreError, recording::RecordingVault};
 use uuid::Uuid;
 
-pub use self::{ffmpeg::Ffmpeg, links::LinkSigner, recording_file::RecordingFiles};
+pub use self::{
+    diagnostic::StorageDiagnostic, ffmpeg::Ffmpeg, links::LinkSigner,
+    recording_file::RecordingFiles,
+};
 use ports::encryption::Cipher;
 
 /// Segments are stored until the session has ended.

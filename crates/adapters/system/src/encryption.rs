@@ -33,6 +33,14 @@ pub struct XChaChaCipher {
 #[derive(Clone, Default)]
 pub struct EncryptionKeys(Vec<(u8, [u8; 32])>);
 
+impl EncryptionKeys {
+    /// Returns whether the operator has configured none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 /// Why a text names no keys; it does not repeat them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidEncryptionKeys {

@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, fs, io::Read as _, time::Duration};
 
 use limits::{Redis, RedisTls};
-use store::{DatabaseUrl, Timeouts};
+use store::{DatabaseUrl, MigrationLimits, SchemaPolicy, Timeouts};
 
-use super::values::within;
+use super::values::{one_of, within};
 
 const MAX_PEM_BYTES: u64 = 1 << 20;
 
@@ -27,6 +27,19 @@ pub(super) fn timeouts(values: &BTreeMap<String, String>, faults: &mut Vec<Strin
         pool: seconds("database_pool_seconds", default.pool, 60),
         connect: seconds("database_connect_seconds", default.connect, 60),
         statement: seconds("database_statement_seconds", default.statement, 600),
+    }
+}
+
+/// Reads what happens to the schema when the database is opened.
+pub(super) fn schema_policy(
+    word: &str,
+    limits: MigrationLimits,
+    faults: &mut Vec<String>,
+) -> SchemaPolicy {
+    if one_of(word, "migrate", "at_start", "never", faults) {
+        SchemaPolicy::Migrate(limits)
+    } else {
+        SchemaPolicy::Require
     }
 }
 

@@ -6,6 +6,7 @@ mod browsers;
 mod connections;
 mod files;
 mod identity;
+mod instances;
 mod mailing;
 mod messages;
 mod names;
@@ -17,6 +18,7 @@ use std::{
     collections::BTreeMap,
     net::SocketAddr,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use application::settings::{Addresses, Limits, SignInPolicy};
@@ -29,19 +31,20 @@ use domain::{
 };
 use limits::Redis;
 use objects::ObjectStorage;
-use store::{DatabaseUrl, Encryption, Timeouts};
+use store::{DatabaseUrl, Encryption, MigrationLimits, SchemaPolicy, Timeouts};
 use system::encryption::EncryptionKeys;
 
 pub(crate) use self::names::is_setting;
 pub use self::{
-    attestation::AttestationConfig, browsers::BrowserConfig, mailing::MailConfig,
-    messages::MessageConfig,
+    attestation::AttestationConfig, browsers::BrowserConfig, instances::InstanceConfig,
+    mailing::MailConfig, messages::MessageConfig,
 };
 use self::{
     attestation::attesting,
     browsers::{browsers, quotas},
-    connections::{database_url, redis, timeouts},
+    connections::{database_url, redis, schema_policy, timeouts},
     identity::identity,
+    instances::instances,
     mailing::mailing,
     names::{KEYS, SECRETS},
     regions::addresses,
@@ -61,6 +64,10 @@ pub struct Config {
     pub database_url: DatabaseUrl,
     /// The timeouts of the database.
     pub timeouts: Timeouts,
+    /// Whether the schema is migrated when the database is opened.
+    pub schema: SchemaPolicy,
+    /// The bounds of migrations, also of those that a command applies.
+    pub migration_limits: MigrationLimits,
     /// The keys that encrypt secrets in the database, before the key in the data folder.
     pub seal_keys: EncryptionKeys,
     /// Whether applicants' data is encrypted in the database.
@@ -74,6 +81,8 @@ pub struct Config {
     pub quotas: Quotas,
     /// How long a session waits for a browser.
     pub queue_patience: TimeDelta,
+    /// How long sessions may go on after the process was asked to stop.
+    pub drain: Duration,
     /// The number of browsers that are started in advance.
     pub browsers_warm: usize,
     pub egress: Egress,
@@ -91,6 +100,8 @@ pub struct Config {
     pub sign_ins: SignInPolicy,
     /// ISO 3166-1 alpha-2 codes; `None` offers all.
     pub countries: Option<Vec<String>>,
+    /// How other instances reach this one; `None` for a process that is alone.
+    pub instances: Option<InstanceConfig>,
     /// The Redis server that counts limits for all processes; `None` to count in this process.
     pub redis: Option<Redis>,
     pub limits: Limits,
@@ -171,10 +182,15 @@ impl Config {
         let egress_roots = roots(values.get("egress_roots"), &browser, faults);
         let mut bounded =
             |key: &str, default: &str, range| within(&text(key, default), key, range, faults);
-        let most = bounded("browsers", "16", 1..=1000);
+        // Another instance can run the browsers of all sessions.
+        let least = u64::from(!values.contains_key("instance_listen"));
+        let most = bounded("browsers", "16", least..=1000);
         let warm = bounded("browsers_warm", "1", 0..=100);
         let (quotas, queue_patience) = quotas(values, most, &mut bounded);
+        let drain = bounded("drain_seconds", "600", 0..=86_400);
         let days = bounded("retention_days", "30", 1..=3650);
+        let seconds = bounded("migration_seconds", "600", 1..=86_400);
+        let migration_limits = MigrationLimits::for_migrations_of(Duration::from_secs(seconds));
         let countries = values.get("countries").map(|list| {
             list.split(',').map(|code| code.trim().to_ascii_uppercase()).collect::<Vec<_>>()
         });
@@ -188,13 +204,16 @@ impl Config {
             data_dir,
             database_url,
             timeouts: timeouts(values, faults),
+            schema: schema_policy(&text("migrate", "at_start"), migration_limits, faults),
+            migration_limits,
             seal_keys: seal_keys(&text("seal_keys", ""), faults),
             encryption: encryption(&text("encryption", "on"), faults),
             storage,
             browser,
-            browsers: usize::try_from(most).unwrap_or(1),
+            browsers: usize::try_from(most).unwrap_or_default(),
             quotas,
             queue_patience,
+            drain: Duration::from_secs(drain),
             browsers_warm: usize::try_from(warm).unwrap_or_default(),
             egress: egress.unwrap_or_default(),
             egress_roots,
@@ -206,6 +225,7 @@ impl Config {
             identity: identity(values, faults),
             sign_ins: sign_ins(values, faults),
             countries,
+            instances: instances(values, faults),
             redis: redis(values, faults),
             limits: limits(values, faults),
             trusted_proxies: proxies.unwrap_or_default(),
@@ -229,6 +249,21 @@ mod tests {
     }
 
     #[test]
+    fn the_schema_is_migrated_at_the_start_unless_that_is_switched_off() {
+        let load = |name: &'static str, value: &'static str| {
+            Config::load(None, move |asked| (asked == name).then(|| value.to_owned()))
+        };
+        let config = load("AVOUCH_MIGRATION_SECONDS", "7").unwrap();
+        let limits = MigrationLimits::for_migrations_of(Duration::from_secs(7));
+        assert_eq!(config.schema, SchemaPolicy::Migrate(limits));
+        assert_eq!(load("AVOUCH_MIGRATE", "never").unwrap().schema, SchemaPolicy::Require);
+        for (name, value) in [("AVOUCH_MIGRATE", "no"), ("AVOUCH_MIGRATION_SECONDS", "0")] {
+            let error = load(name, value).unwrap_err().to_string();
+            assert!(error.contains("must be"), "{error}");
+        }
+    }
+
+    #[test]
     fn the_variable_wins_over_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("avouch.toml");
@@ -236,6 +271,23 @@ mod tests {
         let set = |name: &str| (name == "AVOUCH_LISTEN").then(|| "127.0.0.1:2".to_owned());
         let config = Config::load(Some(&file), set).unwrap();
         assert_eq!((config.listen.port(), config.browsers), (2, 3));
+    }
+
+    #[test]
+    fn only_an_instance_among_others_runs_no_browsers() {
+        let alone = |name: &str| (name == "AVOUCH_BROWSERS").then(|| "0".to_owned());
+        let error = Config::load(None, alone).unwrap_err().to_string();
+        assert!(error.contains("browsers"), "{error}");
+        let among_others = |name: &str| {
+            let value = match name {
+                "AVOUCH_BROWSERS" => "0",
+                "AVOUCH_INSTANCE_LISTEN" => "127.0.0.1:1",
+                "AVOUCH_INSTANCE_CERT" | "AVOUCH_INSTANCE_KEY" | "AVOUCH_INSTANCE_ROOTS" => "a.pem",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        };
+        assert_eq!(Config::load(None, among_others).unwrap().browsers, 0);
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! Validates platform definitions, and derives what an attestor has to allow for them.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use domain::workflow::{
     Definition, Fixture, JsonPath, PageTree, Replayed, Severity, ValidationError, check, replay,
+    write_out,
 };
 use ports::{
     attestation_descriptors::{AttestationDescriptors, InvalidDescriptor},
-    definition_syntax::DefinitionSyntax,
+    definition_syntax::{DefinitionSyntax, MAX_DEFINITION_BYTES},
     driving::{DefinitionReport, DefinitionService, Finding},
 };
 
@@ -31,16 +32,41 @@ impl DefinitionService for DefinitionValidation {
             });
             return self.report(document, None, findings.collect());
         }
-        match serde_json::from_str::<Definition>(document) {
+        let written = match serde_json::from_str(document).map(|value| write_out(&value)) {
+            Ok(Err(errors)) => {
+                return self.report(document, None, errors.into_iter().map(finding).collect());
+            }
+            Ok(Ok(written)) => written,
+            // The error is reported below.
+            Err(_) => None,
+        };
+        let size = written.as_ref().map_or(0, |written| written.document.to_string().len());
+        if size > MAX_DEFINITION_BYTES {
+            let path = JsonPath::root().member("signIns");
+            let message = format!(
+                "written out, the definition has {size} bytes; at most {MAX_DEFINITION_BYTES}"
+            );
+            let error = ValidationError { severity: Severity::Error, path, message };
+            return self.report(document, None, vec![finding(error)]);
+        }
+        let definition = match &written {
+            Some(written) => serde_json::from_value(written.document.clone()),
+            None => serde_json::from_str(document),
+        };
+        match definition {
             Ok(definition) => {
-                let errors = self.errors(&definition);
-                let findings = errors.into_iter().map(|error| Finding {
-                    severity: error.severity,
-                    path: error.path,
-                    position: None,
-                    message: error.message,
-                });
-                self.report(document, Some(definition), findings.collect())
+                let mut findings: Vec<_> =
+                    self.errors(&definition).into_iter().map(finding).collect();
+                if let Some(written) = &written {
+                    for finding in &mut findings {
+                        finding.path = written.original(&finding.path);
+                    }
+                    findings.extend(written.warnings.iter().cloned().map(finding));
+                    // Several nodes may use one sign-in.
+                    let mut seen = HashSet::new();
+                    findings.retain(|one| seen.insert((one.path.to_string(), one.message.clone())));
+                }
+                self.report(document, Some(definition), findings)
             }
             // The schema allows what the types refuse, such as a number out of its range.
             Err(error) => {
@@ -73,6 +99,11 @@ impl DefinitionService for DefinitionValidation {
         };
         replay(definition, fixture, &select)
     }
+}
+
+fn finding(error: ValidationError) -> Finding {
+    let ValidationError { severity, path, message } = error;
+    Finding { severity, path, position: None, message }
 }
 
 impl DefinitionValidation {

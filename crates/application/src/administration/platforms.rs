@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use domain::{
     id::PlatformId,
-    platform::{Canary, CanaryShare, Platform, PublishedVersion},
+    platform::{CanaryShare, Platform, PublishedVersion, VersionChange},
     session::DefinitionVersion,
     workflow::Definition,
 };
@@ -43,9 +43,8 @@ impl PlatformAdminService for PlatformAdministration {
     async fn choose_version(
         &self,
         id: PlatformId,
-        version: &str,
-        canary: Option<Canary>,
+        change: &VersionChange,
     ) -> Result<(), ChooseVersionError> {
-        self.catalogue.choose_version(id, version, canary, self.clock.now()).await
+        self.catalogue.choose_version(id, change, self.clock.now()).await
     }
 }

@@ -31,7 +31,11 @@ impl Worker for DeliveryGiveUp {
             let before = self.clock.now() - MAX_DELIVERY_AGE - GRACE_PERIOD;
             match self.queue.give_up(before, GIVE_UP_BATCH).await {
                 Ok(0) => tokio::time::sleep(GIVE_UP_INTERVAL).await,
-                Ok(count) => tracing::warn!("gave up {count} deliveries that were too old"),
+                Ok(count) => {
+                    let given_up = u64::try_from(count).unwrap_or(u64::MAX);
+                    metrics::counter!("avouch_deliveries_exhausted_total").increment(given_up);
+                    tracing::warn!("gave up {count} deliveries that were too old");
+                }
                 Err(error) => {
                     log_error(&error, "failed to give up old deliveries, retrying");
                     tokio::time::sleep(GIVE_UP_INTERVAL).await;

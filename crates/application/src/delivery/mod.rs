@@ -114,6 +114,7 @@ impl Worker for WebhookDispatcher {
         let failing = HashSet::new();
         self.tasks.spawn(ResultWriter { log, clock, outcomes, failing }.run());
         let in_flight = Arc::new(InFlight::default());
+        metrics::gauge!("avouch_deliveries_in_flight").set(0.0);
         let mut cursor = ClaimCursor::default();
         loop {
             match self.claim(&in_flight, &mut cursor, &send).await {
@@ -203,6 +204,9 @@ impl WebhookDispatcher {
         let took = began.elapsed();
         let verdict = self.judge(delivery, &call.answer);
         log_attempt(delivery, &call.answer);
+        if verdict == DeliveryDecision::Exhausted && !delivery.is_test {
+            metrics::counter!("avouch_deliveries_exhausted_total").increment(1);
+        }
         let attempt = DeliveryAttempt { at, took, call };
         let (webhook, claim) = (delivery.webhook.id, delivery.claim);
         let settled =

@@ -31,7 +31,9 @@ use super::{
     start::SessionStarter,
     viewer::{ActiveViewer, ViewerServices},
 };
-use crate::{advance::SessionEngine, support::support_reference, urls::Urls};
+use crate::{
+    advance::SessionEngine, instances::InstanceDirectory, support::support_reference, urls::Urls,
+};
 
 /// Admits applicants to their sessions.
 pub struct Applicants {
@@ -44,6 +46,8 @@ pub struct Applicants {
     pub brands: Arc<dyn BrandStore>,
     pub notifications: Arc<dyn NotificationQueue>,
     pub refusals: Arc<dyn RefusalLog>,
+    /// The other instances; `None` for a process that is alone.
+    pub instances: Option<Arc<InstanceDirectory>>,
     /// The runtime that connections run their statements on.
     pub runtime: Handle,
 }
@@ -181,6 +185,7 @@ impl Applicants {
             engine: self.engine.clone(),
             starter: self.starter.clone(),
             devices: self.devices.clone(),
+            instances: self.instances.clone(),
             runtime: self.runtime.clone(),
         }
     }
@@ -191,6 +196,7 @@ impl Applicants {
             devices: self.devices.clone(),
             notifications: self.notifications.clone(),
             refusals: self.refusals.clone(),
+            instances: self.instances.clone(),
             runtime: self.runtime.clone(),
         }
     }

@@ -13,7 +13,7 @@ use ports::{
     attestor::{AttestError, AttestationOrder, OnProgress},
     browser::{BrowserCredentials, BrowserError},
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 
 use super::runner::WorkflowRunner;
 use crate::advance::AdvanceError;
@@ -35,6 +35,35 @@ enum AttestationFailure {
     Store(#[from] StoreError),
 }
 
+/// Records how long an attestation took, the wait for a turn included, and how it ended.
+fn measure_attestation(attested: &Result<IssuedAttestation, AttestationFailure>, began: Instant) {
+    let outcome = attested.as_ref().map_or_else(AttestationFailure::metric_label, |_| "issued");
+    metrics::histogram!("avouch_attestation_seconds", "outcome" => outcome).record(began.elapsed());
+}
+
+impl AttestationFailure {
+    /// Returns the word for the cause in metrics: the one on whom it depends whether the next
+    /// attestation succeeds.
+    const fn metric_label(&self) -> &'static str {
+        match self {
+            Self::NoPlan | Self::Attestor(AttestError::Plan(_) | AttestError::Credentials(_)) => {
+                "definition"
+            }
+            Self::Browser(_) | Self::SessionEnded => "session",
+            Self::Attestor(AttestError::None) => "not_configured",
+            Self::Attestor(AttestError::Lost(_)) => "unreachable",
+            Self::Attestor(AttestError::Busy(_)) => "busy",
+            Self::Attestor(AttestError::TimedOut) => "timed_out",
+            Self::Attestor(AttestError::Platform(_)) | Self::Differs(_) => "platform",
+            Self::Attestor(
+                AttestError::Attestor(_) | AttestError::Refused(_) | AttestError::Untrue(_),
+            ) => "refused",
+            Self::Attestor(AttestError::Proof(_)) => "proof",
+            Self::Store(_) => "store",
+        }
+    }
+}
+
 impl WorkflowRunner {
     /// Returns whether neither the applicant nor the browser is needed any more.
     pub(super) fn is_verifying(&self) -> bool {
@@ -54,6 +83,7 @@ impl WorkflowRunner {
 
     /// Has the collected data attested, and ends the session with or without an attestation.
     pub(super) async fn attest(&self, collected: &Collected) -> Result<(), AdvanceError> {
+        let began = Instant::now();
         let (progress, mut steps) = watch::channel(AttestationStep::default());
         let on_progress = |step: AttestationStep| {
             progress.send_if_modified(|last| {
@@ -73,6 +103,7 @@ impl WorkflowRunner {
                 }
             }
         };
+        measure_attestation(&attested, began);
         let event = match attested {
             Ok(attestation) => Event::AttestationIssued { attestation },
             Err(error) => {

@@ -28,7 +28,11 @@ use super::{
     hub::{JoinAttempt, LiveState},
     snapshot::snapshot_of,
 };
-use crate::{advance::SessionEngine, detached::detached};
+use crate::{
+    advance::SessionEngine,
+    detached::detached,
+    instances::{InstanceDirectory, runs_elsewhere},
+};
 
 /// How often the store is asked how the session stands.
 const STORE_POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -41,6 +45,7 @@ pub(super) struct GuestServices {
     pub(super) devices: Arc<SessionDevices>,
     pub(super) notifications: Arc<dyn NotificationQueue>,
     pub(super) refusals: Arc<dyn RefusalLog>,
+    pub(super) instances: Option<Arc<InstanceDirectory>>,
     pub(super) runtime: Handle,
 }
 
@@ -186,6 +191,12 @@ impl ApplicantConnection for GuestConnection {
             };
             match detached(&self.services.runtime, poll).await {
                 Ok((None, _)) => return None,
+                // The page connects again, and is relayed to where the active viewer is.
+                Ok((Some(session), _))
+                    if runs_elsewhere(self.services.instances.as_deref(), Some(&session)) =>
+                {
+                    return None;
+                }
                 // The device has joined over another connection.
                 Ok((Some(session), Binding::Bound(_))) if !session.state.is_closed() => {
                     self.admitted();

@@ -1,15 +1,18 @@
 //! The live sessions of this process: where an applicant's connection and a session's browser meet.
 
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     binding::SecretHash,
-    id::SessionId,
-    session::{PendingPrompt, Session, Status},
+    id::{InstanceId, SessionId},
+    session::{Lease, PendingPrompt, Session, State, Status},
     workflow::{Definition, PromptKind},
 };
 use ports::{
@@ -28,6 +31,8 @@ const RETRY_OFFER: TimeDelta = TimeDelta::minutes(10);
 #[derive(Default)]
 pub struct SessionHub {
     sessions: Mutex<HashMap<SessionId, Arc<LiveSession>>>,
+    is_draining: AtomicBool,
+    has_no_browsers: AtomicBool,
 }
 
 /// One live session.
@@ -69,6 +74,16 @@ pub(crate) struct LiveState {
     pub(crate) failed_starts: u32,
     /// How many observers are connected.
     pub(crate) observers: u8,
+}
+
+/// The numbers of live sessions and of the connections to them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct HubLoad {
+    /// Sessions that are not closed, by the name of their status.
+    pub(crate) sessions: BTreeMap<&'static str, u32>,
+    /// Sessions whose applicant is connected.
+    pub(crate) applicants: u32,
+    pub(crate) observers: u32,
 }
 
 /// A guest that asks to join.
@@ -113,6 +128,64 @@ impl SessionHub {
         self.sessions().get(&id).cloned()
     }
 
+    /// Lets no more sessions begin in this process. Those that run go on.
+    pub(crate) fn start_draining(&self) {
+        self.is_draining.store(true, Ordering::Release);
+        // At once, for a balancer or an autoscaler that reads the metrics.
+        metrics::gauge!("avouch_draining").set(1.0);
+    }
+
+    /// Returns whether the process stops once its sessions have ended.
+    pub fn is_draining(&self) -> bool {
+        self.is_draining.load(Ordering::Acquire)
+    }
+
+    /// Counts the live sessions that are not closed, and who is connected to them.
+    pub(crate) fn load(&self) -> HubLoad {
+        let mut load = HubLoad::default();
+        for live in self.sessions().values() {
+            let state = live.state.borrow();
+            load.applicants = load.applicants.saturating_add(u32::from(state.present));
+            load.observers = load.observers.saturating_add(state.observers.into());
+            let open = state.session.as_ref().filter(|session| !session.state.is_closed());
+            if let Some(session) = open {
+                let count = load.sessions.entry(session.status().as_str()).or_default();
+                *count = count.saturating_add(1);
+            }
+        }
+        load
+    }
+
+    /// Lets no session begin in this process, which has no browsers.
+    pub fn set_without_browsers(&self) {
+        self.has_no_browsers.store(true, Ordering::Release);
+    }
+
+    /// Returns whether sessions can begin in this process.
+    pub(crate) fn begins_sessions(&self) -> bool {
+        !self.is_draining() && !self.has_no_browsers.load(Ordering::Acquire)
+    }
+
+    /// Returns the sessions that wait for a browser of this process.
+    pub(crate) fn waiting(&self, node: InstanceId) -> Vec<(SessionId, Lease)> {
+        let waits = |(id, live): (&SessionId, &Arc<LiveSession>)| {
+            let state = live.state.borrow();
+            let session = state.session.as_ref().filter(|_| state.place.is_some())?;
+            initializing(session, node).map(|lease| (*id, lease))
+        };
+        self.sessions().iter().filter_map(waits).collect()
+    }
+
+    /// Returns how many sessions have a browser in this process, or are about to get one.
+    pub(crate) fn running(&self, node: InstanceId) -> usize {
+        let runs = |live: &&Arc<LiveSession>| {
+            let state = live.state.borrow();
+            let begins = state.session.as_ref().and_then(|session| initializing(session, node));
+            state.browser.is_some() || begins.is_some()
+        };
+        self.sessions().values().filter(runs).count()
+    }
+
     /// Removes the live session if it has no viewer, no browser and no observer.
     pub(crate) fn remove_if_unused(&self, id: SessionId) {
         let mut sessions = self.sessions();
@@ -124,6 +197,12 @@ impl SessionHub {
             sessions.remove(&id);
         }
     }
+}
+
+/// Returns the lease of a session whose browser is to be started by this process.
+fn initializing(session: &Session, node: InstanceId) -> Option<Lease> {
+    let is_initializing = matches!(session.state, State::Initializing { .. });
+    session.state.lease().filter(|lease| is_initializing && lease.node == node)
 }
 
 impl LiveState {

@@ -19,7 +19,11 @@ use super::{
     redacted_stream::RedactedStream,
     redactor::RedactedFrame,
 };
-use crate::{advance::SessionEngine, detached::detached};
+use crate::{
+    advance::SessionEngine,
+    detached::detached,
+    instances::{InstanceDirectory, runs_elsewhere},
+};
 
 /// Observers of one session at the same time.
 const MAX_OBSERVERS: u8 = 4;
@@ -32,6 +36,8 @@ pub struct Observers {
     pub engine: Arc<SessionEngine>,
     pub tokens: Arc<dyn TokenIssuer>,
     pub frames: Arc<dyn FrameRedactor>,
+    /// The other instances; `None` for a process that is alone.
+    pub instances: Option<Arc<InstanceDirectory>>,
     /// The runtime that connections run their statements on.
     pub runtime: Handle,
 }
@@ -105,7 +111,9 @@ impl ObserverConnection for Observer {
         let mut sent = self.sent.lock().await;
         let mut changes = self.live.state.subscribe();
         loop {
-            if sent.ended {
+            let instances = self.services.instances.as_deref();
+            let runs_elsewhere = runs_elsewhere(instances, changes.borrow().session.as_ref());
+            if sent.ended || runs_elsewhere {
                 return None;
             }
             let (event, browser) = sent.take_in(&changes.borrow_and_update());

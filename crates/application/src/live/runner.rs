@@ -64,7 +64,7 @@ pub struct AuthorTools {
     pub capture: Option<FixtureCapture>,
     /// The definition, each time that its author has changed it: the run then begins anew in the same
     /// browser, and does not end.
-    pub reloads: Option<Mutex<watch::Receiver<Arc<Definition>>>>,
+    pub reloads: Option<Mutex<watch::Receiver<Option<Arc<Definition>>>>>,
     /// For authors who choose what to read in the page itself: the browser while it runs, which then
     /// keeps all responses with JSON.
     pub browser: Option<watch::Sender<Option<Arc<dyn Browser>>>>,
@@ -117,7 +117,10 @@ async fn run_to_end(runner: WorkflowRunner) {
     });
     let ended = tokio::select! {
         ended = runner.run_to_end() => ended,
-        () = runner.wait_for_loss() => runner.apply(Event::BrowserLost).await.map(drop),
+        () = runner.wait_for_loss() => {
+            metrics::counter!("avouch_browsers_lost_total").increment(1);
+            runner.apply(Event::BrowserLost).await.map(drop)
+        }
         () = runner.wait_for_abandonment() => {
             runner.count(&RunFacts::default(), ErrorCode::UserInputTimeout);
             runner.apply(runner.failed(ErrorCode::UserInputTimeout)).await.map(drop)
@@ -296,8 +299,10 @@ impl WorkflowRunner {
     async fn reloaded(&self) -> Arc<Definition> {
         if let Some(reloads) = self.author.as_ref().and_then(|author| author.reloads.as_ref()) {
             let mut reloads = reloads.lock().await;
-            if reloads.changed().await.is_ok() {
-                return reloads.borrow_and_update().clone();
+            while reloads.changed().await.is_ok() {
+                if let Some(definition) = reloads.borrow_and_update().clone() {
+                    return definition;
+                }
             }
         }
         std::future::pending().await
@@ -343,6 +348,9 @@ impl WorkflowRunner {
     }
 
     fn count_as(&self, facts: &RunFacts, end: &RunEnd) {
+        if self.platform.is_of_drafts() {
+            return;
+        }
         let definition = (self.platform, self.workflow.version.as_str());
         let now = self.engine.clock.now();
         self.statistics.record(definition, (facts, end), self.began, now);

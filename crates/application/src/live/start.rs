@@ -19,10 +19,10 @@ pub struct SessionStarter {
 }
 
 impl SessionStarter {
-    /// Requests a browser for a session that has none yet. A failure is logged: the applicant's
-    /// connection tries again.
+    /// Requests a browser for a session that has none yet, unless this process is to stop or runs no
+    /// browsers. A failure is logged: the applicant's connection tries again.
     pub(super) async fn start(&self, session: &Session) {
-        if !matches!(session.state, State::Created { .. }) {
+        if !matches!(session.state, State::Created { .. }) || !self.engine.hub.begins_sessions() {
             return;
         }
         let browser = BrowserId::from_u128(self.random.new_id());

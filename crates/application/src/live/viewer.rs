@@ -14,7 +14,7 @@ use chrono::{DateTime, Utc};
 use domain::{
     binding::{DeviceNumber, JoinedBy},
     id::SessionId,
-    session::{Event, Session},
+    session::{Event, Session, State},
     workflow::Definition,
 };
 use ports::{
@@ -36,6 +36,7 @@ use super::{
 use crate::{
     advance::{BROWSER_LEASE_TTL, SessionEngine},
     detached::detached,
+    instances::{InstanceDirectory, runs_elsewhere},
 };
 
 /// How often the store is asked for transitions that other processes made.
@@ -46,6 +47,7 @@ pub(super) struct ViewerServices {
     pub(super) engine: Arc<SessionEngine>,
     pub(super) starter: Arc<SessionStarter>,
     pub(super) devices: Arc<SessionDevices>,
+    pub(super) instances: Option<Arc<InstanceDirectory>>,
     pub(super) runtime: Handle,
 }
 
@@ -62,6 +64,8 @@ pub(super) struct ActiveViewer {
     handovers: Mutex<HandoverCodes>,
     outlines: OutlineRequests,
     retry: Mutex<Option<RetryOffer>>,
+    /// When this viewer connected to a session without a browser, until its first frame is sent.
+    waiting_since: Mutex<Option<Instant>>,
 }
 
 /// The join codes that this connection was given.
@@ -114,7 +118,21 @@ impl ActiveViewer {
         });
         let (sent, handovers, retry) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (id, outlines) = (session.id, OutlineRequests::default());
-        Self { services, id, link, device, live, number, sent, handovers, outlines, retry }
+        let is_new = matches!(session.state, State::Created { .. });
+        let waiting_since = Mutex::new(is_new.then(Instant::now));
+        Self {
+            services,
+            id,
+            link,
+            device,
+            live,
+            number,
+            sent,
+            handovers,
+            outlines,
+            retry,
+            waiting_since,
+        }
     }
 
     /// Reads the session from the store: another process may have moved it, or its browser may be
@@ -147,6 +165,14 @@ impl ActiveViewer {
         detached(&self.services.runtime, poll).await;
     }
 
+    /// Returns whether sessions that are connected here have to begin at another instance.
+    fn begins_elsewhere(&self) -> bool {
+        let hub = &self.services.engine.hub;
+        let others = self.services.instances.as_deref();
+        let others_do = others.is_some_and(InstanceDirectory::others_begin_sessions);
+        hub.is_draining() || (!hub.begins_sessions() && others_do)
+    }
+
     /// Compares the state with what was sent.
     fn pending(&self, state: &LiveState) -> PendingEvent {
         let mut sent = self.sent();
@@ -155,6 +181,16 @@ impl ActiveViewer {
         }
         if state.viewer != self.number {
             return PendingEvent::Ready(Some(ServerEvent::Replaced));
+        }
+        let waits = |session: &Session| matches!(session.state, State::Created { .. });
+        if state.session.as_ref().is_some_and(waits) && self.begins_elsewhere() {
+            // The page connects again, to an instance that starts the session.
+            return PendingEvent::Ready(None);
+        }
+        let instances = self.services.instances.as_deref();
+        if runs_elsewhere(instances, state.session.as_ref()) {
+            // The page connects again, and is relayed to the instance that has the browser.
+            return PendingEvent::Ready(None);
         }
         if let Some(view) = snapshot_of(state).filter(|view| sent.view.as_ref() != Some(view)) {
             sent.view = Some(view.clone());
@@ -165,6 +201,14 @@ impl ActiveViewer {
             frame: sent.frame,
             scene: sent.scene,
             outline: sent.outline,
+        }
+    }
+
+    /// Records how long the applicant has waited for the remote page, at the first frame.
+    fn measure_first_frame(&self) {
+        let since = self.waiting_since.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(since) = since {
+            metrics::histogram!("avouch_session_first_frame_seconds").record(since.elapsed());
         }
     }
 
@@ -205,6 +249,7 @@ impl ApplicantConnection for ActiveViewer {
                 }
                 Some(frame) = frame => {
                     self.sent().frame = frame.seq;
+                    self.measure_first_frame();
                     return Some(ServerEvent::Frame(frame));
                 }
                 Some(OutlineAnswer { number, outline }) = self.outlines.answer(sent_outline) => {

@@ -84,7 +84,7 @@ impl TeamService for Members {
     }
 
     async fn invite_again(&self, user: &SignedInUser, id: UserId) -> Result<(), PortalError> {
-        let member = self.team_member(user, id).await?;
+        let member = self.team_member(user, id, Role::may_appoint).await?;
         if member.has_password {
             return Err(PortalError::Invalid(
                 "this member has already accepted the invitation".into(),
@@ -103,7 +103,7 @@ impl TeamService for Members {
         id: UserId,
         role: Role,
     ) -> Result<(), PortalError> {
-        let member = self.team_member(user, id).await?;
+        let member = self.team_member(user, id, Role::may_appoint).await?;
         require_to_appoint(user, role)?;
         let subject = format!("{} as {}", member.email, role.as_str());
         self.audit.record(user, "person.appoint", &subject).await?;
@@ -111,7 +111,7 @@ impl TeamService for Members {
     }
 
     async fn sign_out_member(&self, user: &SignedInUser, id: UserId) -> Result<(), PortalError> {
-        let member = self.team_member(user, id).await?;
+        let member = self.team_member(user, id, Role::may_remove).await?;
         self.audit.record(user, "person.sign-out", member.email.as_str()).await?;
         self.sign_ins.end_other_sign_ins(id, None).await?;
         Ok(())
@@ -134,7 +134,7 @@ impl TeamService for Members {
     }
 
     async fn remove(&self, user: &SignedInUser, id: UserId) -> Result<(), PortalError> {
-        let member = self.team_member(user, id).await?;
+        let member = self.team_member(user, id, Role::may_remove).await?;
         self.audit.record(user, "person.remove", member.email.as_str()).await?;
         outcome(self.members.remove_user(user.team, id).await?)
     }
@@ -146,14 +146,18 @@ impl Members {
         user.require_reauthentication(SensitiveAction::Team, self.clock.now())
     }
 
-    /// Returns a member of the user's team whose role is not above the user's own, for a user who
-    /// may change members.
-    async fn team_member(&self, user: &SignedInUser, id: UserId) -> Result<User, PortalError> {
+    /// Returns a member of the user's team whose role the user's own may change, for a user who may
+    /// change members.
+    async fn team_member(
+        &self,
+        user: &SignedInUser,
+        id: UserId,
+        may_change: fn(Role, Role) -> bool,
+    ) -> Result<User, PortalError> {
         self.require_to_change(user)?;
         let stored = self.users.user(id).await?.filter(|stored| stored.user.team == user.team);
         let member = stored.ok_or(PortalError::NotFound("member"))?.user;
-        require_to_appoint(user, member.role)?;
-        Ok(member)
+        if may_change(user.role, member.role) { Ok(member) } else { Err(PortalError::Forbidden) }
     }
 }
 

@@ -28,6 +28,7 @@ use crate::{
     attestations::Attestations,
     browser_turns::BrowserTurns,
     definition_statistics::RunStatistics,
+    drafts::DraftSessions,
     live::{AuthorTools, LiveSession, Recorder, WorkflowRunner, nodes, run_workflow},
 };
 
@@ -50,8 +51,9 @@ pub struct BrowserStarter {
     pub frames: Arc<dyn FrameRedactor>,
     /// How long a session waits for a browser.
     pub queue_timeout: TimeDelta,
-    /// For runs of authors alone.
+    /// For a process that runs nothing but sessions of one author.
     pub author: Option<Arc<AuthorTools>>,
+    pub drafts: Arc<DraftSessions>,
     pub statistics: Arc<RunStatistics>,
     pub tasks: TaskTracker,
 }
@@ -66,6 +68,11 @@ impl BrowserStarter {
         let (engine, id) = (&self.engine, claim.session);
         let session = engine.sessions.find_unscoped(id).await?.ok_or(AdvanceError::NotFound)?;
         if !matches!(session.state, State::Initializing { lease: own, .. } if own == lease) {
+            self.turns.ended(lease.browser);
+            return Ok(ClaimOutcome::Done);
+        }
+        if engine.hub.is_draining() {
+            engine.advance(id, Some(lease.browser), Event::StartWithdrawn).await?;
             self.turns.ended(lease.browser);
             return Ok(ClaimOutcome::Done);
         }
@@ -90,7 +97,9 @@ impl BrowserStarter {
         let device = live.state.borrow().device;
         let spec = self.spec(lease, &session, &definition, device);
         let began = Instant::now();
-        match self.pool.start(spec).await {
+        let started = self.pool.start(spec).await;
+        measure_start(&started, began);
+        match started {
             Ok(browser) => {
                 let took = began.elapsed().as_millis();
                 tracing::info!(session.id = %id, "a browser for session {id} was up in {took} ms");
@@ -135,7 +144,7 @@ impl BrowserStarter {
             began: self.engine.clock.now(),
             statistics: self.statistics.clone(),
             nodes,
-            author: self.author.clone(),
+            author: self.drafts.tools(claim.session).or_else(|| self.author.clone()),
         };
         let (pool, turns) = (self.pool.clone(), self.turns.clone());
         self.tasks.spawn(async move {
@@ -251,6 +260,20 @@ impl BrowserStarter {
             locale: self.places.locale(&session.terms.location.country),
         }
     }
+}
+
+/// Records how long a start took. One for which no slot was free, or whose session has ended, was not
+/// begun.
+fn measure_start(started: &Result<Arc<dyn Browser>, StartError>, began: Instant) {
+    let outcome = match started {
+        Ok(_) => "started",
+        Err(StartError::NoEgress) => "no_proxy",
+        Err(StartError::Elsewhere) => "wrong_country",
+        Err(StartError::Unavailable(_)) => "failed",
+        Err(StartError::NoRoom | StartError::Released) => return,
+    };
+    metrics::histogram!("avouch_browser_start_seconds", "outcome" => outcome)
+        .record(began.elapsed());
 }
 
 /// Returns how long a session at this position waits before it asks again. Sessions far behind ask

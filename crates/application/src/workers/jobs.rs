@@ -77,6 +77,19 @@ impl Worker for OutboxWorker {
     }
 }
 
+/// Counts an attempt at a job. A job that waits for its turn is put off.
+fn count_attempt(claim: &OutboxClaim, outcome: ClaimOutcome) {
+    let outcome = match outcome {
+        ClaimOutcome::Done => "done",
+        ClaimOutcome::RetryAt(_) => "put_off",
+        ClaimOutcome::Buried => "given_up",
+    };
+    // Not `job`, which Prometheus sets itself.
+    let kind = claim.job.name();
+    metrics::counter!("avouch_job_attempts_total", "kind" => kind, "outcome" => outcome)
+        .increment(1);
+}
+
 impl JobExecutor {
     /// Carries out a claimed job and records its outcome.
     pub(super) async fn execute(&self, claim: &OutboxClaim) {
@@ -85,6 +98,7 @@ impl JobExecutor {
             Err(AdvanceError::Rejected(_) | AdvanceError::NotFound) => ClaimOutcome::Done,
             Err(error) => self.failed(claim, &error),
         };
+        count_attempt(claim, outcome);
         if let Err(error) = self.outbox.complete(claim, outcome).await {
             log_error(&error, "failed to record the result of a job; it is carried out again");
         }

@@ -139,7 +139,8 @@ impl LinkSender {
                 self.retries.outcome(&sent, claim.attempt)
             }
         };
-        metrics::counter!("avouch_links_total", "outcome" => metric_label(outcome)).increment(1);
+        let label = metric_label(outcome);
+        metrics::counter!("avouch_link_attempts_total", "outcome" => label).increment(1);
         if !self.queue.settle_notification(claim, outcome).await? {
             tracing::warn!(notification.id = %claim.id, "discarded the result of a link: another process has claimed it");
         }

@@ -85,6 +85,7 @@ async fn send<Q: MailQueue>(
         queue.log_failure(claim, error);
     }
     let outcome = retries.outcome(&sent, queue.attempt(claim));
-    metrics::counter!("avouch_portal_mails_total", "outcome" => metric_label(outcome)).increment(1);
+    let label = metric_label(outcome);
+    metrics::counter!("avouch_account_mail_attempts_total", "outcome" => label).increment(1);
     queue.settle(claim, outcome).await
 }

@@ -7,6 +7,7 @@ mod browser_starter;
 mod jobs;
 mod key_uses;
 mod links;
+mod load;
 mod mail_batches;
 mod recordings;
 mod retention;
@@ -24,6 +25,7 @@ pub use self::{
     jobs::{JobExecutor, OutboxWorker},
     key_uses::KeyUseRecorder,
     links::{LinkComposer, LinkNotifications, LinkSender},
+    load::LoadReporter,
     recordings::Recordings,
     retention::Retention,
     retries::RetryPolicy,

@@ -20,6 +20,8 @@ use crate::definition_statistics::{PlatformHealthReader, RunStatistics, STATISTI
 const STORE_INTERVAL: Duration = Duration::from_secs(5);
 /// How often a platform is checked for what no longer matches.
 const DRIFT_INTERVAL: TimeDelta = TimeDelta::minutes(1);
+/// Platforms with a time series of their own; the log warns of the others as well.
+const MAX_MEASURED_PLATFORMS: usize = 200;
 
 /// Writes the counts of ended runs to the store. Where a signal or a field of a platform has ceased to
 /// match, it logs a warning once.
@@ -37,6 +39,15 @@ pub struct StatisticsRecorder {
 pub struct WatchedPlatforms {
     pub(super) warned: HashSet<(PlatformId, String)>,
     checked: HashMap<PlatformId, DateTime<Utc>>,
+    measured: HashSet<PlatformId>,
+}
+
+impl WatchedPlatforms {
+    /// Returns whether a platform has a time series of its own.
+    fn is_measured(&mut self, id: PlatformId) -> bool {
+        let has_room = self.measured.len() < MAX_MEASURED_PLATFORMS;
+        self.measured.contains(&id) || has_room && self.measured.insert(id)
+    }
 }
 
 #[async_trait]
@@ -72,7 +83,7 @@ impl StatisticsRecorder {
             let checked = watched.checked.get(&platform);
             if checked.is_none_or(|checked| now - *checked >= DRIFT_INTERVAL) {
                 watched.checked.insert(platform, now);
-                self.warn_of_drift(platform, &mut watched.warned).await?;
+                self.warn_of_drift(platform, &mut watched).await?;
             }
         }
         self.statistics.remove_counts(self.clock.now() - STATISTICS_RETENTION).await
@@ -81,14 +92,18 @@ impl StatisticsRecorder {
     async fn warn_of_drift(
         &self,
         id: PlatformId,
-        warned: &mut HashSet<(PlatformId, String)>,
+        watched: &mut WatchedPlatforms,
     ) -> Result<(), StoreError> {
         let Some(platform) = self.catalogue.platform(id).await? else { return Ok(()) };
         let reader =
             PlatformHealthReader { statistics: self.statistics.clone(), clock: self.clock.clone() };
         let lost = names(&reader.health(&platform).await?.drift);
         let count = f64::from(u32::try_from(lost.len()).unwrap_or(u32::MAX));
-        metrics::gauge!("avouch_definition_drift", "platform" => platform.name.clone()).set(count);
+        if watched.is_measured(id) {
+            let platform = platform.name.clone();
+            metrics::gauge!("avouch_definition_drift", "platform" => platform).set(count);
+        }
+        let warned = &mut watched.warned;
         // What matches again is warned of anew.
         warned.retain(|(of, item)| *of != id || lost.contains(item));
         for item in lost {

@@ -27,5 +27,8 @@ pub mod zktls;
 
 pub use self::{
     error::ExaminationError,
-    tls::{flight::CertificateTrust, key_schedule::Suite},
+    tls::{
+        flight::{CertificateTrust, MAX_CHAIN_CERTIFICATES},
+        key_schedule::Suite,
+    },
 };

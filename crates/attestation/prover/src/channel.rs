@@ -24,7 +24,7 @@ use tokio::{
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use worker_process::frames;
 
-use crate::{Prover, verification::is_within_skew};
+use crate::{AttestorAddress, Prover, verification::is_within_skew};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -37,10 +37,17 @@ pub(crate) struct AttestorChannel {
 impl Prover {
     /// Opens a channel to the configured attestor and authenticates it.
     pub(crate) async fn connect(&self) -> Result<AttestorChannel, AttestError> {
+        self.address.connect().await
+    }
+}
+
+impl AttestorAddress {
+    /// Opens a channel to this attestor and authenticates it.
+    pub(crate) async fn connect(&self) -> Result<AttestorChannel, AttestError> {
         let unreachable = |error: &dyn std::error::Error| AttestError::Lost(error.to_string());
         let deadline = Instant::now() + CONNECT_TIMEOUT;
         let connecting = async {
-            let to = (self.address.host.as_str(), self.address.port);
+            let to = (self.host.as_str(), self.port);
             let stream = TcpStream::connect(to).await.map_err(|error| unreachable(&error))?;
             let _ = stream.set_nodelay(true);
             let config = client_config().map_err(|error| unreachable(&error))?;
@@ -58,7 +65,7 @@ impl Prover {
                 let reason = "it does not hold the private key of its public key";
                 return Err(AttestError::Attestor(reason.into()));
             }
-            if !self.address.keys.contains(&welcome.public_key) {
+            if !self.keys.contains(&welcome.public_key) {
                 let key = hex(&welcome.public_key);
                 let reason = format!("its key {key} is not the configured one");
                 return Err(AttestError::Attestor(reason));

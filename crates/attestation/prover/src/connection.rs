@@ -21,6 +21,9 @@ use rustls::{
     version::TLS13,
 };
 
+/// The only protocol that is offered (RFC 7301), which the server has to select.
+pub const ALPN_PROTOCOL: &[u8] = b"http/1.1";
+
 /// A connection with all bytes of both directions.
 pub(crate) struct PlatformConnection {
     tls: ClientConnection,
@@ -46,23 +49,11 @@ impl PlatformConnection {
         mode: RevealMode,
         request: Vec<u8>,
     ) -> Result<Self, rustls::Error> {
-        let usual = ring::default_provider();
-        let suites = usual.cipher_suites.iter().copied().filter(|suite| match mode {
-            RevealMode::ZktlsRequest | RevealMode::ZktlsFull => {
-                suite.suite() == CipherSuite::TLS13_CHACHA20_POLY1305_SHA256
-            }
-            RevealMode::FullReveal => suite.tls13().is_some(),
-        });
-        let provider = CryptoProvider {
-            cipher_suites: suites.collect(),
-            kx_groups: vec![&SecretKeepingX25519],
-            ..usual
-        };
-        let mut config = ClientConfig::builder_with_provider(Arc::new(provider))
+        let mut config = ClientConfig::builder_with_provider(Arc::new(offered_parameters(mode)))
             .with_protocol_versions(&[&TLS13])?
             .with_root_certificates(roots)
             .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![ALPN_PROTOCOL.to_vec()];
         config.resumption = Resumption::disabled();
         let name = ServerName::try_from(descriptor.host.clone())
             .map_err(|error| rustls::Error::General(error.to_string()))?;
@@ -109,7 +100,7 @@ impl PlatformConnection {
                 return Err(rustls::Error::General(why.into()));
             }
             let state = self.tls.process_new_packets()?;
-            if let Some(shared) = LAST_SHARED_SECRET.take() {
+            if let Some(shared) = take_shared_secret() {
                 self.shared_secret = Some(shared);
             }
             let mut plain = vec![0; state.plaintext_bytes_to_read()];
@@ -161,6 +152,31 @@ impl PlatformConnection {
 
 fn io(error: &std::io::Error) -> rustls::Error {
     rustls::Error::General(error.to_string())
+}
+
+/// Returns the suites and groups that a connection of this mode offers. The shared secret of its
+/// key exchange is what [`take_shared_secret`] returns.
+#[must_use]
+pub fn offered_parameters(mode: RevealMode) -> CryptoProvider {
+    let usual = ring::default_provider();
+    let suites = usual.cipher_suites.iter().copied().filter(|suite| match mode {
+        RevealMode::ZktlsRequest | RevealMode::ZktlsFull => {
+            suite.suite() == CipherSuite::TLS13_CHACHA20_POLY1305_SHA256
+        }
+        RevealMode::FullReveal => suite.tls13().is_some(),
+    });
+    CryptoProvider {
+        cipher_suites: suites.collect(),
+        kx_groups: vec![&SecretKeepingX25519],
+        ..usual
+    }
+}
+
+/// Returns the shared secret of the last key exchange on this thread, once. It is called at once
+/// after the packets of a connection with [`offered_parameters`] were processed.
+#[must_use]
+pub fn take_shared_secret() -> Option<Vec<u8>> {
+    LAST_SHARED_SECRET.take()
 }
 
 thread_local! {

@@ -10,6 +10,7 @@ mod address;
 mod channel;
 mod connection;
 mod conversation;
+mod diagnostic;
 mod plan;
 mod proving;
 mod reader;
@@ -26,6 +27,8 @@ use tokio::sync::Semaphore;
 
 pub use self::{
     address::{AttestorAddress, InvalidAttestorAddress},
+    connection::{ALPN_PROTOCOL, offered_parameters, take_shared_secret},
+    diagnostic::AttestorDiagnostic,
     plan::{PlanDescriptors, descriptor, request},
     proving::run_worker,
     reader::PackageReader,

@@ -4,11 +4,15 @@ mod advisories;
 mod bench;
 mod command;
 mod docs;
+mod image;
 mod packages;
 mod passwords;
+mod release;
+mod statements;
 mod test;
 mod tools;
 mod up;
+mod upgrade;
 mod vocabulary;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -35,6 +39,13 @@ enum Task {
     Check,
     /// Writes the documentation site to target/docs
     Docs,
+    /// Writes the files of a release to target/releases: archive, chart, bills of materials, checksums, notes
+    Release(release::ReleaseOptions),
+    /// Runs the service in a container as docs/operators-guide.md describes it, with runc; needs root
+    TryImage {
+        /// The program `avouch`, which the root file system has to be able to run
+        program: PathBuf,
+    },
     /// Replaces the known vulnerabilities in `advisories/` by those that are published now
     RenewAdvisories {
         /// A clone of the `RustSec` advisory database; without it one is made
@@ -43,6 +54,14 @@ enum Task {
     },
     /// Replaces the list of frequent passwords in `crates/breached-passwords/data`; needs Python with pip
     RenewPasswords,
+    /// Writes down the SQL statements of a release that is made, against which later migrations are tested
+    RecordRelease {
+        /// The name of the release, as in the changelog
+        name: String,
+    },
+    /// Replaces the processes of an earlier release by those of this one under load, with the migration
+    /// in between; no request may fail
+    UpgradeTest(upgrade::UpgradeOptions),
     /// Counts type names that stand for several types, and words that the glossary does not use
     Vocabulary(vocabulary::VocabularyOptions),
     /// Runs the benchmarks and writes target/bench/NAME.json
@@ -60,8 +79,12 @@ async fn main() -> ExitCode {
         Task::TestPlatforms { name } => test::test_platforms(name.as_deref()),
         Task::Check => test::check(),
         Task::Docs => docs::docs(),
+        Task::Release(options) => release::release(&options),
+        Task::TryImage { program } => image::try_image(&program),
         Task::RenewAdvisories { from } => advisories::renew(from.as_deref()),
         Task::RenewPasswords => passwords::renew(),
+        Task::RecordRelease { name } => statements::record(&name).await,
+        Task::UpgradeTest(options) => upgrade::test(&options),
         Task::Vocabulary(options) => vocabulary::vocabulary(&options),
         Task::Bench { name } => bench::bench(name.as_deref()),
     };

@@ -1,6 +1,6 @@
 //! The system packages that the machine needs in addition to Rust.
 
-use std::process::Command;
+use std::{path::Path, process::Command};
 
 use crate::{
     Failure,
@@ -25,6 +25,11 @@ pub(crate) const POSTGRES: Need =
 pub(crate) const WRK: Need = Need { present: || found("wrk"), packages: &["wrk"] };
 pub(crate) const REDIS: Need =
     Need { present: || found("redis-server"), packages: &["redis-server"] };
+/// The load balancer in front of several instances.
+pub(crate) const BALANCER: Need = Need {
+    present: || Path::new("/usr/sbin/haproxy").exists() || found("haproxy"),
+    packages: &["haproxy"],
+};
 /// Runs the programs that exercise the interface description.
 pub(crate) const PYTHON: Need = Need {
     present: || {
@@ -46,6 +51,13 @@ pub(crate) const NETWORKS: Need = Need {
 pub(crate) const OCR: Need = Need { present: || found("tesseract"), packages: &["tesseract-ocr"] };
 /// Type-checks the embed page and a generated client; neither building nor running needs it.
 pub(crate) const NODE: Need = Need { present: || found("npm"), packages: &["nodejs", "npm"] };
+
+/// Checks the units of systemd; it does not have to run.
+pub(crate) const SYSTEMD: Need =
+    Need { present: || found("systemd-analyze"), packages: &["systemd"] };
+/// Runs a container without an engine, on a root file system made of Debian's packages.
+pub(crate) const CONTAINER: Need =
+    Need { present: || found("runc") && found("mmdebstrap"), packages: &["mmdebstrap", "runc"] };
 
 /// Installs what is missing where that is possible; the error otherwise names the packages to
 /// install.

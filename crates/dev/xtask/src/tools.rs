@@ -56,6 +56,38 @@ pub(crate) fn bucket_server() -> Result<(), Failure> {
     installed("s3s-fs", &[&version[..], &["--debug"]].concat())
 }
 
+/// `promtool`, which checks and tests alert rules: the program of Debian's package, unpacked where it is
+/// missing, since installing the package would start a server.
+pub(crate) fn promtool() -> Result<Command, Failure> {
+    if found("promtool") {
+        return Ok(Command::new("promtool"));
+    }
+    let folder = tools().join("prometheus");
+    let program = folder.join("usr/bin/promtool");
+    if !program.exists() {
+        if !found("apt-get") {
+            return Err(
+                "missing here: promtool (on Debian: sudo apt-get install prometheus)".into()
+            );
+        }
+        fs::create_dir_all(&folder)?;
+        let download = || {
+            run(Command::new("apt-get").args(["download", "-q", "prometheus"]).current_dir(&folder))
+        };
+        if download().is_err() {
+            // The lists of packages may be missing, or older than the archive.
+            run(Command::new("apt-get").args(["update", "-q"]))?;
+            download()?;
+        }
+        let files = fs::read_dir(&folder)?.flatten().map(|entry| entry.path());
+        let package = files.filter(|path| path.extension().is_some_and(|end| end == "deb")).last();
+        let package = package.ok_or("apt-get downloaded no package")?;
+        run(Command::new("dpkg-deb").arg("--extract").arg(&package).arg(&folder))?;
+        fs::remove_file(package)?;
+    }
+    Ok(Command::new(program))
+}
+
 /// The generators of clients and requests that try the interface description out, and the providers
 /// that tests start.
 pub(crate) fn clients() -> Result<(), Failure> {
@@ -72,6 +104,19 @@ pub(crate) fn documented_programs() -> Result<(), Failure> {
     node_modules(&root().join("docs/receivers/node"))?;
     python_packages("docs/auditor/requirements.txt", "auditor-python")?;
     python_packages("docs/receivers/python/requirements.txt", "receiver-python")
+}
+
+/// The engine of Helm, and the schemas of Kubernetes and Compose.
+pub(crate) fn manifests() -> Result<(), Failure> {
+    python_packages("tests/packaging/requirements.txt", "packaging-python")
+}
+
+/// `cargo-cyclonedx`, which writes bills of materials, installed where it is missing.
+pub(crate) fn bill_of_materials(arguments: &[&str]) -> Result<Command, Failure> {
+    installed("cargo-cyclonedx", &["cargo-cyclonedx", "--version", "0.5.9"])?;
+    let mut command = cargo(&[&["cyclonedx"], arguments].concat());
+    command.env("PATH", path()?);
+    Ok(command)
 }
 
 /// Creates a Python environment in `target/tools` with the packages of a requirements file.

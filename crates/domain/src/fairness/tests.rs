@@ -46,6 +46,26 @@ fn a_team_with_fifty_sessions_delays_another_by_one_turn() {
 }
 
 #[test]
+fn the_load_counts_turns_and_those_that_still_wait() {
+    let mut queue = queue(2);
+    let load = |queue: &mut BrowserQueue, seconds| {
+        let QueueLoad { total, running, waiting, waiting_since } = queue.load(now(seconds));
+        (total, running, waiting, waiting_since)
+    };
+    assert_eq!(load(&mut queue, 0), (2, 0, 0, None));
+    for (number, team, seconds) in [(0, 1, 0), (1, 1, 0), (2, 2, 4), (3, 1, 2), (4, 1, 3)] {
+        queue.ask(browser(number), tenant(team, true), now(seconds));
+    }
+    // The longest waiting one, whichever team is next.
+    assert_eq!(load(&mut queue, 5), (2, 2, 3, Some(now(2))));
+    queue.ask(browser(4), tenant(1, true), now(9));
+    assert_eq!(load(&mut queue, 13), (2, 2, 2, Some(now(3))), "one does not ask any more");
+    queue.ended(browser(0));
+    queue.ended(browser(4));
+    assert_eq!(load(&mut queue, 13), (2, 1, 1, Some(now(4))));
+}
+
+#[test]
 fn development_neither_crowds_out_production_nor_starves() {
     let mut queue = queue(8);
     for number in 0..8 {

@@ -29,6 +29,9 @@ events! {
     /// A browser is to be started, with an identifier that the service has already chosen.
     BrowserRequested { lease: Lease },
     BrowserStarted,
+    /// The instance that was to start the browser stops. Another one is asked when the applicant connects
+    /// to it.
+    StartWithdrawn,
     /// The browser ended, or its instance stopped renewing its lease.
     BrowserLost,
     ApplicantConnected,

@@ -49,6 +49,29 @@ statuses! {
     Terminated => "TERMINATED",
 }
 
+impl Status {
+    /// Returns whether a session with this status never changes again.
+    #[must_use]
+    pub const fn is_closed(self) -> bool {
+        match self {
+            Self::Completed
+            | Self::PartialComplete
+            | Self::Error
+            | Self::Cancelled
+            | Self::Terminated => true,
+            Self::Created
+            | Self::Initializing
+            | Self::Ready
+            | Self::Connected
+            | Self::LoadingTree
+            | Self::Running
+            | Self::AwaitingUser
+            | Self::CollectingData
+            | Self::Verifying => false,
+        }
+    }
+}
+
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())

@@ -88,6 +88,7 @@ fn events() -> Vec<Event> {
     vec![
         Event::BrowserRequested { lease: LEASE },
         Event::BrowserStarted,
+        Event::StartWithdrawn,
         Event::BrowserLost,
         Event::ApplicantConnected,
         Event::WorkflowOpened,

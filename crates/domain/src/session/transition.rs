@@ -93,6 +93,10 @@ pub fn step(
             state: State::Live { lease, history, phase: Phase::Ready },
             effects: Effects::default(),
         },
+        // It counts as a loss, so that a session cannot be handed over without end.
+        (&State::Initializing { lease, history }, Event::StartWithdrawn) => {
+            lost(state, lease, history)
+        }
         (
             &(State::Initializing { lease, history } | State::Live { lease, history, .. }),
             Event::BrowserLost,

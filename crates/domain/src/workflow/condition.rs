@@ -22,7 +22,8 @@ pub enum Condition {
     /// Another signal, by its name.
     Signal(String),
     /// A CSS selector that matches a visible element of the main frame. `a >>> b` finds `b` in the open
-    /// shadow root of `a`, or in its document if `a` is a frame of the same origin.
+    /// shadow root of `a`, or in its document if `a` is a frame of the same origin or on one of the
+    /// `hosts` and `ssoHosts`.
     Selector(String),
     /// A visible element that contains one of the texts. Upper case and spaces make no difference.
     #[serde(rename_all = "camelCase")]

@@ -95,6 +95,24 @@ pub enum InterruptTarget {
     /// An action in the page, after which the node goes on, such as to close a banner: at most five
     /// times in a node.
     Act(Action),
+    /// Waits, and goes on at a node, such as one that opens the site again.
+    Retry(InterruptRetry),
+}
+
+/// Another attempt at what a signal has interrupted, such as a page of a platform that is not available
+/// for a moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct InterruptRetry {
+    /// The number of attempts in a run: 1 to 5.
+    pub times: u8,
+    /// How long to wait before each: 1 to 60. If the signal ceases to hold meanwhile, the node that was
+    /// interrupted goes on instead.
+    pub after_seconds: u32,
+    /// The name of the node to go on at.
+    pub next: String,
+    /// The exit after the last attempt.
+    pub otherwise: WorkflowExit,
 }
 
 /// A node of the workflow.
@@ -197,6 +215,16 @@ impl Action {
             Self::Click(selector) | Self::Choose { selector, .. } | Self::ScrollTo(selector) => {
                 selector
             }
+        }
+    }
+
+    /// Returns the action with another selector.
+    #[must_use]
+    pub fn with_selector(self, selector: String) -> Self {
+        match self {
+            Self::Click(_) => Self::Click(selector),
+            Self::Choose { option, .. } => Self::Choose { selector, option },
+            Self::ScrollTo(_) => Self::ScrollTo(selector),
         }
     }
 

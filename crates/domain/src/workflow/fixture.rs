@@ -169,7 +169,7 @@ impl RunResult {
 }
 
 /// The elements and texts of a page, in document order: of the document, of open shadow roots, and of
-/// frames of the same origin.
+/// frames of the same origin or on hosts of the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PageTree {

@@ -23,6 +23,12 @@ impl JsonPath {
         Self(vec![])
     }
 
+    /// Returns the place that these steps from the whole document lead to.
+    #[must_use]
+    pub(super) const fn of(segments: Vec<PathSegment>) -> Self {
+        Self(segments)
+    }
+
     /// Returns the place of a member of the object at this place.
     #[must_use]
     pub fn member(&self, name: &str) -> Self {

@@ -21,11 +21,17 @@ pub(super) fn document() -> Value {
         "budgets": { "totalSeconds": 600, "steps": 40 },
         "signals": {
             "banner": { "selector": "#cookies" },
+            "down": { "httpStatus": [503] },
             "in": { "all": [{ "fragment": "/home*" }, { "not": { "signal": "form" } }] },
             "form": { "selector": "shop-app >>> form" },
             "wrong": { "text": { "selector": ".alert", "contains": { "en": ["Wrong"], "de": ["Falsch"] } } },
         },
-        "interrupts": [{ "when": "banner", "then": { "act": { "click": "#cookies button" } } }],
+        "interrupts": [
+            { "when": "banner", "then": { "act": { "click": "#cookies button" } } },
+            { "when": "down", "then": { "retry": {
+                "times": 2, "afterSeconds": 5, "next": "open", "otherwise": { "fail": "PLATFORM_UNAVAILABLE" },
+            } } },
+        ],
         "start": "open",
         "nodes": {
             "open": {
@@ -289,7 +295,8 @@ fn a_trace_says_what_was_seen_and_why_fields_are_missing() {
     }
     let trace = run.take_trace();
     let entered = |node: &str| TraceEvent::Entered { node: node.to_owned() };
-    let signals = [("banner", false), ("form", false), ("in", true), ("wrong", false)];
+    let signals =
+        [("banner", false), ("down", false), ("form", false), ("in", true), ("wrong", false)];
     let observed = TraceEvent::Observed {
         url: format!("{HOST}/#/home"),
         settled: true,
@@ -464,12 +471,13 @@ fn any_result() -> impl Strategy<Value = StepResult> {
             "orders": [{ "id": a, "total": b }], "items": [{ "name": b }], "next": a,
         })
     });
+    let status = prop_oneof![3 => Just(None), 1 => Just(Some(503))];
     prop_oneof![
         1 => Just(StepResult::Arrived),
         1 => Just(StepResult::Unreachable),
-        4 => (fragment, present, any::<bool>(), 0_u64..3).prop_map(|(fragment, present, settled, document)| {
+        4 => (fragment, present, any::<bool>(), 0_u64..3, status).prop_map(|(fragment, present, settled, document, http_status)| {
             let texts = [(".alert".to_owned(), "Wrong".to_owned())].into();
-            StepResult::Seen(Observation { document, settled, texts, ..page(fragment, &present) })
+            StepResult::Seen(Observation { document, settled, http_status, texts, ..page(fragment, &present) })
         }),
         3 => read.prop_map(StepResult::Read),
         1 => Just(StepResult::Unreadable),
@@ -592,4 +600,65 @@ fn a_million_random_steps_end_as_they_should() {
         }
     }
     println!("{steps} steps in {runs} runs");
+}
+
+/// Returns a run whose platform is not available, after the page was opened.
+fn run_with_retries() -> Run {
+    let definition: Definition = serde_json::from_value(document()).unwrap();
+    assert_eq!(check(&definition), []);
+    Run::new(Arc::new(definition), noon())
+}
+
+#[test]
+fn an_interrupt_waits_and_tries_again() {
+    let seen = |status| {
+        StepResult::Seen(Observation {
+            url: format!("{HOST}/"),
+            http_status: Some(status),
+            settled: true,
+            ..Observation::default()
+        })
+    };
+    let after = |seconds| noon() + TimeDelta::seconds(seconds);
+    let is_goto = |step: &RunStep| matches!(step.command, Command::Goto { .. });
+    let mut run = run_with_retries();
+    assert!(is_goto(&run.next(StepResult::Begin, noon())));
+    run.next(StepResult::Arrived, noon());
+    for began in [0, 5] {
+        assert_eq!(run.next(seen(503), after(began)).command, Command::Watch);
+        assert_eq!(run.next(seen(503), after(began + 4)).command, Command::Watch);
+        assert!(is_goto(&run.next(seen(503), after(began + 5))), "{began}");
+        run.next(StepResult::Arrived, after(began + 5));
+    }
+    let failed = Command::End(End::Failed(ErrorCode::PlatformUnavailable));
+    assert_eq!(run.next(seen(503), after(11)).command, failed, "after two attempts");
+
+    // Where it is available again before the attempt, the node that was interrupted goes on.
+    let mut run = run_with_retries();
+    run.next(StepResult::Begin, noon());
+    run.next(StepResult::Arrived, noon());
+    run.next(seen(503), noon());
+    assert_eq!(run.next(seen(200), after(3)).command, Command::Watch);
+    assert_eq!(run.next(seen(503), after(6)).command, Command::Watch, "it waits anew");
+    assert!(is_goto(&run.next(seen(503), after(11))));
+    assert_eq!(run.path(), ["open", "login", "open"]);
+}
+
+#[test]
+fn retries_of_interrupts_are_bounded() {
+    let errors = |mutate: Mutation| {
+        let mut document = document();
+        mutate(&mut document["interrupts"][1]["then"]["retry"]);
+        let definition: Definition = serde_json::from_value(document).unwrap();
+        check(&definition).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert!(errors(&|_| ()).is_empty());
+    let at = "$.interrupts[1].then.retry";
+    assert_eq!(errors(&|retry| retry["times"] = json!(0)), [format!("{at}.times: must be 1 to 5")]);
+    assert_eq!(
+        errors(&|retry| retry["afterSeconds"] = json!(61)),
+        [format!("{at}.afterSeconds: must be 1 to 60")]
+    );
+    assert_eq!(errors(&|retry| retry["next"] = json!("nowhere")).len(), 1);
+    assert_eq!(errors(&|retry| retry["otherwise"] = json!({ "next": "nowhere" })).len(), 1);
 }

@@ -142,6 +142,49 @@ fn a_click_leads_through_the_pages_of_a_table() {
 }
 
 #[test]
+fn a_list_whose_place_is_gone_on_a_further_page_is_missing() {
+    for required in [false, true] {
+        let mut listing = Listing::at("orders", |document| {
+            document["output"]["orders"]["required"] = json!(required);
+        });
+        listing.next(StepResult::Begin);
+        listing.rows(&["a", "b"]);
+        listing.next(StepResult::Acted);
+        listing.settled();
+        // A page that asks to sign in again has taken its place.
+        listing.next(StepResult::Read(json!({})));
+        listing.now += TimeDelta::seconds(10);
+        listing.settled();
+        // One further attempt is allowed.
+        assert!(matches!(listing.next(StepResult::Read(json!({}))), Command::ReadDom { .. }));
+        let end = listing.next(StepResult::Read(json!({})));
+        assert_eq!(listing.run.value("orders"), None, "a part is not taken for all");
+        assert_eq!(listing.is_at("events"), !required);
+        assert_eq!(end == Command::End(End::Failed(ErrorCode::NoData)), required);
+    }
+}
+
+#[test]
+fn a_list_whose_pages_lead_back_is_missing() {
+    for other_fields in [false, true] {
+        let mut listing = Listing::at("orders", |document| {
+            document["nodes"]["orders"]["retries"] = json!(0);
+        });
+        listing.next(StepResult::Begin);
+        for (visit, ids) in [["a", "b"], ["c", "d"], ["a", "b"]].iter().enumerate() {
+            let row = |id: &&str| json!({ "id": id, "total": "1.50", "link": null });
+            let city = if other_fields { format!("Bonn {visit}") } else { "Bonn".to_owned() };
+            let rows: Vec<_> = ids.iter().map(row).collect();
+            listing.next(StepResult::Read(json!({ "orders": rows, "address": { "city": city } })));
+            listing.next(StepResult::Acted);
+            listing.settled();
+        }
+        assert_eq!(listing.run.value("orders"), None, "neither twice nor in part");
+        assert!(listing.run.value("address").is_some());
+    }
+}
+
+#[test]
 fn a_button_may_add_rows() {
     let mut listing = Listing::at("orders", |_| ());
     listing.next(StepResult::Begin);

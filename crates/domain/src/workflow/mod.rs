@@ -18,6 +18,7 @@ mod profile;
 mod replay;
 mod request;
 mod run;
+mod sign_in;
 mod trace;
 
 pub use self::{
@@ -29,7 +30,7 @@ pub use self::{
     custom_url::{CustomAddress, CustomUrl},
     definition::{
         Action, Budgets, Case, Confirmation, Definition, FRAME_SEPARATOR, Hint, Interrupt,
-        InterruptTarget, Node, PromptKind, Source, WorkflowExit,
+        InterruptRetry, InterruptTarget, Node, PromptKind, Source, WorkflowExit,
     },
     extraction::{ElementChoice, ElementContent, Extraction},
     fixture::{Fixture, FixtureEvent, PageNode, PageTree, RunResult},
@@ -42,6 +43,7 @@ pub use self::{
         Command, ElementRead, End, MIN_ABSENCE, PageFetch, PublicPhase, ReadContent, Run, RunStep,
         SharedField, StepResult,
     },
+    sign_in::{SignIn, WrittenOut, write_out},
     trace::{ReadFailure, TraceEvent},
 };
 
@@ -51,5 +53,7 @@ mod language_tests;
 mod list_tests;
 #[cfg(test)]
 mod replay_tests;
+#[cfg(test)]
+mod sign_in_tests;
 #[cfg(test)]
 mod tests;

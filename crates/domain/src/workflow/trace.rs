@@ -50,17 +50,20 @@ pub enum ReadFailure {
     NotFound,
     #[error("the text is longer than converters read")]
     TooLong,
-    /// With its index, from 0.
-    #[error("converter {0} does not apply")]
+    /// With its index, from 0; the text counts from 1.
+    #[error("converter {} does not apply", .0 + 1)]
     Converter(usize),
     #[error("the value is empty, or of another type than the field")]
     WrongType,
     /// A required member of an object, by its name.
     #[error("the required member `{0}` is missing")]
     Member(String),
-    /// A row of a list without a required member, with its index, from 0.
-    #[error("row {row} has no required member `{member}`")]
+    /// A row of a list without a required member, with its index, from 0; the text counts from 1.
+    #[error("row {} has no required member `{member}`", row + 1)]
     Row { row: usize, member: String },
+    /// An action that was to lead to the next page of a list led back.
+    #[error("the page has the rows of an earlier one: the way to the next page leads back")]
+    EarlierPage,
     #[error("all data together is larger than 256 KiB")]
     TooMuch,
 }
@@ -100,26 +103,11 @@ fn line(event: &TraceEvent) -> String {
                 (Some(found), Ok(value)) if found == shown(value) => format!("  {name}: {found}"),
                 (Some(found), Ok(value)) => format!("  {name}: {found} -> {}", shown(value)),
                 (Some(found), Err(failure)) => {
-                    format!("  {name}: {found} -> missing: {}", reason(failure))
+                    format!("  {name}: {found} -> missing: {failure}")
                 }
                 (None, _) => format!("  {name}: missing: {}", ReadFailure::NotFound),
             }
         }
-    }
-}
-
-/// Returns why there is no value, with converters and rows counted from 1.
-fn reason(failure: &ReadFailure) -> String {
-    match failure {
-        ReadFailure::Converter(index) => format!("converter {} does not apply", index + 1),
-        ReadFailure::Row { row, member } => {
-            format!("row {} has no required member `{member}`", row + 1)
-        }
-        ReadFailure::NotFound
-        | ReadFailure::TooLong
-        | ReadFailure::WrongType
-        | ReadFailure::Member(_)
-        | ReadFailure::TooMuch => failure.to_string(),
     }
 }
 

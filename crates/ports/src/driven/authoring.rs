@@ -4,9 +4,20 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::workflow::{Definition, Fixture};
+use chrono::{DateTime, Utc};
+use domain::{
+    api_key::Environment,
+    id::{DraftId, TeamId},
+    workflow::{Definition, Fixture},
+};
 
-use crate::browser::Browser;
+use crate::{StoreError, browser::Browser, workflow_trace::WorkflowTrace};
+
+/// Creates runs for authors.
+pub trait AuthoringBrowsers: Send + Sync {
+    /// Returns runs in a country, given by its ISO 3166-1 code. Nothing runs before one is opened.
+    fn runs(&self, trace: Arc<dyn WorkflowTrace>, country: &str) -> Arc<dyn AuthoringRuns>;
+}
 
 /// Runs definitions for one author, who plays the applicant, in one browser at a time. Each run is
 /// traced.
@@ -25,16 +36,106 @@ pub trait AuthoringRuns: Send + Sync {
 
     /// Returns a fixture of the run that has just ended, and forgets it; `None` if it was too long.
     fn fixture(&self, definition: &Definition) -> Option<Fixture>;
+
+    /// Ends the browser. Does nothing if there is none.
+    async fn close(&self);
+}
+
+/// Whether the answers of a host can be attested.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostAssessment {
+    pub host: String,
+    pub can_attest: bool,
+    /// What speaks against it, or should be known, in sentences.
+    pub reasons: Vec<String>,
+}
+
+/// Connects to hosts to tell whether their answers can be attested.
+#[async_trait]
+pub trait AttestationProbe: Send + Sync {
+    /// Assesses a host by its answer to an HTTPS URL. It takes up to 20 seconds.
+    async fn assess(&self, host: &str, url: &str) -> HostAssessment;
 }
 
 /// Keeps what an author has written.
 #[async_trait]
 pub trait DefinitionStorage: Send + Sync {
     /// Stores a document, which may have errors, and its fixture, in place of those before.
-    async fn save(&self, document: &str, fixture: Option<&Fixture>) -> Result<(), AuthoringError>;
+    async fn save(
+        &self,
+        document: &str,
+        fixture: Option<&Fixture>,
+    ) -> Result<Stored, AuthoringError>;
 
     /// Returns the names under which the document and the fixture are stored.
     fn names(&self) -> (String, String);
+}
+
+/// How something was stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stored {
+    /// Whether it is beside what was there before, which someone else has changed or deleted. What is
+    /// stored next replaces the copy.
+    pub is_copy: bool,
+    /// Whether there is a fixture, and it was not too large to be stored.
+    pub has_fixture: bool,
+}
+
+/// The drafts of a team that are stored at most.
+pub const MAX_DRAFTS: usize = 200;
+
+/// A definition that authors of a team are writing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    pub id: DraftId,
+    pub team: TeamId,
+    /// The name of the platform that applicants see.
+    pub name: String,
+    /// The version in the document.
+    pub version: String,
+    /// Greater with each change.
+    pub revision: i32,
+    /// The e-mail address of the author of the last change.
+    pub updated_by: String,
+    pub updated_at: DateTime<Utc>,
+}
+
+/// What a draft consists of, as JSON text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DraftContent {
+    pub document: String,
+    pub fixture: Option<String>,
+}
+
+/// Stores drafts. A fixture is encrypted.
+#[async_trait]
+pub trait DraftStore: Send + Sync {
+    /// Returns a team's drafts, the one that was changed last first: at most [`MAX_DRAFTS`].
+    async fn drafts(&self, team: TeamId) -> Result<Vec<Draft>, StoreError>;
+
+    async fn draft(
+        &self,
+        team: TeamId,
+        id: DraftId,
+    ) -> Result<Option<(Draft, DraftContent)>, StoreError>;
+
+    /// Adds a draft. Returns `false` if the team has [`MAX_DRAFTS`] already.
+    async fn add_draft(&self, draft: &Draft, content: &DraftContent) -> Result<bool, StoreError>;
+
+    /// Stores a draft in place of its revision before. Returns `false` if that one is not there, since
+    /// another author has stored or deleted the draft.
+    async fn replace_draft(
+        &self,
+        draft: &Draft,
+        content: &DraftContent,
+    ) -> Result<bool, StoreError>;
+
+    /// Deletes a draft. Returns `false` if there is none.
+    async fn delete_draft(&self, team: TeamId, id: DraftId) -> Result<bool, StoreError>;
+
+    /// Prepares the platform that sessions of drafts in an environment belong to
+    /// ([`domain::id::PlatformId::of_drafts`]), if it is not there. No list and no lookup has it.
+    async fn prepare_platform_of_drafts(&self, environment: Environment) -> Result<(), StoreError>;
 }
 
 /// Why something cannot be done for an author, in a sentence.

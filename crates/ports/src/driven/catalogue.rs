@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use domain::{
     api_key::Environment,
     id::PlatformId,
-    platform::{Canary, CanaryShare, Platform, PublishedVersion},
+    platform::{CanaryShare, Platform, PublishedVersion, VersionChange},
     session::{DefinitionVersion, Session},
     workflow::Definition,
 };
@@ -44,6 +44,9 @@ pub trait Catalogue: Send + Sync {
     /// Publishes a validated definition of a platform: for all new sessions, or for a share of them.
     /// The first definition creates the platform, for all. Publishing the same definition again
     /// changes nothing.
+    ///
+    /// # Errors
+    /// [`PublishError::AlreadyPublished`] if new sessions run another version by now.
     async fn publish(
         &self,
         definition: &Definition,
@@ -51,13 +54,14 @@ pub trait Catalogue: Send + Sync {
         now: DateTime<Utc>,
     ) -> Result<(PlatformId, DefinitionVersion), PublishError>;
 
-    /// Chooses the version that new sessions of a platform run, and the one that a share of them runs
-    /// instead.
+    /// Changes the versions that new sessions of a platform run.
+    ///
+    /// # Errors
+    /// [`ChooseVersionError::Changed`] if they do not run those that the change begins with.
     async fn choose_version(
         &self,
         id: PlatformId,
-        version: &str,
-        canary: Option<Canary>,
+        change: &VersionChange,
         now: DateTime<Utc>,
     ) -> Result<(), ChooseVersionError>;
 }
@@ -71,6 +75,8 @@ pub enum ChooseVersionError {
     NoPlatform(PlatformId),
     #[error("version {0} of the platform is not published")]
     NotPublished(String),
+    #[error("the versions of the platform have been changed meanwhile")]
+    Changed,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -79,6 +85,11 @@ pub enum ChooseVersionError {
 pub enum PublishError {
     #[error("version {0} is already published with different content: choose a new version")]
     VersionTaken(String),
+    #[error(
+        "version {0} is already published, and nothing was changed: choose it among the platform's \
+         versions to have new sessions run it"
+    )]
+    AlreadyPublished(String),
     #[error("platform `{0}` belongs to the other environment")]
     OtherEnvironment(String),
     #[error(transparent)]

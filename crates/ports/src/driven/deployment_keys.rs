@@ -14,6 +14,13 @@ pub struct DeploymentKey {
     pub encrypted_stable_key: Vec<u8>,
 }
 
+/// Reads to which secret key a database belongs before the service has used it.
+#[async_trait]
+pub trait RecordedFingerprint: Send + Sync {
+    /// Returns the fingerprint; `None` before the first start of the deployment. Changes nothing.
+    async fn recorded_fingerprint(&self) -> Result<Option<Vec<u8>>, StoreError>;
+}
+
 /// Records to which secret key a database belongs. All processes of a deployment have the same
 /// secret key.
 #[cfg_attr(feature = "mock", mockall::automock)]

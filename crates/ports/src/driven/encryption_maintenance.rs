@@ -13,10 +13,12 @@ pub enum EncryptedTable {
     Notices,
     Attempts,
     Contacts,
+    Drafts,
 }
 
 impl EncryptedTable {
-    pub const ALL: [Self; 4] = [Self::Sessions, Self::Notices, Self::Attempts, Self::Contacts];
+    pub const ALL: [Self; 5] =
+        [Self::Sessions, Self::Notices, Self::Attempts, Self::Contacts, Self::Drafts];
 
     /// Returns what messages to operators call one of the rows.
     #[must_use]
@@ -26,6 +28,7 @@ impl EncryptedTable {
             Self::Notices => "body of a delivery",
             Self::Attempts => "answer to delivery",
             Self::Contacts => "receiver",
+            Self::Drafts => "draft",
         }
     }
 }

@@ -56,6 +56,18 @@ pub enum FailureCause {
 }
 
 impl FailureCause {
+    pub const ALL: [Self; 9] = [
+        Self::Dns,
+        Self::Url,
+        Self::Blocked,
+        Self::Tls,
+        Self::Connect,
+        Self::Timeout,
+        Self::Http,
+        Self::Body,
+        Self::Request,
+    ];
+
     /// Returns the name of the cause in logs and metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

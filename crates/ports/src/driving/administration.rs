@@ -10,7 +10,7 @@ use domain::{
     api_key::Environment,
     frame_ancestors::FrameAncestor,
     id::{ApiKeyId, ContactId, PlatformId, SessionId, TeamId, TemplateId, UserId},
-    platform::{Canary, CanaryShare, Platform, PublishedVersion},
+    platform::{CanaryShare, Platform, PublishedVersion, VersionChange},
     request::Contact,
     secret::Secret,
     session::{DefinitionVersion, ProofHash},
@@ -330,12 +330,13 @@ pub trait PlatformAdminService: Send + Sync {
         id: PlatformId,
     ) -> Result<Option<(Platform, Vec<PublishedVersion>)>, StoreError>;
 
-    /// Chooses the version that new sessions of a platform run, and the one that a share of them runs
-    /// instead.
+    /// Changes the versions that new sessions of a platform run.
+    ///
+    /// # Errors
+    /// [`ChooseVersionError::Changed`] if they do not run those that the change begins with.
     async fn choose_version(
         &self,
         id: PlatformId,
-        version: &str,
-        canary: Option<Canary>,
+        change: &VersionChange,
     ) -> Result<(), ChooseVersionError>;
 }

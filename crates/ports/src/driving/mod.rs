@@ -2,10 +2,12 @@
 
 mod administration;
 mod applicant;
+mod diagnosis;
 mod observer;
 mod partner;
 mod portal;
 mod readiness;
+mod sockets;
 mod webhooks;
 
 pub use self::{
@@ -22,6 +24,7 @@ pub use self::{
         PageAppearance, Prompt, ServerEvent, SessionSnapshot, ShareContent, ShareItem, ShareTable,
         SharedItem, ShownFailure, ShownOutcome, ShownValue, ValueKind, ValueStyle,
     },
+    diagnosis::{DiagnosedSubject, DiagnosisService},
     observer::{ObserveError, ObserverConnection, ObserverEvent, ObserverService},
     partner::{
         AccessDenied, AuthOutcome, Authenticator, Caller, Comparison, Coverage, CreateError,
@@ -31,16 +34,18 @@ pub use self::{
         SessionService, SessionView,
     },
     portal::{
-        AccountService, AuditCheck, AuditService, BrandingService, ContactService, DailyCounts,
-        EmbeddingService, FailingNode, FailureCount, FirstFactor, FunnelStep, IdentityService,
-        KeyService, LinkService, MailedLink, Member, NewKey, NewMember, Overview, OverviewRange,
-        PasskeyChallenge, PasskeyRegistered, PasskeyService, PendingForm, PlatformOutcomes,
-        PortalError, Preview, ReauthenticationProof, ReauthenticationService, SecondFactorProof,
-        SessionDetails, SessionSearch, SignInAttempt, SignInOutcome, SignedIn, SignedInUser,
-        TeamQuotas, TeamService, TeamSession, TeamSessionList, TeamSessionService,
-        TeamWebhookService, TemplateService, TotpSetup,
+        AccountService, AuditCheck, AuditService, AuthoringService, BrandingService,
+        ContactService, DailyCounts, EmbeddingService, FailingNode, FailureCount, FirstFactor,
+        FunnelStep, IdentityService, KeyService, LinkService, MailedLink, Member, NewDraft, NewKey,
+        NewMember, Overview, OverviewRange, PasskeyChallenge, PasskeyRegistered, PasskeyService,
+        PendingForm, PlatformOutcomes, PortalError, Preview, ReauthenticationProof,
+        ReauthenticationService, SecondFactorProof, SessionDetails, SessionSearch, SignInAttempt,
+        SignInOutcome, SignedIn, SignedInUser, TeamQuotas, TeamService, TeamSession,
+        TeamSessionList, TeamSessionService, TeamWebhookService, TemplateService, TotpSetup,
+        VersionChoice,
     },
     readiness::Readiness,
+    sockets::SocketRouter,
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };
 #[cfg(feature = "mock")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 use domain::{
     id::PlatformId,
-    platform::{Canary, CanaryShare},
+    platform::{ActiveVersions, Canary, CanaryShare, VersionChange},
     webhook::wire_time,
 };
 use ports::driving::{DefinitionService, PlatformAdminService};
@@ -90,8 +90,10 @@ impl PlatformCommand {
                 if canary.as_ref().is_some_and(|canary| canary.version == version) {
                     return Err("--canary must be another version than the current one".into());
                 }
-                let shown = canary.as_ref().map(canary_value);
-                platforms.choose_version(PlatformId(platform_id), &version, canary).await?;
+                let to = ActiveVersions { version: version.clone(), canary };
+                let shown = to.canary.as_ref().map(canary_value);
+                let change = VersionChange { from: None, to };
+                platforms.choose_version(PlatformId(platform_id), &change).await?;
                 Ok(json!({ "platformId": platform_id, "version": version, "canary": shown }))
             }
         }

@@ -83,6 +83,7 @@ pub(super) fn services(authenticator: MockAuthenticator, sessions: MockSessionSe
         public_url: "https://avouch.test".to_owned(),
         https: false,
         films: None,
+        router: None,
         refusals: Arc::new(NoServices),
         pages: None,
         metrics: None,

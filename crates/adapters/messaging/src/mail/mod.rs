@@ -1,6 +1,7 @@
 //! Mails: sent to a server over SMTP, or written to a folder if no server is configured.
 
 mod account;
+mod diagnostic;
 mod notice;
 mod plain_text;
 mod smtp;
@@ -30,7 +31,10 @@ use ports::notifier::{
 };
 use tokio::io::AsyncWriteExt as _;
 
-pub use self::smtp::{InvalidSmtpUrl, SmtpServer};
+pub use self::{
+    diagnostic::MailDiagnostic,
+    smtp::{InvalidSmtpUrl, SmtpServer},
+};
 use self::{smtp::Smtp, translations::MailContext};
 use crate::one_line;
 

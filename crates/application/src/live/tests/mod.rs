@@ -47,6 +47,7 @@ impl Setup {
             node: INSTANCE,
         };
         let applicants = Applicants {
+            instances: None,
             engine: world.engine.clone(),
             starter: Arc::new(starter),
             devices: world.devices(),

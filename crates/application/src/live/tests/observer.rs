@@ -139,6 +139,7 @@ async fn an_observer_sees_the_end_that_another_process_brought_about() {
 
 fn observers(setup: &Setup) -> Observers {
     Observers {
+        instances: None,
         engine: setup.world.engine.clone(),
         tokens: setup.world.tokens.clone(),
         frames: Arc::new(NamingRedactor),

@@ -230,8 +230,8 @@ pub(super) fn browsers(signed_in: &SignedIn) -> Secret {
     signed_in.browsers.clone().expect("the tokens of a browser")
 }
 
-pub(super) const EVERYONE: [&str; 4] = ["viewer", "member", "owner", "operator"];
-pub(super) const MEMBERS: [&str; 3] = ["member", "owner", "operator"];
+pub(super) const EVERYONE: [&str; 5] = ["viewer", "member", "author", "owner", "operator"];
+pub(super) const MEMBERS: [&str; 4] = ["member", "author", "owner", "operator"];
 pub(super) const OWNERS: [&str; 2] = ["owner", "operator"];
 pub(super) const OPERATORS: [&str; 1] = ["operator"];
 

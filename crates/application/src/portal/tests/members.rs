@@ -146,6 +146,26 @@ async fn an_owner_neither_gives_nor_touches_a_role_above_their_own() {
 }
 
 #[tokio::test]
+async fn an_owner_removes_an_author_and_ends_their_sign_ins_but_appoints_none() {
+    let fixture = Fixture::new().await;
+    let owner = fixture.user(Role::Owner).await;
+    let author = fixture.add_member(TEAM, ADA, Role::Author).await;
+    let token = fixture.token(ADA).await;
+    let members = fixture.members();
+    let refusals = [
+        members.appoint(&owner, author, Role::Member).await,
+        members.invite_again(&owner, author).await,
+    ];
+    for refused in refusals {
+        assert!(matches!(error(refused), PortalError::Forbidden));
+    }
+    members.sign_out_member(&owner, author).await.unwrap();
+    assert!(fixture.accounts().signed_in_user(&token, origin()).await.unwrap().is_none());
+    members.remove(&owner, author).await.unwrap();
+    assert!(fixture.store.user(author).await.unwrap().is_none());
+}
+
+#[tokio::test]
 async fn a_role_changes_with_the_next_request() {
     let fixture = Fixture::new().await;
     let owner = fixture.user(Role::Owner).await;

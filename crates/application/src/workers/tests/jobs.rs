@@ -286,6 +286,7 @@ impl Setup {
             frames: Arc::new(NamingRedactor),
             queue_timeout: TimeDelta::minutes(1),
             author: None,
+            drafts: Arc::default(),
             statistics: Arc::default(),
             tasks: self.world.tasks.clone(),
         }

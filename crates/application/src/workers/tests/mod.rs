@@ -2,6 +2,7 @@
 
 mod jobs;
 mod links;
+mod load;
 mod mails;
 mod recordings;
 mod statistics;

@@ -7,7 +7,7 @@ use crate::descriptor::RevealMode;
 
 /// Maximum length of a response, and of its head.
 pub const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
-const MAX_HEAD_BYTES: usize = 64 * 1024;
+pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 const MAX_CHUNK_SIZE_DIGITS: usize = 8;
 
 /// A complete response.
@@ -60,7 +60,7 @@ const UNIQUE_HEADERS: &[&str] =
 /// Headers whose values may be credentials, or be used to derive them: cookies (RFC 6265), and the
 /// authentication of HTTP (RFC 9110, section 11) and of proxies. A response that is revealed
 /// completely to the attestor, and is part of the evidence, must have none of them.
-const CREDENTIAL_HEADERS: &[&str] = &[
+pub const CREDENTIAL_HEADERS: &[&str] = &[
     "authentication-info",
     "authorization",
     "proxy-authenticate",

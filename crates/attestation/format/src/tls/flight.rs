@@ -18,7 +18,7 @@ use super::{
 use crate::{bytes::ByteReader, error::ExaminationError};
 
 /// Maximum number of certificates in a chain.
-const MAX_CHAIN_CERTIFICATES: usize = 8;
+pub const MAX_CHAIN_CERTIFICATES: usize = 8;
 /// Maximum length of a flight.
 const MAX_FLIGHT_BYTES: usize = 128 * 1024;
 

@@ -17,6 +17,8 @@ pub use self::{circuit::synthesize, spartan::Spartan, verifier::ProofError};
 pub(crate) const BLOCK_BYTES: usize = 64;
 /// Number of blocks of the largest circuit.
 pub(crate) const MAX_BLOCKS: usize = 150;
+/// Maximum length of what a proof covers: the request, and in `zktls-full` also the response.
+pub const MAX_PROVED_BYTES: usize = MAX_BLOCKS * BLOCK_BYTES;
 
 /// The statement of a proof, which the verifier derives independently from its recording.
 #[derive(Debug, Clone, PartialEq, Eq)]

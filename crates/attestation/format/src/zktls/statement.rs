@@ -20,7 +20,10 @@ use crate::{
         decrypt::CLOSE_NOTIFY,
         records::{RecordStreams, TlsRecord},
     },
-    zk::{BLOCK_BYTES, Block, ByteClass, MAX_BLOCKS, ServerData, Side, Statement, ZkError},
+    zk::{
+        BLOCK_BYTES, Block, ByteClass, MAX_BLOCKS, MAX_PROVED_BYTES, ServerData, Side, Statement,
+        ZkError,
+    },
 };
 
 const TAG_BYTES: usize = 16;
@@ -63,9 +66,9 @@ pub(super) fn check_length(
         }
     };
     let count = request_counts.sum::<usize>() + response_count;
-    let max_bytes = MAX_BLOCKS * BLOCK_BYTES;
-    let fits =
-        count <= MAX_BLOCKS && reveal.request_bytes.len() <= max_bytes && revealed <= max_bytes;
+    let fits = count <= MAX_BLOCKS
+        && reveal.request_bytes.len() <= MAX_PROVED_BYTES
+        && revealed <= MAX_PROVED_BYTES;
     if fits { Ok(()) } else { Err(ZkError::TooLong.into()) }
 }
 

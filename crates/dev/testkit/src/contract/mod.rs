@@ -15,6 +15,7 @@ use ports::{
     },
     attestor::AttestationStore,
     audit_log::AuditLog,
+    authoring::DraftStore,
     brand_store::BrandStore,
     catalogue::Catalogue,
     contact_store::ContactStore,
@@ -22,6 +23,7 @@ use ports::{
     delivery::DeliveryQueue,
     delivery_log::DeliveryLog,
     device_store::DeviceStore,
+    instances::InstanceRegistry,
     invitations::InvitationStore,
     key_store::{KeyStore, KeyVerification, TeamStore},
     known_browsers::KnownBrowserStore,
@@ -47,6 +49,7 @@ pub struct Backend {
     pub session_retention: Arc<dyn SessionRetention>,
     pub devices: Arc<dyn DeviceStore>,
     pub outbox: Arc<dyn Outbox>,
+    pub instances: Arc<dyn InstanceRegistry>,
     pub deliveries: Arc<dyn DeliveryQueue>,
     pub log: Arc<dyn DeliveryLog>,
     /// The same log as seen by another process, with connections of its own.
@@ -72,6 +75,7 @@ pub struct Backend {
     pub contacts: Arc<dyn ContactStore>,
     pub templates: Arc<dyn TemplateStore>,
     pub brands: Arc<dyn BrandStore>,
+    pub drafts: Arc<dyn DraftStore>,
     pub suppressions: Arc<dyn SuppressionStore>,
     pub webhooks: Arc<dyn WebhookStore>,
     pub catalogue: Arc<dyn Catalogue>,
@@ -117,6 +121,8 @@ macro_rules! stores_contract {
             outbox::keeps_a_retried_job_until_it_is_due
             outbox::does_not_lease_a_buried_job
             outbox::deletes_the_jobs_of_an_instance_that_is_gone
+            instances::counts_the_reports_of_each_instance
+            instances::deletes_an_entry_only_while_it_is_not_renewed
             deliveries::creates_one_delivery_for_each_active_webhook
             deliveries::creates_deliveries_only_for_the_keys_of_a_webhook
             deliveries::leases_a_delivery_to_one_claimer
@@ -177,6 +183,10 @@ macro_rules! stores_contract {
             contacts::keeps_the_contacts_of_each_team_separate
             brands::keeps_the_brand_of_a_team
             brands::returns_the_name_of_a_sessions_team
+            drafts::replaces_only_the_revision_before
+            drafts::hides_the_platform_of_drafts
+            drafts::keeps_the_drafts_of_each_team_separate
+            drafts::stores_a_bounded_number_of_drafts
             suppressions::keeps_the_suppressions_of_a_team
             devices::binds_a_session_to_one_of_concurrent_devices
             devices::admits_one_device_with_each_code
@@ -200,8 +210,10 @@ macro_rules! stores_contract {
             catalogue::publishes_a_definition
             catalogue::publishes_the_same_definition_idempotently
             catalogue::refuses_other_content_under_a_published_version
+            catalogue::refuses_a_published_version_that_was_taken_back
             catalogue::returns_the_newest_version
             catalogue::sessions_run_a_chosen_version_or_that_of_their_share
+            catalogue::changes_only_the_versions_that_were_seen
             catalogue::lists_the_published_versions
             catalogue::changes_the_revision_with_each_change
             catalogue::adds_the_statistics_of_versions_up

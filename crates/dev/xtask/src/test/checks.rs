@@ -1,11 +1,12 @@
-//! The checks that run no test: formatting, lints, types, licences and advisories.
+//! The checks that run no test: formatting, lints, types, licences, advisories and
+//! alert rules.
 
 use std::process::Command;
 
 use crate::{
     Failure, advisories,
     command::{cargo, root, run},
-    tools::{deny, node_modules},
+    tools::{deny, node_modules, promtool},
 };
 
 pub(super) fn formatting() -> Result<(), Failure> {
@@ -25,6 +26,13 @@ pub(super) fn types() -> Result<(), Failure> {
         run(Command::new("npx").args(check).current_dir(&folder))?;
     }
     Ok(())
+}
+
+/// Checks the alert rules, and tests when they fire.
+pub(super) fn alert_rules() -> Result<(), Failure> {
+    let folder = root().join("deploy/prometheus");
+    run(promtool()?.args(["check", "rules", "alerts.yaml"]).current_dir(&folder))?;
+    run(promtool()?.args(["test", "rules", "alerts.test.yaml"]).current_dir(&folder))
 }
 
 /// Checks which dependencies are allowed, where they come from, and what is known of their

@@ -12,7 +12,10 @@ pub(crate) use self::platforms::test_platforms;
 use self::summary::Summary;
 use crate::{
     Failure, command,
-    packages::{self, BROWSER, FFMPEG, NETWORKS, NODE, OCR, POSTGRES, PROXIES, PYTHON, REDIS},
+    packages::{
+        self, BALANCER, BROWSER, FFMPEG, NETWORKS, NODE, OCR, POSTGRES, PROXIES, PYTHON, REDIS,
+        SYSTEMD,
+    },
     tools,
 };
 
@@ -39,10 +42,11 @@ enum Selection {
     Target,
 }
 
-const PHASES: [Phase; 12] = [
+const PHASES: [Phase; 13] = [
     ("unit", Selection::Unit),
     ("attestor", Selection::Filter("package(=attestor)")),
     ("repository", Selection::Target),
+    ("packaging", Selection::Target),
     ("db", Selection::Db),
     ("api", Selection::Target),
     ("delivery", Selection::Target),
@@ -61,7 +65,7 @@ const BROWSER_PHASES: [&str; 4] = ["chromium", "browser", "sessions", "platforms
 
 #[derive(clap::Args)]
 pub(crate) struct TestOptions {
-    /// Leaves out formatting, lints, types and licences
+    /// Leaves out formatting, lints, types, licences and alert rules
     #[arg(long)]
     tests_only: bool,
     /// Tests the release build
@@ -146,16 +150,20 @@ fn db(profile: &[&str], summary: &mut Summary) -> Result<(), Failure> {
 }
 
 fn with_everything(options: &TestOptions, summary: &mut Summary) -> Result<(), Failure> {
-    packages::ensure(&[BROWSER, FFMPEG, OCR, POSTGRES, REDIS, PROXIES, NETWORKS, NODE, PYTHON])?;
+    packages::ensure(&[
+        BALANCER, BROWSER, FFMPEG, OCR, POSTGRES, REDIS, PROXIES, NETWORKS, NODE, PYTHON, SYSTEMD,
+    ])?;
     if !options.tests_only && !options.only.browser {
         summary.time("fmt", checks::formatting)?;
         summary.time("clippy", checks::lints)?;
         summary.time("types", checks::types)?;
         summary.time("licences", checks::licences)?;
+        summary.time("alert rules", checks::alert_rules)?;
     }
     summary.time("tools", || {
         tools::clients()?;
         tools::documented_programs()?;
+        tools::manifests()?;
         tools::bucket_server()
     })?;
     let server = PostgresServer::start(command::free_port()?, Durability::NoFsync)?;

@@ -139,6 +139,13 @@ impl<'a> Checker<'a> {
                 InterruptTarget::Next(node) => self.node_exists(&path.member("next"), node),
                 InterruptTarget::Fail(_) => (),
                 InterruptTarget::Act(action) => self.action(&path.member("act"), action),
+                InterruptTarget::Retry(retry) => {
+                    let path = path.member("retry");
+                    self.range(&path.member("times"), u32::from(retry.times), 1, 5);
+                    self.range(&path.member("afterSeconds"), retry.after_seconds, 1, 60);
+                    self.node_exists(&path.member("next"), &retry.next);
+                    self.exit(&path.member("otherwise"), &retry.otherwise);
+                }
             }
         }
         for (name, node) in &definition.nodes {

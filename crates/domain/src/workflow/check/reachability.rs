@@ -16,9 +16,13 @@ impl Checker<'_> {
         let edges: BTreeMap<&str, BTreeSet<&str>> =
             definition.nodes.iter().map(|(name, node)| (name.as_str(), targets(node))).collect();
         let mut reachable = BTreeSet::from([definition.start.as_str()]);
-        let starts = definition.interrupts.iter().filter_map(|interrupt| match &interrupt.then {
-            InterruptTarget::Next(node) => Some(node.as_str()),
-            InterruptTarget::Fail(_) | InterruptTarget::Act(_) => None,
+        let starts = definition.interrupts.iter().flat_map(|interrupt| match &interrupt.then {
+            InterruptTarget::Next(node) => vec![node.as_str()],
+            InterruptTarget::Retry(retry) => [Some(retry.next.as_str()), next_of(&retry.otherwise)]
+                .into_iter()
+                .flatten()
+                .collect(),
+            InterruptTarget::Fail(_) | InterruptTarget::Act(_) => vec![],
         });
         reachable.extend(starts);
         close_over(&mut reachable, |name| edges.get(name).cloned().unwrap_or_default());

@@ -1,6 +1,9 @@
 //! How a run collects data: what it reads of each page, and how it gets to the next one.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
@@ -30,6 +33,8 @@ pub(super) struct PageProgress {
     value: Option<(String, Value)>,
     /// What was read of the last page.
     last: Option<Value>,
+    /// The digests of the rows of all pages that actions led on from.
+    earlier: Vec<u64>,
     step: PageStep,
 }
 
@@ -110,11 +115,20 @@ impl Run {
     ) -> Visit {
         if let PageStep::Changing(until) = step {
             let is_same = self.pages.last.as_ref() == Some(&read);
+            if !is_same
+                && self.has_rows(node, &read)
+                && self.pages.earlier.contains(&self.digest_of_rows(node, &read))
+            {
+                return self.led_back(node, &read);
+            }
             if is_same || !self.has_rows(node, &read) {
                 return if now < until {
                     self.stay(Command::Watch)
-                } else {
+                } else if is_same || self.has_lists(node, &read) {
                     self.settle(&[], node)
+                } else {
+                    // Another page has taken the place of the list, such as one that asks to sign in.
+                    self.incomplete(node)
                 };
             }
         }
@@ -163,6 +177,8 @@ impl Run {
         let value = match next {
             NextPage::Act(action) => {
                 self.pages.step = PageStep::Acting;
+                let digest = self.digest_of_rows(node, &read);
+                self.pages.earlier.push(digest);
                 self.pages.last = Some(read);
                 return self.stay(Command::Act(action.clone()));
             }
@@ -186,6 +202,27 @@ impl Run {
             }
             None => self.settle(missing, node),
         }
+    }
+
+    /// Handles a page with the rows of an earlier one: its rows would be collected again and again, and
+    /// those of other pages perhaps never.
+    fn led_back(&mut self, node: &Collect<'_>, read: &Value) -> Visit {
+        for (name, from) in node.fields {
+            if self.is_list(name) {
+                let found = located(name, from, read, node.via);
+                self.trace_read(name, found, &Err(ReadFailure::EarlierPage));
+            }
+        }
+        self.incomplete(node)
+    }
+
+    fn digest_of_rows(&self, node: &Collect<'_>, read: &Value) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for (name, from) in node.fields.iter().filter(|(name, _)| self.is_list(name)) {
+            let rows = located(name, from, read, node.via);
+            rows.map(Value::to_string).hash(&mut hasher);
+        }
+        hasher.finish()
     }
 
     /// Reads a page again, or leaves the node without its lists: what is known of them is a part.
@@ -251,6 +288,15 @@ impl Run {
             let rows = self.collected.data.get(name).and_then(Value::as_array);
             rows.is_some_and(|rows| rows.len() < limit)
         })
+    }
+
+    /// Returns whether each list that was read of the first page is there, with or without rows.
+    fn has_lists(&self, node: &Collect<'_>, read: &Value) -> bool {
+        let known = |name: &String| self.collected.data.contains_key(name) && self.is_list(name);
+        node.fields
+            .iter()
+            .filter(|(name, _)| known(name))
+            .all(|(name, from)| located(name, from, read, node.via).is_some_and(Value::is_array))
     }
 
     fn has_rows(&self, node: &Collect<'_>, read: &Value) -> bool {

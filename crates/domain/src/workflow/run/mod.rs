@@ -216,6 +216,10 @@ pub struct Run {
     variables: BTreeMap<String, Value>,
     /// Actions of interrupts since the node was entered.
     interrupt_actions: u8,
+    /// The number of attempts that each interrupt has made, by its index.
+    retries: BTreeMap<usize, u8>,
+    /// The interrupt that waits before its next attempt, and the time of the attempt.
+    retry_at: Option<(usize, DateTime<Utc>)>,
     /// The time until which what the applicant agreed to must be confirmed by the page.
     pub(super) confirm_until: Option<DateTime<Utc>>,
     path: Vec<String>,
@@ -259,6 +263,8 @@ impl Run {
             collected: Collected::default(),
             variables: BTreeMap::new(),
             interrupt_actions: 0,
+            retries: BTreeMap::new(),
+            retry_at: None,
             confirm_until: None,
             trace: None,
             traced_page: None,
@@ -398,6 +404,7 @@ impl Run {
         self.attempts = 0;
         self.pages = PageProgress::default();
         self.interrupt_actions = 0;
+        self.retry_at = None;
         self.confirm_until = None;
         self.hints.clear();
         self.responses_before = self.newest_response;

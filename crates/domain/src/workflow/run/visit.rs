@@ -9,8 +9,9 @@ use crate::{
     error_code::ErrorCode,
     session::{Collected, PendingPrompt},
     workflow::{
-        Action, Case, Confirmation, Field, Hint, InterruptTarget, Node, Observation, PromptKind,
-        WorkflowExit, condition::SignalEvaluation, custom_url, placeholders::expand_url,
+        Action, Case, Confirmation, Field, Hint, InterruptRetry, InterruptTarget, Node,
+        Observation, PromptKind, WorkflowExit, condition::SignalEvaluation, custom_url,
+        placeholders::expand_url,
     },
 };
 
@@ -29,6 +30,7 @@ pub(super) enum Visit {
 enum Interruption {
     Exit(WorkflowExit),
     Act(Action),
+    Wait,
 }
 
 impl Visit {
@@ -123,9 +125,10 @@ impl Run {
         let Some(StepResult::Seen(page)) = result else {
             return self.stay(Command::Watch);
         };
-        match self.interrupt(&page) {
+        match self.interrupt(&page, now) {
             Some(Interruption::Exit(exit)) => return Visit::Leave(exit),
             Some(Interruption::Act(action)) => return self.stay(Command::Act(action)),
+            Some(Interruption::Wait) => return self.stay(Command::Watch),
             None => (),
         }
         let case = cases.iter().find(|case| page.settled && self.signals.holds(&case.when));
@@ -165,9 +168,10 @@ impl Run {
         }
         let mut command = Command::Watch;
         if let Some(StepResult::Seen(page)) = result {
-            match self.interrupt(page) {
+            match self.interrupt(page, now) {
                 Some(Interruption::Exit(exit)) => return Visit::Leave(exit),
                 Some(Interruption::Act(action)) => command = Command::Act(action),
+                Some(Interruption::Wait) => (),
                 None => {
                     if let Some(exit) = self.wait_exit(until, hints, next, page) {
                         return Visit::Leave(exit);
@@ -270,9 +274,14 @@ impl Run {
     }
 
     /// Returns what the first interrupt leads to whose signal holds on a settled page.
-    fn interrupt(&mut self, page: &Observation) -> Option<Interruption> {
-        for interrupt in &self.definition.interrupts {
-            if !page.settled || !self.signals.holds(&interrupt.when) {
+    fn interrupt(&mut self, page: &Observation, now: DateTime<Utc>) -> Option<Interruption> {
+        if !page.settled {
+            return None;
+        }
+        let definition = self.definition.clone();
+        let waiting = self.retry_at.take();
+        for (index, interrupt) in definition.interrupts.iter().enumerate() {
+            if !self.signals.holds(&interrupt.when) {
                 continue;
             }
             return Some(match &interrupt.then {
@@ -285,9 +294,33 @@ impl Run {
                     self.interrupt_actions += 1;
                     Interruption::Act(action.clone())
                 }
+                InterruptTarget::Retry(retry) => {
+                    self.retry((index, retry), waiting.filter(|(other, _)| *other == index), now)
+                }
             });
         }
         None
+    }
+
+    /// Waits for the next attempt of an interrupt, or makes it.
+    fn retry(
+        &mut self,
+        (index, retry): (usize, &InterruptRetry),
+        waiting: Option<(usize, DateTime<Utc>)>,
+        now: DateTime<Utc>,
+    ) -> Interruption {
+        let made = self.retries.entry(index).or_default();
+        if *made >= retry.times {
+            return Interruption::Exit(retry.otherwise.clone());
+        }
+        let wait = TimeDelta::seconds(retry.after_seconds.into());
+        let at = waiting.map_or(now + wait, |(_, at)| at);
+        if now >= at {
+            *made += 1;
+            return Interruption::Exit(WorkflowExit::Next(retry.next.clone()));
+        }
+        self.retry_at = Some((index, at));
+        Interruption::Wait
     }
 
     /// Counts how often each hint's signal newly appears, in the same document, in another one or by

@@ -1,5 +1,6 @@
 //! The services that members use through the portal.
 
+mod authoring;
 mod branding;
 mod contacts;
 mod identity;
@@ -24,6 +25,7 @@ use domain::{
 };
 
 pub use self::{
+    authoring::{AuthoringService, NewDraft, VersionChoice},
     branding::BrandingService,
     contacts::ContactService,
     identity::{IdentityService, SignInOutcome},

@@ -5,7 +5,7 @@ use domain::{
     api_key::Environment,
     definition_health::{Count, CountedItem, Counts},
     id::{PlatformId, SessionId},
-    platform::{Canary, CanaryShare},
+    platform::{ActiveVersions, Canary, CanaryShare, VersionChange},
     session::Session,
 };
 use ports::{
@@ -33,6 +33,31 @@ pub async fn publishes_the_same_definition_idempotently(backend: &Backend) {
     let sample = definition("sample", "1.0.0");
     let first = backend.catalogue.publish(&sample, None, noon()).await.unwrap();
     assert_eq!(backend.catalogue.publish(&sample, None, noon()).await.unwrap(), first);
+}
+
+/// Publishing a version again that was taken back would seem to have brought it back.
+pub async fn refuses_a_published_version_that_was_taken_back(backend: &Backend) {
+    let catalogue = &backend.catalogue;
+    let share = CanaryShare::percent(10).unwrap();
+    let [old, new] = ["1.0.0", "1.1.0"].map(|version| definition("sample", version));
+    let refused = async |definition: &_, canary| {
+        let published = catalogue.publish(definition, canary, noon()).await;
+        matches!(published, Err(PublishError::AlreadyPublished(_)))
+    };
+    let (id, _) = catalogue.publish(&old, None, noon()).await.unwrap();
+    assert!(refused(&old, Some(share)).await, "all sessions run it");
+    catalogue.publish(&new, Some(share), noon()).await.unwrap();
+    catalogue.publish(&new, Some(share), noon()).await.unwrap();
+    catalogue.publish(&old, None, noon()).await.unwrap();
+    assert!(refused(&new, None).await, "a share of sessions runs it");
+    assert!(refused(&new, CanaryShare::percent(11)).await, "another share");
+    let before = catalogue.platform(id).await.unwrap();
+    catalogue.choose_version(id, &change("1.0.0", None), noon()).await.unwrap();
+    assert!(refused(&new, Some(share)).await && refused(&new, None).await, "it was taken back");
+    catalogue.choose_version(id, &change("1.1.0", None), noon()).await.unwrap();
+    catalogue.publish(&new, None, noon()).await.unwrap();
+    assert!(refused(&old, None).await, "new sessions run a later one");
+    assert_eq!(before.unwrap().canary, Some(Canary { version: "1.1.0".to_owned(), share }));
 }
 
 pub async fn refuses_other_content_under_a_published_version(backend: &Backend) {
@@ -81,7 +106,7 @@ pub async fn sessions_run_a_chosen_version_or_that_of_their_share(backend: &Back
     session.workflow = Some(version(&session).await);
     let canary = Canary { version: "1.0.0".to_owned(), share: CanaryShare::percent(1).unwrap() };
     let choose = async |version: &str, canary: Option<Canary>| {
-        backend.catalogue.choose_version(id, version, canary, noon()).await
+        backend.catalogue.choose_version(id, &change(version, canary), noon()).await
     };
     choose("1.1.0", Some(canary.clone())).await.unwrap();
     assert_eq!(backend.catalogue.platform(id).await.unwrap().unwrap().canary, Some(canary));
@@ -94,8 +119,47 @@ pub async fn sessions_run_a_chosen_version_or_that_of_their_share(backend: &Back
 
     let unknown = choose("7.0.0", None).await.unwrap_err();
     assert!(matches!(unknown, ChooseVersionError::NotPublished(_)), "{unknown:?}");
-    let missing = backend.catalogue.choose_version(PlatformId(9999), "1.0.0", None, noon()).await;
+    let missing =
+        backend.catalogue.choose_version(PlatformId(9999), &change("1.0.0", None), noon()).await;
     assert!(matches!(missing, Err(ChooseVersionError::NoPlatform(_))), "{missing:?}");
+}
+
+/// An author who has looked at the versions before a colleague changed them undoes nothing.
+pub async fn changes_only_the_versions_that_were_seen(backend: &Backend) {
+    let catalogue = &backend.catalogue;
+    let versions = ["1.0.0", "1.1.0", "1.2.0"];
+    let [first, second, third] = versions.map(|version| definition("sample", version));
+    let share = CanaryShare::percent(10).unwrap();
+    let (id, _) = catalogue.publish(&first, None, noon()).await.unwrap();
+    let active = async || catalogue.platform(id).await.unwrap().unwrap().active_versions();
+    let seen = [active().await, {
+        catalogue.publish(&second, Some(share), noon()).await.unwrap();
+        active().await
+    }];
+    catalogue.publish(&third, Some(CanaryShare::percent(20).unwrap()), noon()).await.unwrap();
+    let now = active().await;
+    let other_share = ActiveVersions {
+        canary: Some(Canary { version: "1.2.0".to_owned(), share }),
+        ..now.clone()
+    };
+    let choose = async |from: &ActiveVersions| {
+        let change = VersionChange { from: Some(from.clone()), ..change("1.1.0", None) };
+        catalogue.choose_version(id, &change, noon()).await
+    };
+    for from in seen.iter().chain([&other_share]) {
+        let refused = choose(from).await;
+        assert!(matches!(refused, Err(ChooseVersionError::Changed)), "{from:?}: {refused:?}");
+        assert_eq!(active().await, now);
+    }
+    choose(&now).await.unwrap();
+    let chosen = active().await;
+    assert_eq!((chosen.version.as_str(), &chosen.canary), ("1.1.0", &None));
+    choose(&chosen).await.unwrap();
+}
+
+/// Returns a change from any version.
+fn change(version: &str, canary: Option<Canary>) -> VersionChange {
+    VersionChange { from: None, to: ActiveVersions { version: version.to_owned(), canary } }
 }
 
 pub async fn lists_the_published_versions(backend: &Backend) {

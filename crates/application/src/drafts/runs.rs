@@ -1,0 +1,179 @@
+//! Runs of a draft for its author.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use domain::{
+    api_key::{ApiKey, Environment},
+    id::{ApiKeyId, PlatformId, SessionId, TeamId},
+    request::NewSession,
+    workflow::{Definition, Fixture},
+};
+use ports::{
+    StoreError,
+    authoring::{AuthoringBrowsers, AuthoringError, AuthoringRuns, DraftStore},
+    browser::Browser,
+    clock::Clock,
+    driving::{Caller, SessionService},
+    key_store::{KeyStore, TeamStore},
+    random::RandomSource,
+    workflow_trace::WorkflowTrace,
+};
+use serde_json::json;
+use tokio::sync::{Mutex, watch};
+
+use super::{DraftSession, DraftSessions};
+use crate::{
+    api_keys::ApiKeyText,
+    error_chain,
+    live::{AuthorTools, FixtureCapture},
+};
+
+/// The time that a run has to end when another one is to begin in a new browser.
+const END_TIMEOUT: Duration = Duration::from_secs(10);
+/// The team that sessions of drafts belong to, in each deployment.
+const TEAM: TeamId = TeamId::from_u128(0x6176_6f75_6368_8000_8000_0000_0000_0001);
+const TEAM_NAME: &str = "Drafts";
+
+/// Returns the record of the key that creates sessions of drafts in an environment.
+const fn key_of(environment: Environment) -> ApiKeyId {
+    match environment {
+        Environment::Development => ApiKeyId::from_u128(0x6176_6f75_6368_8000_8000_0000_0000_0002),
+        Environment::Production => ApiKeyId::from_u128(0x6176_6f75_6368_8000_8000_0000_0000_0003),
+    }
+}
+
+/// Creates runs of drafts.
+#[derive(Clone)]
+pub struct DraftBrowsers {
+    /// Creates sessions with a [`super::DraftCatalogue`].
+    pub sessions: Arc<dyn SessionService>,
+    pub drafts: Arc<DraftSessions>,
+    pub store: Arc<dyn DraftStore>,
+    pub teams: Arc<dyn TeamStore>,
+    pub keys: Arc<dyn KeyStore>,
+    pub clock: Arc<dyn Clock>,
+    pub random: Arc<dyn RandomSource>,
+}
+
+impl DraftBrowsers {
+    /// Returns the key of sessions of drafts. Nobody knows its text. The first use creates it, with
+    /// its team.
+    async fn caller(&self, environment: Environment) -> Result<Caller, StoreError> {
+        let id = key_of(environment);
+        self.store.prepare_platform_of_drafts(environment).await?;
+        if let Some(key) = self.keys.key(id).await? {
+            return Ok(key);
+        }
+        let now = self.clock.now();
+        if !self.teams.has_team(TEAM).await?
+            && let Err(error) = self.teams.add_team(TEAM, TEAM_NAME, now).await
+            && !self.teams.has_team(TEAM).await?
+        {
+            return Err(error);
+        }
+        let key = ApiKey { id, team: TEAM, environment, expires_at: None, revoked_at: None };
+        let hash = ApiKeyText::new(environment, self.random.random_bytes()).hash();
+        let added = self.keys.add_key(&key, &hash, TEAM_NAME, now).await;
+        // Another process may have added it.
+        match self.keys.key(id).await? {
+            Some(key) => Ok(key),
+            None => added.map(|()| key),
+        }
+    }
+}
+
+impl AuthoringBrowsers for DraftBrowsers {
+    fn runs(&self, trace: Arc<dyn WorkflowTrace>, country: &str) -> Arc<dyn AuthoringRuns> {
+        let (definitions, reloads) = watch::channel(None);
+        let (running, browser) = watch::channel(None);
+        let tools = AuthorTools {
+            trace,
+            capture: Some(FixtureCapture::default()),
+            reloads: Some(Mutex::new(reloads)),
+            browser: Some(running),
+        };
+        Arc::new(DraftRuns {
+            browsers: self.clone(),
+            country: country.to_owned(),
+            tools: Arc::new(tools),
+            definitions,
+            browser,
+            session: Mutex::default(),
+        })
+    }
+}
+
+/// The runs of one author.
+pub struct DraftRuns {
+    browsers: DraftBrowsers,
+    country: String,
+    tools: Arc<AuthorTools>,
+    definitions: watch::Sender<Option<Arc<Definition>>>,
+    browser: watch::Receiver<Option<Arc<dyn Browser>>>,
+    session: Mutex<Option<(Caller, SessionId)>>,
+}
+
+fn failed(error: impl std::error::Error + 'static) -> AuthoringError {
+    AuthoringError(error_chain(&error))
+}
+
+impl DraftRuns {
+    /// Ends a session, and waits until its browser has ended as well.
+    async fn end(&self, ended: Option<(Caller, SessionId)>) -> Result<(), AuthoringError> {
+        let Some((caller, id)) = ended else { return Ok(()) };
+        let terminated = self.browsers.sessions.terminate(&caller, id).await;
+        self.browsers.drafts.remove(id);
+        terminated.map_err(failed)?;
+        let mut browser = self.browser.clone();
+        let ended = browser.wait_for(Option::is_none);
+        // If it does not end, the new run begins all the same.
+        let _ = tokio::time::timeout(END_TIMEOUT, ended).await;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl AuthoringRuns for DraftRuns {
+    async fn open(&self, definition: &Definition) -> Result<String, AuthoringError> {
+        let mut session = self.session.lock().await;
+        self.end(session.take()).await?;
+        if let Some(reloads) = &self.tools.reloads
+            // A run that has not ended yet holds it.
+            && let Ok(mut reloads) = tokio::time::timeout(END_TIMEOUT, reloads.lock()).await
+        {
+            reloads.mark_unchanged();
+        }
+        let environment = definition.environment;
+        let caller = self.browsers.caller(environment).await.map_err(failed)?;
+        let body = json!({ "platformId": 1, "location": { "country": self.country } });
+        let request = NewSession::read(&body).map_err(failed)?;
+        let request = NewSession { platform: PlatformId::of_drafts(environment), ..request };
+        let created = self.browsers.sessions.create(&caller, request, None).await;
+        let created = created.map_err(failed)?.view;
+        let id = created.session.id;
+        let definition = Arc::new(definition.clone());
+        self.browsers.drafts.add(id, DraftSession { definition, tools: self.tools.clone() });
+        *session = Some((caller, id));
+        Ok(created.embed_url)
+    }
+
+    fn reload(&self, definition: Arc<Definition>) {
+        self.definitions.send_replace(Some(definition));
+    }
+
+    fn browser(&self) -> Option<Arc<dyn Browser>> {
+        self.browser.borrow().clone()
+    }
+
+    fn fixture(&self, definition: &Definition) -> Option<Fixture> {
+        self.tools.capture.as_ref()?.finish(definition)
+    }
+
+    async fn close(&self) {
+        let ended = self.session.lock().await.take();
+        if let Err(error) = self.end(ended).await {
+            tracing::warn!(%error, "failed to end the session of a draft; it expires");
+        }
+    }
+}

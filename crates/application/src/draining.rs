@@ -1,0 +1,62 @@
+//! Lets the sessions of a process end before the process stops.
+
+use std::{sync::Arc, time::Duration};
+
+use domain::{
+    id::{InstanceId, SessionId},
+    session::{Event, Lease},
+};
+use tokio::time::Instant;
+
+use crate::{
+    advance::{AdvanceError, SessionEngine},
+    browser_turns::BrowserTurns,
+};
+
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The end of a process.
+pub struct Draining {
+    pub engine: Arc<SessionEngine>,
+    pub turns: Arc<BrowserTurns>,
+    /// This process.
+    pub node: InstanceId,
+}
+
+impl Draining {
+    /// Begins no more sessions, hands over those that wait for a browser, and waits until the others have
+    /// ended. Returns the number of sessions that still run after this time.
+    ///
+    /// Applicants whose sessions do not run here are disconnected; their pages connect again, to a
+    /// process that is ready.
+    pub async fn drain(&self, within: Duration) -> usize {
+        let deadline = Instant::now() + within;
+        self.engine.hub.start_draining();
+        loop {
+            for (session, lease) in self.engine.hub.waiting(self.node) {
+                self.withdraw(session, lease).await;
+            }
+            let running = self.engine.hub.running(self.node);
+            if running == 0 || Instant::now() >= deadline {
+                return running;
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    async fn withdraw(&self, session: SessionId, lease: Lease) {
+        match self.engine.advance(session, Some(lease.browser), Event::StartWithdrawn).await {
+            Ok(_) => {
+                tracing::info!(session.id = %session, "session {session} waits for a browser of another process");
+            }
+            // Its browser has started meanwhile, or the session has ended.
+            Err(AdvanceError::Rejected(_) | AdvanceError::NotFound) => return,
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(session.id = %session, error, "failed to hand over a session that waits for a browser, retrying");
+                return;
+            }
+        }
+        self.turns.ended(lease.browser);
+    }
+}
