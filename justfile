@@ -28,6 +28,14 @@ test-browser:
 check:
     cargo xtask check
 
+# An earlier release, a tag or a commit, replaced by this one under load; builds it first
+upgrade-test REVISION:
+    cargo xtask upgrade-test --from {{REVISION}}
+
+# Writes down what a release that is made sends to the database
+record-release NAME:
+    cargo xtask record-release {{NAME}}
+
 # The documentation site, as files in target/docs
 docs:
     cargo xtask docs
