@@ -64,6 +64,11 @@ impl PageFrames {
         self.roots.contains_key(session)
     }
 
+    /// Whether the page has frames.
+    pub(crate) fn has_frames(&self) -> bool {
+        !self.frames.is_empty() || !self.roots.is_empty()
+    }
+
     /// Returns the frame that the process of a DevTools session was started for; `None` for the page's.
     pub(crate) fn root_of(&self, session: &str) -> Option<&str> {
         self.roots.get(session).map(String::as_str)

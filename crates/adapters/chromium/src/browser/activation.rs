@@ -11,8 +11,9 @@ use crate::client::DevToolsClient;
 /// The time within which a page must tell where a control is.
 const PLACE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The time after which Chromium knows where a frame with a process of its own is, once it was scrolled.
-/// Input that arrives earlier goes to the page around it.
+/// The time after which Chromium knows where a frame with a process of its own is, once it or the page
+/// was scrolled. Input that arrives earlier goes to what was there before: to the page around a frame
+/// that comes into view, and to a frame that is gone.
 const FRAME_DELAY: Duration = Duration::from_millis(300);
 
 /// The activation of one control.
@@ -33,6 +34,8 @@ pub(super) struct Control {
     /// The frames with a process of their own that it is in, the innermost first, each with the DevTools
     /// session of its element.
     pub(super) frames: Vec<(String, String)>,
+    /// Whether its page has frames at all.
+    pub(super) is_beside_frames: bool,
 }
 
 /// A rectangle: left, top, right and bottom.
@@ -68,13 +71,17 @@ impl Activation {
 
     /// Returns the middle of the visible part of the control.
     async fn place(&self, client: &DevToolsClient) -> Option<(f64, f64)> {
-        let Control { page, session, frames, .. } = &self.control;
+        let Control { page, session, frames, is_beside_frames, .. } = &self.control;
         let session = Some(session.as_str());
+        let quads = async || client.call(session, "DOM.getContentQuads", self.params()).await.ok();
+        let before = if *is_beside_frames { quads().await } else { None };
         client.call(session, "DOM.scrollIntoViewIfNeeded", self.params()).await.ok()?;
-        if !frames.is_empty() {
+        let mut quads_now = quads().await?;
+        // In a frame, the pages around it may have been scrolled instead.
+        if *is_beside_frames && (!frames.is_empty() || before.as_ref() != Some(&quads_now)) {
             tokio::time::sleep(FRAME_DELAY).await;
+            quads_now = quads().await?;
         }
-        let quads = client.call(session, "DOM.getContentQuads", self.params()).await.ok()?;
         let mut windows = vec![];
         for (around, frame) in frames {
             windows.push(content_of_frame(client, around, frame).await?);
@@ -83,7 +90,7 @@ impl Activation {
         let viewport = metrics.get("cssVisualViewport")?.clone();
         let viewport: VisualViewport = serde_json::from_value(viewport).ok()?;
         let viewport = Rectangle([0.0, 0.0, viewport.client_width, viewport.client_height]);
-        let quads = quads.get("quads")?.as_array()?.iter().filter_map(Rectangle::around);
+        let quads = quads_now.get("quads")?.as_array()?.iter().filter_map(Rectangle::around);
         let mut visible = quads.filter_map(|quad| quad.seen_through(&windows)?.within(viewport));
         visible.next().map(Rectangle::middle)
     }

@@ -110,6 +110,7 @@ impl Pages {
         Some(Control {
             page: page.session.clone(),
             frames: page.frames.around(&session),
+            is_beside_frames: page.frames.has_frames(),
             session,
             node,
         })
