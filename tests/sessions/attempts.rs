@@ -20,6 +20,13 @@ async fn offer(embed: &Embed<'_>) -> String {
     embed.evaluate(text).await.as_str().unwrap_or_default().to_owned()
 }
 
+/// Accepts the offer, and waits until the page shows the next attempt: until then its instruction is
+/// that of the attempt before.
+async fn try_again(embed: &Embed<'_>) {
+    embed.click("[data-testid=retry]").await;
+    embed.until("the next attempt", "document.querySelector('[data-testid=failure]').hidden").await;
+}
+
 /// Creates a session that is shown to the applicant.
 async fn shown(deployment: &Deployment, extra: &Value) -> (String, Applicant) {
     let session = deployment.create(extra).await;
@@ -55,7 +62,7 @@ async fn the_applicant_has_as_many_attempts_as_the_session() {
         processes_with(&deployment.browsers()).is_empty().then_some(())
     })
     .await;
-    embed.click("[data-testid=retry]").await;
+    try_again(&embed).await;
 
     // Second: three wrong codes. The offer is still there after a reload.
     embed.sign_in("otp", "any").await;
@@ -73,7 +80,7 @@ async fn the_applicant_has_as_many_attempts_as_the_session() {
     applicant.evaluate("document.querySelector('iframe').src += ''").await;
     let embed = applicant.embed().await;
     assert_eq!(offer(&embed).await, text);
-    embed.click("[data-testid=retry]").await;
+    try_again(&embed).await;
 
     // Third: all goes well.
     embed.sign_in("ok", "any").await;
@@ -97,7 +104,7 @@ async fn a_session_ends_with_its_last_attempt() {
     let embed = applicant.embed().await;
     embed.sign_in("site_down", "any").await;
     offer(&embed).await;
-    embed.click("[data-testid=retry]").await;
+    try_again(&embed).await;
     embed.sign_in("site_down", "any").await;
     let ended = deployment.until(&id, "ERROR", TIMEOUT).await;
     assert_eq!(

@@ -24,7 +24,7 @@ use acceptance::{
     service::Deployment,
     webhook_endpoint::{Attempt, Endpoint, Reply},
 };
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, task::JoinSet};
 
 use self::session_maker::SessionMaker;
 
@@ -68,17 +68,20 @@ async fn no_delivery_is_lost_while_processes_and_the_database_crash() {
     let processes = Arc::new(processes);
     let ended = Arc::new(Mutex::new(HashSet::new()));
     let remaining = Arc::new(AtomicUsize::new(sessions));
-    let makers: Vec<_> = (0..SESSION_MAKERS)
-        .map(|number| {
-            let addresses = processes.iter().map(|process| process.address.clone()).collect();
-            let maker = SessionMaker::new(&deployment.api_key, addresses, number);
-            tokio::spawn(maker.work(remaining.clone(), ended.clone()))
-        })
-        .collect();
-    let faults = inject_faults(&postgres, &processes, kills, crashes, &remaining).await;
-    for maker in makers {
-        maker.await.expect("the session maker finishes");
+    let mut makers = JoinSet::new();
+    for number in 0..SESSION_MAKERS {
+        let addresses = processes.iter().map(|process| process.address.clone()).collect();
+        let maker = SessionMaker::new(&deployment.api_key, addresses, number);
+        makers.spawn(maker.work(remaining.clone(), ended.clone()));
     }
+    let faults = inject_faults(&postgres, &processes, kills, crashes, &remaining);
+    // A maker that fails ends the test, whose log then says why.
+    let all_made = async {
+        while let Some(made) = makers.join_next().await {
+            made.expect("the session maker finishes");
+        }
+    };
+    let (faults, ()) = tokio::join!(faults, all_made);
     let ended = ended.lock().await.clone();
     assert_eq!(ended.len(), sessions);
     println!("{sessions} sessions ended, {faults}");

@@ -54,14 +54,14 @@ impl SessionMaker {
     async fn insist(&mut self, method: &str, path: &str, body: &'static str, wanted: u16) -> Value {
         let began = Instant::now();
         loop {
-            if let Some((status, answer)) = self.ask(method, path, body).await
-                && status == wanted
-            {
-                return answer;
+            let answer = self.ask(method, path, body).await;
+            if let Some((_, body)) = answer.as_ref().filter(|(status, _)| *status == wanted) {
+                return body.clone();
             }
+            let address = &self.addresses[self.turn % self.addresses.len()];
             assert!(
                 began.elapsed() < Duration::from_secs(60),
-                "{method} {path} did not succeed in time"
+                "{method} {path} did not succeed in time; at last {address} answered {answer:?}"
             );
             self.turn += 1;
             tokio::time::sleep(Duration::from_millis(50)).await;
