@@ -2,6 +2,7 @@
 //! encryption at rest.
 
 mod alerts;
+mod browser_hosts;
 mod connections;
 mod crash_recovery;
 mod draining;

@@ -5,10 +5,37 @@ use std::{collections::HashMap, net::SocketAddr, path::Path, sync::Arc};
 use chromium::{BrowserSource, ChromiumPool, Fleet, LocalBrowsers, PoolOptions};
 
 use crate::{
+    browser_hosts::RemoteHosts,
     browser_sandbox::browser_sandbox,
     config::{BrowserConfig, Config},
     storage::{StartupError, error_chain},
 };
+
+/// Returns the options of browsers on this machine, whose sandbox is set up as a test.
+pub(crate) fn local_browsers(
+    config: &Config,
+    program: &Path,
+    folder: &Path,
+) -> Result<LocalBrowsers, StartupError> {
+    let BrowserConfig::Here { program: executable, memory, sandbox: is_sandboxed } =
+        &config.browser
+    else {
+        return Err("browsers run elsewhere".into());
+    };
+    if !is_sandboxed {
+        tracing::warn!(
+            "browsers run without a sandbox of ours: a page that breaks out of Chromium has the \
+             rights of the service"
+        );
+    }
+    let sandbox = || browser_sandbox(config, executable, program, folder);
+    Ok(LocalBrowsers {
+        executable: executable.clone(),
+        folder: folder.to_owned(),
+        memory_limit: *memory,
+        sandbox: is_sandboxed.then(sandbox).transpose()?,
+    })
+}
 
 /// Returns the pool. `routes` are the hosts that the service itself serves.
 pub(crate) async fn browser_pool(
@@ -21,20 +48,11 @@ pub(crate) async fn browser_pool(
         BrowserConfig::Elsewhere(address) => {
             BrowserSource::Fleet(Fleet::listen(address).await.map_err(error_chain)?)
         }
-        BrowserConfig::Here { program: executable, memory, sandbox: is_sandboxed } => {
-            if !is_sandboxed {
-                tracing::warn!(
-                    "browsers run without a sandbox of ours: a page that breaks out of Chromium has the \
-                     rights of the service"
-                );
-            }
-            let sandbox = || browser_sandbox(config, executable, program, folder);
-            BrowserSource::Local(LocalBrowsers {
-                executable: executable.clone(),
-                folder: folder.to_owned(),
-                memory_limit: *memory,
-                sandbox: is_sandboxed.then(sandbox).transpose()?,
-            })
+        BrowserConfig::Hosts(hosts) => {
+            BrowserSource::Hosts(Arc::new(RemoteHosts::connect(config, hosts).await?))
+        }
+        BrowserConfig::Here { .. } => {
+            BrowserSource::Local(local_browsers(config, program, folder)?)
         }
     };
     Ok(ChromiumPool::new(PoolOptions {

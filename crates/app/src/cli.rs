@@ -14,7 +14,9 @@ use tracing_subscriber::EnvFilter;
 
 use crate::{
     admin::{self, definitions},
-    attest_probe, check,
+    attest_probe,
+    browser_hosts::Host,
+    check,
     config::Config,
     doctor, migrate,
     service::{Overrides, Service},
@@ -39,17 +41,18 @@ pub fn run() -> Result<ExitCode, CommandError> {
 }
 
 fn execute(cli: Cli) -> Result<ExitCode, CommandError> {
-    let region = match &cli.command {
-        Command::Serve { region } => region.clone(),
+    let (region, role) = match &cli.command {
+        Command::Serve { region, role } => (region.clone(), role.clone()),
         Command::Migrate(_)
         | Command::Admin(_)
         | Command::Configuration(_)
         | Command::Doctor(_)
         | Command::Workflow(_)
-        | Command::Attest(_) => None,
+        | Command::Attest(_) => (None, None),
     };
     let environment = |name: &str| match name {
         "AVOUCH_REGION" => region.clone(),
+        "AVOUCH_ROLE" => role.clone(),
         name => std::env::var(name).ok(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -74,7 +77,11 @@ fn execute(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Configuration(ConfigurationCommand::Check) | Command::Doctor(_) => (),
         Command::Serve { .. } => {
             start_log(&config)?;
-            runtime.block_on(serve(&config))?;
+            if config.roles.is_browser_host() {
+                runtime.block_on(serve_browsers(&config))?;
+            } else {
+                runtime.block_on(serve(&config))?;
+            }
         }
         Command::Migrate(arguments) => {
             start_log(&config)?;
@@ -191,6 +198,30 @@ async fn serve(config: &Config) -> Result<(), CommandError> {
     }
     tracing::info!("stopping");
     service.stop().await;
+    Ok(())
+}
+
+/// Runs browsers for instances.
+async fn serve_browsers(config: &Config) -> Result<(), CommandError> {
+    use tokio::signal::unix::{SignalKind, signal};
+    system::process::prepare_to_serve()?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let host = Host::start(config).await?;
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => (),
+        _ = terminate.recv() => {
+            let seconds = config.drain.as_secs();
+            tracing::info!(seconds, "draining: the process stops once its browsers have ended");
+            tokio::select! {
+                () = host.drain() => (),
+                () = tokio::time::sleep(config.drain) => (),
+                _ = tokio::signal::ctrl_c() => (),
+                _ = terminate.recv() => (),
+            }
+        }
+    }
+    tracing::info!("stopping");
+    host.stop().await;
     Ok(())
 }
 

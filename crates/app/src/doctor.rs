@@ -87,6 +87,7 @@ fn diagnostics(config: &Config, browsers: &Path) -> Vec<Arc<dyn Diagnostic>> {
     ];
     match &config.browser {
         BrowserConfig::Elsewhere(address) => all.push(Arc::new(FleetDiagnostic(address.clone()))),
+        BrowserConfig::Hosts(_) => (),
         BrowserConfig::Here { program, sandbox, .. } => {
             let helper = || ("/proc/self/exe".into(), vec![SANDBOX_ARGUMENT.to_owned()]);
             let browser = ExaminedBrowser {

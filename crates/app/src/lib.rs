@@ -6,6 +6,7 @@ pub mod config;
 mod admin;
 mod attest_probe;
 mod attestor_setup;
+mod browser_hosts;
 mod browser_sandbox;
 mod browsers;
 mod channels;

@@ -260,19 +260,23 @@ fn all_workers(
     Ok(workers)
 }
 
-/// Everything that listens.
+/// Everything that listens; `socket` is that of the API, if the process has this role.
 fn servers(
     site: SandboxPlatform,
-    socket: TcpListener,
+    socket: Option<TcpListener>,
     parts: HttpParts,
 ) -> Result<Vec<Server>, StartupError> {
     let (elsewhere, metrics) = (parts.config.metrics_listen, parts.metrics.clone());
-    let instances = parts.instances.clone();
-    let for_instances = instances.as_ref().map(|_| parts.instance_services());
-    let mut servers = vec![site.serve()?, http_api::serve(socket, move || parts.services())?];
-    if let (Some(instances), Some(services)) = (instances, for_instances) {
-        let (listen, tls) = (bind(instances.config.listen)?, instances.identity.server_config()?);
-        servers.push(http_api::serve_instances(listen, tls, services)?);
+    let mut servers = vec![];
+    if let Some(socket) = socket {
+        let instances = parts.instances.clone();
+        let for_instances = instances.as_ref().map(|_| parts.instance_services());
+        servers.extend([site.serve()?, http_api::serve(socket, move || parts.services())?]);
+        if let (Some(instances), Some(services)) = (instances, for_instances) {
+            let tls = instances.identity.server_config()?;
+            let listen = bind(instances.config.listen)?;
+            servers.push(http_api::serve_instances(listen, tls, services)?);
+        }
     }
     if let Some(address) = elsewhere {
         servers.push(http_api::serve_metrics(bind(address)?, metrics)?);
@@ -288,8 +292,9 @@ impl Service {
         let node = InstanceId::from_u128(SystemRandom.new_id());
         let browsers = browsers_folder(node)?;
         let pool = browser_pool(config, &overrides.program, &browsers, site.hosts()?).await?;
-        let (socket, metrics) = (bind(config.listen)?, Metrics::install().map_err(error_chain)?);
-        let address = socket.local_addr()?;
+        let socket = config.roles.api.then(|| bind(config.listen)).transpose()?;
+        let address = socket.as_ref().map(TcpListener::local_addr).transpose()?;
+        let metrics = Metrics::install().map_err(error_chain)?;
         let laned = Arc::new(store.with_pipelined_connection());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let clock = overrides.clock;
@@ -322,6 +327,7 @@ impl Service {
             tasks: tasks.clone(),
         };
         let reports = instances.as_ref().map(|instances| instances.reports.clone());
+        let reports = reports.filter(|_| config.roles.api);
         application::workers::spawn(all_workers(&workers, reports.as_ref())?, &stop, &tasks);
         let draining = Draining {
             engine: shared.engine.clone(),
@@ -345,7 +351,11 @@ impl Service {
         tokio::spawn(async move { ends.run_until_cancelled(metrics.upkeep()).await });
         let servers = servers(site, socket, parts)?.into_iter();
         let servers = servers.map(|server| (server.handle(), tokio::spawn(server))).collect();
-        tracing::info!("serving on http://{address}");
+        match address {
+            Some(address) => tracing::info!("serving on http://{address}"),
+            None => tracing::info!("delivering webhooks and mails; nothing is served"),
+        }
+        let address = address.unwrap_or(config.listen);
         Ok(Self {
             address,
             partners,

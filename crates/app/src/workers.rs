@@ -44,12 +44,18 @@ pub(crate) struct WorkerParts<'a> {
 }
 
 impl WorkerParts<'_> {
-    /// Returns all workers of the process.
+    /// Returns the workers of the process's roles.
     pub(crate) fn workers(&self) -> Result<Vec<Box<dyn Worker>>, StartupError> {
-        let mut workers = self.session_workers();
-        workers.extend(self.delivery_workers()?);
-        workers.extend(self.mail_workers());
-        workers.extend(self.upkeep_workers());
+        let roles = self.config.roles;
+        let mut workers = self.reporting_workers();
+        if roles.api {
+            workers.extend(self.session_workers());
+        }
+        if roles.delivery {
+            workers.extend(self.delivery_workers()?);
+            workers.extend(self.mail_workers());
+            workers.push(Box::new(self.retention()));
+        }
         Ok(workers)
     }
 
@@ -169,10 +175,9 @@ impl WorkerParts<'_> {
         [Box::new(links), Box::new(account_links), Box::new(notices)]
     }
 
-    fn upkeep_workers(&self) -> [Box<dyn Worker>; 4] {
+    fn retention(&self) -> Retention {
         let (shared, store) = (self.shared, self.store);
-        let key_uses = KeyUseRecorder { keys: store.clone(), uses: self.uses.clone() };
-        let retention = Retention {
+        Retention {
             engine: shared.engine.clone(),
             devices: shared.pipelined.clone(),
             sessions: shared.pipelined.clone(),
@@ -181,7 +186,13 @@ impl WorkerParts<'_> {
             known_browsers: store.clone(),
             deliveries: store.clone(),
             retention: self.config.retention,
-        };
+        }
+    }
+
+    /// Returns the workers that write down what this process counts.
+    fn reporting_workers(&self) -> Vec<Box<dyn Worker>> {
+        let (shared, store) = (self.shared, self.store);
+        let key_uses = KeyUseRecorder { keys: store.clone(), uses: self.uses.clone() };
         let statistics = StatisticsRecorder {
             runs: self.runs.clone(),
             statistics: store.clone(),
@@ -197,6 +208,6 @@ impl WorkerParts<'_> {
             node: shared.node,
             answered_at: std::sync::Mutex::default(),
         };
-        [Box::new(key_uses), Box::new(retention), Box::new(statistics), Box::new(load)]
+        vec![Box::new(key_uses), Box::new(statistics), Box::new(load)]
     }
 }

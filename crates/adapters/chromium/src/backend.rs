@@ -1,22 +1,49 @@
-//! The backend of a session's browser: a local process, or a context in a browser of a fleet.
+//! The backend of a session's browser: a process here or on a browser host, or a context in a browser of a
+//! fleet.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{
     client::DevToolsClient, fleet::FleetContext, fleet_proxy::ProxyCredential,
     forwarder::Forwarder, launch::Chromium, route::EgressRoute,
 };
 
-/// A local process, or a context in a browser of a fleet.
+/// A process here or on a browser host, or a context in a browser of a fleet.
 pub(crate) enum Backend {
     Process(Box<Chromium>),
+    Hosted(HostedBackend),
     Context(FleetContext),
+}
+
+/// A process on a browser host.
+pub(crate) struct HostedBackend {
+    client: DevToolsClient,
+    /// Ends the browser when it is dropped; empty once it has ended.
+    guard: Mutex<Option<Box<dyn Send + Sync>>>,
+}
+
+impl HostedBackend {
+    pub(crate) fn new(client: DevToolsClient, guard: Box<dyn Send + Sync>) -> Self {
+        Self { client, guard: Mutex::new(Some(guard)) }
+    }
+
+    fn end(&self) {
+        self.client.close();
+        self.guard.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+impl Drop for HostedBackend {
+    fn drop(&mut self) {
+        self.client.close();
+    }
 }
 
 impl Backend {
     pub(crate) fn client(&self) -> &DevToolsClient {
         match self {
             Self::Process(chromium) => &chromium.client,
+            Self::Hosted(hosted) => &hosted.client,
             Self::Context(context) => &context.client,
         }
     }
@@ -25,14 +52,14 @@ impl Backend {
     pub(crate) fn pid(&self) -> Option<i32> {
         match self {
             Self::Process(chromium) => chromium.pid(),
-            Self::Context(_) => None,
+            Self::Hosted(_) | Self::Context(_) => None,
         }
     }
 
     /// Returns the browser context's id; `None` if the session has a whole browser.
     pub(crate) fn context(&self) -> Option<&str> {
         match self {
-            Self::Process(_) => None,
+            Self::Process(_) | Self::Hosted(_) => None,
             Self::Context(context) => Some(&context.context_id),
         }
     }
@@ -40,6 +67,7 @@ impl Backend {
     pub(crate) async fn end(&self) {
         match self {
             Self::Process(chromium) => chromium.end().await,
+            Self::Hosted(hosted) => hosted.end(),
             Self::Context(context) => context.end().await,
         }
     }

@@ -2,19 +2,23 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use ports::browser::{Scale, StartError};
 use tokio::net::TcpListener;
 
 use crate::{
-    backend::{Backend, EgressGuard},
+    backend::{Backend, EgressGuard, HostedBackend},
     browser::UnassignedBrowser,
-    client::SocketError,
+    client::{DevToolsClient, SocketError},
     fleet::{AttachedContext, Fleet, FleetContext, FleetError},
     forwarder::Forwarder,
-    launch::{Chromium, LaunchOptions, Launched},
+    hosted::{BrowserHosts, HostError, HostedBrowser},
+    launch::{Chromium, LaunchOptions, Launched, first_reply},
     sandbox::{PROXY_ADDRESS, Sandbox},
     slots::Slot,
 };
@@ -26,6 +30,8 @@ pub enum BrowserSource {
     Local(LocalBrowsers),
     /// A browser context for each session, in browsers that run elsewhere.
     Fleet(Fleet),
+    /// A Chromium process for each session, on browser hosts.
+    Hosts(Arc<dyn BrowserHosts>),
 }
 
 /// The options of browsers on this machine.
@@ -37,6 +43,42 @@ pub struct LocalBrowsers {
     /// Bytes of private memory of one browser, above which it is ended.
     pub memory_limit: u64,
     pub sandbox: Option<Sandbox>,
+}
+
+impl LocalBrowsers {
+    /// Returns the options of one browser with a number that no other one had, and the socket of its proxy
+    /// unless that is in its sandbox.
+    pub(crate) async fn launch_options(
+        &self,
+        number: u64,
+        scale: Scale,
+        slot: usize,
+    ) -> Result<(LaunchOptions, Option<TcpListener>), StartError> {
+        // Without a sandbox the proxy listens in the service's own network namespace.
+        let own_listener = match self.sandbox {
+            Some(_) => None,
+            None => Some(TcpListener::bind("127.0.0.1:0").await.map_err(|e| unavailable(&e))?),
+        };
+        let proxy = match &own_listener {
+            Some(listener) => listener.local_addr().map_err(|error| unavailable(&error))?,
+            None => PROXY_ADDRESS,
+        };
+        let options = LaunchOptions {
+            executable: self.executable.clone(),
+            // Short: Chromium binds a socket in it, whose path is bounded.
+            folder: self.folder.join(Path::new(&format!("{number:x}"))),
+            flags: vec![
+                format!("--proxy-server=http://{proxy}"),
+                // Without this, loopback addresses are reached around the proxy.
+                "--proxy-bypass-list=<-loopback>".to_owned(),
+                // Overriding it later does not raise the resolution of frames.
+                format!("--force-device-scale-factor={}", scale.times()),
+            ],
+            sandbox: self.sandbox.clone(),
+            slot,
+        };
+        Ok((options, own_listener))
+    }
 }
 
 /// A browser that is assigned to no session, and never was.
@@ -63,7 +105,7 @@ impl BrowserFactory {
     /// factor of a running browser does not give frames of a higher resolution.
     pub(crate) fn supported_scale(&self, wanted: Scale) -> Scale {
         match &self.source {
-            BrowserSource::Local(_) => wanted,
+            BrowserSource::Local(_) | BrowserSource::Hosts(_) => wanted,
             BrowserSource::Fleet(_) => Scale::One,
         }
     }
@@ -82,6 +124,7 @@ impl BrowserFactory {
                 Err(FleetError::Socket(SocketError::AtCapacity(_))) => Err(StartError::NoRoom),
                 Err(error) => Err(unavailable(&error)),
             },
+            BrowserSource::Hosts(hosts) => start_on_host(&**hosts, scale, slot).await,
         }
     }
 
@@ -91,30 +134,8 @@ impl BrowserFactory {
         scale: Scale,
         slot: Slot,
     ) -> Result<WarmBrowser, StartError> {
-        // Without a sandbox the proxy listens in the service's own network namespace.
-        let own_listener = match local.sandbox {
-            Some(_) => None,
-            None => Some(TcpListener::bind("127.0.0.1:0").await.map_err(|e| unavailable(&e))?),
-        };
-        let proxy = match &own_listener {
-            Some(listener) => listener.local_addr().map_err(|error| unavailable(&error))?,
-            None => PROXY_ADDRESS,
-        };
         let number = self.launched.fetch_add(1, Ordering::Relaxed);
-        let options = LaunchOptions {
-            executable: local.executable.clone(),
-            // Short: Chromium binds a socket in it, whose path is bounded.
-            folder: local.folder.join(Path::new(&format!("{number:x}"))),
-            flags: vec![
-                format!("--proxy-server=http://{proxy}"),
-                // Without this, loopback addresses are reached around the proxy.
-                "--proxy-bypass-list=<-loopback>".to_owned(),
-                // Overriding it later does not raise the resolution of frames.
-                format!("--force-device-scale-factor={}", scale.times()),
-            ],
-            sandbox: local.sandbox.clone(),
-            slot: slot.index,
-        };
+        let (options, own_listener) = local.launch_options(number, scale, slot.index).await?;
         let launched = Chromium::launch(&options).await.map_err(|error| unavailable(&error))?;
         let Launched { chromium, events, user_agent, proxy_listener } = launched;
         let listener = proxy_listener.or(own_listener);
@@ -126,6 +147,25 @@ impl BrowserFactory {
         let egress = EgressGuard::Dedicated(Forwarder::start(listener));
         Ok(WarmBrowser { browser, egress, slot, scale })
     }
+}
+
+async fn start_on_host(
+    hosts: &dyn BrowserHosts,
+    scale: Scale,
+    slot: Slot,
+) -> Result<WarmBrowser, StartError> {
+    let HostedBrowser { devtools, connections, guard } =
+        hosts.start(scale).await.map_err(|error| match error {
+            HostError::Full => StartError::NoRoom,
+            HostError::Unavailable(_) => unavailable(&error),
+        })?;
+    let (client, events) = DevToolsClient::from_stream(devtools);
+    let backend = Backend::Hosted(HostedBackend::new(client, guard));
+    let user_agent = first_reply(backend.client()).await.map_err(|error| unavailable(&error))?;
+    let egress = EgressGuard::Dedicated(Forwarder::of_connections(connections));
+    let browser = UnassignedBrowser::initialize(backend, events, &user_agent).await;
+    let browser = browser.map_err(|error| unavailable(&error))?;
+    Ok(WarmBrowser { browser, egress, slot, scale })
 }
 
 /// Converts an error, with all its causes.

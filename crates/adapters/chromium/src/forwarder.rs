@@ -4,12 +4,16 @@ use std::{io, sync::Arc, time::Duration};
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-    sync::{Semaphore, watch},
+    net::TcpListener,
+    sync::{Semaphore, mpsc, watch},
     task::JoinHandle,
 };
 
-use crate::{fleet_proxy::ACCEPT_RETRY_DELAY, route::EgressRoute};
+use crate::{
+    fleet_proxy::ACCEPT_RETRY_DELAY,
+    hosted::{ByteStream, Duplex},
+    route::EgressRoute,
+};
 
 /// Bytes of the head of a request to the proxy.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -32,8 +36,17 @@ impl Drop for Forwarder {
 impl Forwarder {
     /// Starts a proxy for browsers that connect to this socket, at first without a route.
     pub(crate) fn start(listener: TcpListener) -> Self {
+        Self::serving(Source::Socket(listener))
+    }
+
+    /// Starts a proxy for a browser whose connections arrive here, at first without a route.
+    pub(crate) fn of_connections(connections: mpsc::Receiver<ByteStream>) -> Self {
+        Self::serving(Source::Host(connections))
+    }
+
+    fn serving(source: Source) -> Self {
         let (route, route_updates) = watch::channel(Arc::new(EgressRoute::blocked()));
-        Self { route, task: tokio::spawn(serve(listener, route_updates)) }
+        Self { route, task: tokio::spawn(serve(source, route_updates)) }
     }
 
     /// Routes new connections this way from now on.
@@ -42,13 +55,33 @@ impl Forwarder {
     }
 }
 
-async fn serve(listener: TcpListener, route_updates: watch::Receiver<Arc<EgressRoute>>) {
+/// Where the connections of a browser come from.
+enum Source {
+    Socket(TcpListener),
+    /// A browser host, which sends them on.
+    Host(mpsc::Receiver<ByteStream>),
+}
+
+impl Source {
+    /// Returns the next connection; `None` if there will be no more.
+    async fn next(&mut self) -> Option<ByteStream> {
+        match self {
+            Self::Host(connections) => connections.recv().await,
+            Self::Socket(listener) => loop {
+                match listener.accept().await {
+                    Ok((stream, _)) => return Some(Box::new(stream)),
+                    // Usually too many files are open, until other connections close.
+                    Err(_) => tokio::time::sleep(ACCEPT_RETRY_DELAY).await,
+                }
+            },
+        }
+    }
+}
+
+async fn serve(mut source: Source, route_updates: watch::Receiver<Arc<EgressRoute>>) {
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     while let Ok(permit) = permits.clone().acquire_owned().await {
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
-            continue;
-        };
+        let Some(stream) = source.next().await else { return };
         let route = route_updates.borrow().clone();
         tokio::spawn(async move {
             // The browser notices a broken connection itself.
@@ -58,7 +91,7 @@ async fn serve(listener: TcpListener, route_updates: watch::Receiver<Arc<EgressR
     }
 }
 
-async fn forward(mut browser: TcpStream, route: &EgressRoute) -> io::Result<()> {
+async fn forward(mut browser: ByteStream, route: &EgressRoute) -> io::Result<()> {
     match read_request(&mut browser).await? {
         Some((request, rest)) => relay(browser, request, &rest, route).await,
         None => Ok(()),
@@ -68,7 +101,7 @@ async fn forward(mut browser: TcpStream, route: &EgressRoute) -> io::Result<()> 
 /// Reads a request to the proxy, and the bytes that follow it; `None` if it was rejected or never
 /// completed.
 pub(crate) async fn read_request(
-    browser: &mut TcpStream,
+    browser: &mut impl Duplex,
 ) -> io::Result<Option<(ProxyRequest, Vec<u8>)>> {
     let read = tokio::time::timeout(HEAD_TIMEOUT, read_head(browser)).await;
     let Ok(Ok((head, rest))) = read else { return Ok(None) };
@@ -81,7 +114,7 @@ pub(crate) async fn read_request(
 
 /// Connects a browser to the requested host if the route permits it, and relays the connection.
 pub(crate) async fn relay(
-    mut browser: TcpStream,
+    mut browser: impl Duplex,
     request: ProxyRequest,
     rest: &[u8],
     route: &EgressRoute,
@@ -98,14 +131,18 @@ pub(crate) async fn relay(
 }
 
 /// Responds with a status and header lines, each with its CRLF.
-pub(crate) async fn reject(browser: &mut TcpStream, status: &str, headers: &str) -> io::Result<()> {
+pub(crate) async fn reject(
+    browser: &mut impl Duplex,
+    status: &str,
+    headers: &str,
+) -> io::Result<()> {
     let response =
         format!("HTTP/1.1 {status}\r\n{headers}Content-Length: 0\r\nConnection: close\r\n\r\n");
     browser.write_all(response.as_bytes()).await
 }
 
 /// Reads the head with its empty line, and returns it with the bytes read beyond it.
-async fn read_head(stream: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
+async fn read_head(stream: &mut impl Duplex) -> io::Result<(String, Vec<u8>)> {
     let mut bytes = Vec::with_capacity(2048);
     loop {
         if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -173,6 +210,8 @@ fn parse_authority(text: &str, default_port: Option<u16>) -> Option<(String, u16
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
+
+    use tokio::net::TcpStream;
 
     use super::*;
 

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use tokio::{
     io::AsyncReadExt as _,
-    net::TcpListener,
+    net::{TcpListener, UnixStream},
     process::{Child, ChildStderr},
     sync::{Mutex, mpsc},
 };
@@ -104,11 +104,25 @@ pub struct Launched {
 /// A running Chromium.
 pub struct Chromium {
     pub client: DevToolsClient,
+    process: BrowserProcess,
+}
+
+/// The processes and the files of a Chromium, which end with this value.
+pub(crate) struct BrowserProcess {
     child: Mutex<Child>,
     group: Option<Pid>,
     folder: PathBuf,
     /// All processes of the sandbox are killed when this is closed.
     _sandbox_socket: Option<UnixSocket>,
+}
+
+/// A Chromium that was started, and the pipes of its DevTools connection.
+pub(crate) struct StartedProcess {
+    pub(crate) process: BrowserProcess,
+    pub(crate) reader: UnixStream,
+    pub(crate) writer: UnixStream,
+    /// See [`Launched::proxy_listener`].
+    pub(crate) proxy_listener: Option<TcpListener>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -126,6 +140,43 @@ pub enum LaunchError {
 impl Chromium {
     /// Starts a process and waits for its first reply.
     pub async fn launch(options: &LaunchOptions) -> Result<Launched, LaunchError> {
+        let StartedProcess { process, reader, writer, proxy_listener } =
+            BrowserProcess::start(options).await?;
+        let (client, events) = DevToolsClient::from_pipes(reader, writer);
+        let chromium = Self { client, process };
+        match first_reply(&chromium.client).await {
+            Ok(user_agent) => Ok(Launched { chromium, events, user_agent, proxy_listener }),
+            Err(error) => {
+                chromium.end().await;
+                Err(LaunchError::NotResponding(error))
+            }
+        }
+    }
+
+    /// Returns the id of the process at the root of this Chromium's tree, and of its group.
+    #[must_use]
+    pub fn pid(&self) -> Option<i32> {
+        self.process.pid()
+    }
+
+    /// Kills every process and removes every file. Idempotent.
+    pub async fn end(&self) {
+        self.process.end().await;
+    }
+}
+
+/// Waits until a Chromium replies, and returns its own user agent.
+pub(crate) async fn first_reply(client: &DevToolsClient) -> Result<String, DevToolsError> {
+    let version = client.call(None, "Browser.getVersion", json!({}));
+    let reply = tokio::time::timeout(START_TIMEOUT, version).await;
+    let version =
+        reply.unwrap_or_else(|_| Err(DevToolsError::TimedOut("Browser.getVersion".into())))?;
+    Ok(version.get("userAgent").and_then(Value::as_str).unwrap_or_default().to_owned())
+}
+
+impl BrowserProcess {
+    /// Starts a process. It has not replied to anything yet.
+    pub(crate) async fn start(options: &LaunchOptions) -> Result<StartedProcess, LaunchError> {
         let folder = options.folder.clone();
         std::fs::create_dir_all(folder.join("profile")).map_err(LaunchError::Folder)?;
         let pipes = DevToolsPipes::new().map_err(LaunchError::Folder)?;
@@ -145,49 +196,31 @@ impl Chromium {
         })?;
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let stderr = child.stderr.take();
-        let (client, events) = DevToolsClient::from_pipes(pipes.reader, pipes.writer);
         let sandbox_socket = helper_socket.as_ref().map(UnixSocket::try_clone).transpose();
         let sandbox_socket = sandbox_socket.map_err(LaunchError::Folder)?;
-        let chromium = Self {
-            client,
-            child: Mutex::new(child),
-            group,
-            folder,
-            _sandbox_socket: sandbox_socket,
-        };
+        let process =
+            Self { child: Mutex::new(child), group, folder, _sandbox_socket: sandbox_socket };
         let proxy_listener = match helper_socket {
             None => None,
             Some(socket) => match listener_from_helper(socket).await {
                 Ok(listener) => Some(listener),
                 Err(error) => {
-                    chromium.end().await;
+                    process.end().await;
                     return Err(read_helper_error(stderr).await.unwrap_or(error).into());
                 }
             },
         };
-        let version = chromium.client.call(None, "Browser.getVersion", json!({}));
-        let reply = tokio::time::timeout(START_TIMEOUT, version).await;
-        match reply.unwrap_or_else(|_| Err(DevToolsError::TimedOut("Browser.getVersion".into()))) {
-            Ok(version) => {
-                let user_agent =
-                    version.get("userAgent").and_then(Value::as_str).unwrap_or_default();
-                Ok(Launched { chromium, events, user_agent: user_agent.to_owned(), proxy_listener })
-            }
-            Err(error) => {
-                chromium.end().await;
-                Err(LaunchError::NotResponding(error))
-            }
-        }
+        let DevToolsPipes { reader, writer, .. } = pipes;
+        Ok(StartedProcess { process, reader, writer, proxy_listener })
     }
 
-    /// Returns the id of the process at the root of this Chromium's tree, and of its group.
-    #[must_use]
-    pub fn pid(&self) -> Option<i32> {
+    /// See [`Chromium::pid`].
+    pub(crate) fn pid(&self) -> Option<i32> {
         self.group.map(|group| group.as_raw_nonzero().get())
     }
 
-    /// Kills every process and removes every file. Idempotent.
-    pub async fn end(&self) {
+    /// See [`Chromium::end`].
+    pub(crate) async fn end(&self) {
         let mut child = self.child.lock().await;
         self.kill_group();
         if let Err(error) = child.wait().await {
@@ -196,7 +229,8 @@ impl Chromium {
         remove_folder(&self.folder).await;
     }
 
-    fn kill_group(&self) {
+    /// Kills every process; their files stay.
+    pub(crate) fn kill_group(&self) {
         if let Some(group) = self.group {
             // A group that does not exist any more needs no signal.
             let _ = kill_process_group(group, Signal::KILL);
@@ -204,7 +238,7 @@ impl Chromium {
     }
 }
 
-impl Drop for Chromium {
+impl Drop for BrowserProcess {
     fn drop(&mut self) {
         self.kill_group();
         let _ = std::fs::remove_dir_all(&self.folder);

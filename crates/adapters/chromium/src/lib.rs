@@ -14,6 +14,8 @@ mod fleet;
 mod fleet_address;
 mod fleet_proxy;
 mod forwarder;
+mod host;
+mod hosted;
 mod input;
 mod launch;
 mod memory_usage;
@@ -35,6 +37,8 @@ pub use self::{
     factory::{BrowserSource, LocalBrowsers},
     fleet::{Fleet, FleetSetupError},
     fleet_address::{FleetAddress, InvalidFleetAddress},
+    host::{BrowserHandle, BrowserHost, LocalBrowser},
+    hosted::{BrowserHosts, ByteStream, Duplex, HostError, HostedBrowser},
     launch::{Chromium, LaunchError, LaunchOptions, Launched},
     pool::{ChromiumPool, PoolOptions},
     redaction::JpegRedactor,

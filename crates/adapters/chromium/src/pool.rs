@@ -87,7 +87,7 @@ impl ChromiumPool {
     pub fn new(options: PoolOptions) -> Arc<Self> {
         let memory_limit = match &options.source {
             BrowserSource::Local(local) => Some(local.memory_limit),
-            BrowserSource::Fleet(_) => None,
+            BrowserSource::Fleet(_) | BrowserSource::Hosts(_) => None,
         };
         let pool = Arc::new(Self {
             warm_pool: WarmPool::new(options),

@@ -28,6 +28,10 @@ impl Slots {
         Some(Slot { index, slots: self.clone() })
     }
 
+    pub(crate) fn free_count(&self) -> usize {
+        self.free().len()
+    }
+
     fn free(&self) -> MutexGuard<'_, BTreeSet<usize>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }

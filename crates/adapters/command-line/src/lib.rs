@@ -50,6 +50,11 @@ pub enum Command {
         /// The region whose sessions' browsers this process runs
         #[arg(long, env = "AVOUCH_REGION")]
         region: Option<String>,
+        /// What this process does, with commas: api (partners, applicants and the portal), browser (runs
+        /// browsers; alone, for other instances and without a database), delivery (webhooks, mails and
+        /// retention). All by default
+        #[arg(long, env = "AVOUCH_ROLE")]
+        role: Option<String>,
     },
     /// Applies pending migrations of the database; prints {"applied","newer"}
     Migrate(MigrateArguments),

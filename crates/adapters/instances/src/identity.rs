@@ -39,9 +39,11 @@ pub struct IdentityFiles {
     pub key: PathBuf,
     /// The roots that the certificates of all instances are from.
     pub roots: PathBuf,
-    /// The DNS name that the certificate of each instance has; it tells them from other certificates of
-    /// the same authority.
+    /// The DNS name that the certificate has, the same for all of its kind: it tells them from other
+    /// certificates of the same authority.
     pub name: String,
+    /// The DNS name that the certificates of the other sides have.
+    pub peer: String,
 }
 
 /// Why the files of an instance's certificate cannot be used.
@@ -71,6 +73,7 @@ pub enum IdentityError {
 pub struct InstanceIdentity {
     files: IdentityFiles,
     name: ServerName<'static>,
+    peer: ServerName<'static>,
     state: Mutex<State>,
 }
 
@@ -96,11 +99,13 @@ impl InstanceIdentity {
     /// A file cannot be read or is larger than 256 KiB; it has no certificates or keys; certificate and key
     /// do not belong together; the certificate does not have the name.
     pub fn open(files: IdentityFiles) -> Result<Arc<Self>, IdentityError> {
-        let name = ServerName::try_from(files.name.clone())
-            .map_err(|_| IdentityError::Name(files.name.clone()))?;
+        let parse = |name: &String| {
+            ServerName::try_from(name.clone()).map_err(|_| IdentityError::Name(name.clone()))
+        };
+        let (name, peer) = (parse(&files.name)?, parse(&files.peer)?);
         let loaded = Arc::new(load(&files, &name)?);
         let state = State { loaded, checked_at: Instant::now() };
-        Ok(Arc::new(Self { files, name, state: Mutex::new(state) }))
+        Ok(Arc::new(Self { files, name, peer, state: Mutex::new(state) }))
     }
 
     /// Returns the TLS configuration of the server for other instances. It follows changes of the files.
@@ -120,8 +125,9 @@ impl InstanceIdentity {
         Ok(config)
     }
 
-    pub(crate) const fn name(&self) -> &ServerName<'static> {
-        &self.name
+    /// Returns the name that the other side must have.
+    pub(crate) const fn peer(&self) -> &ServerName<'static> {
+        &self.peer
     }
 
     /// Returns what the files contain now.
@@ -173,7 +179,7 @@ impl ClientCertVerifier for Follower {
     ) -> Result<ClientCertVerified, Error> {
         let verified =
             self.0.current().verifier.verify_client_cert(certificate, intermediates, now)?;
-        has_name(certificate, &self.0.name)?;
+        has_name(certificate, &self.0.peer)?;
         Ok(verified)
     }
 

@@ -1,8 +1,10 @@
 //! Connections between the instances of a deployment: TLS 1.3 (RFC 8446) with a certificate on both
 //! sides, issued by the deployment's own authority.
 
+pub mod browsers;
 mod identity;
 mod links;
+mod multiplexer;
 
 pub use self::{
     identity::{IdentityError, IdentityFiles, InstanceIdentity},

@@ -68,7 +68,7 @@ impl TlsLinks {
         // Input is small, and an applicant waits for its effect.
         stream.set_nodelay(true).map_err(unreachable)?;
         let connector = TlsConnector::from(self.0.current().client.clone());
-        let stream = connector.connect(self.0.name().clone(), stream).await.map_err(unreachable)?;
+        let stream = connector.connect(self.0.peer().clone(), stream).await.map_err(unreachable)?;
         let (mut sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(unreachable)?;
         // Ends with the upgraded connection, or when `sender` is dropped.

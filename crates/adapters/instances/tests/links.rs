@@ -44,6 +44,7 @@ impl Files {
             key: self.path("key.pem"),
             roots: self.path("roots.pem"),
             name: NAME.to_owned(),
+            peer: NAME.to_owned(),
         }
     }
 
@@ -161,7 +162,11 @@ async fn only_certificates_of_instances_of_the_same_authority_are_accepted() {
     }
     let elsewhere = Files::new(&authority, &authority.valid(&["shop.example"]));
     assert!(elsewhere.fault().contains("not valid for"), "{}", elsewhere.fault());
-    let named = IdentityFiles { name: "shop.example".into(), ..elsewhere.names() };
+    let named = IdentityFiles {
+        name: "shop.example".into(),
+        peer: "shop.example".into(),
+        ..elsewhere.names()
+    };
     let identity = InstanceIdentity::open(named).unwrap();
     let request = SocketRequest {
         session: SessionId::from_u128(7),

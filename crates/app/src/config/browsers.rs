@@ -6,7 +6,10 @@ use chromium::{FleetAddress, InvalidFleetAddress};
 use chrono::TimeDelta;
 use domain::fairness::Quotas;
 
-use super::values::{one_of, socket, within};
+use super::{
+    instances::{HostConfig, InstanceConfig, browser_hosts},
+    values::{one_of, socket, within},
+};
 
 /// The place where browsers run.
 #[derive(Debug, Clone)]
@@ -20,6 +23,8 @@ pub enum BrowserConfig {
         sandbox: bool,
     },
     Elsewhere(FleetAddress),
+    /// On browser hosts.
+    Hosts(HostConfig),
 }
 
 /// Reads the quotas of browsers, and how long a session waits for one. By default a quarter of the
@@ -49,8 +54,12 @@ pub(super) fn quotas(
 /// Reads `browser` and the settings that depend on it.
 pub(super) fn browsers(
     values: &BTreeMap<String, String>,
+    instance: Option<&InstanceConfig>,
     faults: &mut Vec<String>,
 ) -> BrowserConfig {
+    if let Some(hosts) = browser_hosts(values, instance, faults) {
+        return BrowserConfig::Hosts(hosts);
+    }
     let text =
         |key: &str, default: &str| values.get(key).map_or_else(|| default.to_owned(), Clone::clone);
     let browser = text("browser", "chromium");

@@ -8,6 +8,10 @@ use super::values::socket;
 
 /// The name in the certificates of instances, if none is given.
 const NAME: &str = "instance.avouch.internal";
+/// The name in the certificates of browser hosts, if none is given.
+const HOST_NAME: &str = "browser-host.avouch.internal";
+/// The maximum number of names of browser hosts.
+const MAX_HOST_NAMES: usize = 64;
 const KEYS: [&str; 5] =
     ["instance_address", "instance_cert", "instance_key", "instance_roots", "instance_name"];
 
@@ -18,6 +22,58 @@ pub struct InstanceConfig {
     /// `HOST:PORT`
     pub address: String,
     pub files: IdentityFiles,
+}
+
+/// The browser hosts of an instance.
+#[derive(Debug, Clone)]
+pub struct HostConfig {
+    /// `HOST:PORT` each.
+    pub names: Vec<String>,
+    pub files: IdentityFiles,
+}
+
+/// Where a browser host serves instances, and its certificate.
+#[derive(Debug, Clone)]
+pub struct HostIdentityConfig {
+    pub listen: SocketAddr,
+    pub files: IdentityFiles,
+}
+
+fn host_name(values: &BTreeMap<String, String>) -> String {
+    values.get("browser_host_name").map_or_else(|| HOST_NAME.to_owned(), Clone::clone)
+}
+
+/// Returns what a browser host listens on, from the settings of an instance.
+pub(super) fn host_identity(
+    values: &BTreeMap<String, String>,
+    instance: Option<&InstanceConfig>,
+) -> Option<HostIdentityConfig> {
+    let InstanceConfig { listen, files, .. } = instance?.clone();
+    let files = IdentityFiles { name: host_name(values), peer: files.name.clone(), ..files };
+    Some(HostIdentityConfig { listen, files })
+}
+
+/// Reads `browser_hosts`, a list; `None` without it.
+pub(super) fn browser_hosts(
+    values: &BTreeMap<String, String>,
+    instance: Option<&InstanceConfig>,
+    faults: &mut Vec<String>,
+) -> Option<HostConfig> {
+    let list = values.get("browser_hosts")?;
+    let names: Vec<_> = list.split(',').map(|name| name.trim().to_owned()).collect();
+    if names.len() > MAX_HOST_NAMES || !names.iter().all(|name| is_address(name)) {
+        faults
+            .push(format!("browser_hosts must be at most {MAX_HOST_NAMES} HOST:PORT, with commas"));
+    }
+    if values.contains_key("browser") {
+        faults.push("browser and browser_hosts exclude each other".into());
+    }
+    let Some(instance) = instance else {
+        faults.push("browser_hosts needs instance_listen".into());
+        return None;
+    };
+    let files = IdentityFiles { peer: host_name(values), ..instance.files.clone() };
+    Some(HostConfig { names, files })
 }
 
 /// `None` for a process that is alone.
@@ -33,7 +89,9 @@ pub(super) fn instances(
     };
     let listen = socket(listen, "instance_listen", faults)?;
     let address = values.get("instance_address").cloned();
-    if address.is_none() && listen.ip().is_unspecified() {
+    // Instances know browser hosts from their own settings.
+    let is_host = values.get("role").is_some_and(|role| role.trim() == "browser");
+    if address.is_none() && listen.ip().is_unspecified() && !is_host {
         faults.push(format!("instance_address is needed: other instances do not reach {listen}"));
     }
     let address = address.unwrap_or_else(|| listen.to_string());
@@ -47,11 +105,13 @@ pub(super) fn instances(
             PathBuf::new()
         })
     };
+    let name = values.get("instance_name").map_or_else(|| NAME.to_owned(), Clone::clone);
     let files = IdentityFiles {
         certificate: file("instance_cert"),
         key: file("instance_key"),
         roots: file("instance_roots"),
-        name: values.get("instance_name").map_or_else(|| NAME.to_owned(), Clone::clone),
+        peer: name.clone(),
+        name,
     };
     Some(InstanceConfig { listen, address, files })
 }
@@ -95,6 +155,36 @@ mod tests {
         ] {
             let (_, faults) = read(&values);
             assert!(faults.contains(fault), "{faults}");
+        }
+    }
+
+    #[test]
+    fn browser_hosts_have_a_name_of_their_own_and_need_a_certificate() {
+        let files =
+            [("instance_cert", "cert.pem"), ("instance_key", "key.pem"), ("instance_roots", "ca")];
+        let read = |values: &[(&str, &str)]| {
+            let values = values.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+            let (values, mut faults) = (values.collect(), vec![]);
+            let instance = instances(&values, &mut faults);
+            let hosts = browser_hosts(&values, instance.as_ref(), &mut faults);
+            (hosts, host_identity(&values, instance.as_ref()), faults.join("; "))
+        };
+        let (listen, hosts) = (("instance_listen", "10.0.0.1:1"), ("browser_hosts", "a:1, b:2"));
+        let (used, own, faults) = read(&[&files[..], &[listen, hosts]].concat());
+        let (used, own) = (used.unwrap(), own.unwrap());
+        assert_eq!((used.names, faults), (vec!["a:1".to_owned(), "b:2".to_owned()], String::new()));
+        assert_eq!((&*used.files.name, &*used.files.peer), (NAME, HOST_NAME));
+        assert_eq!((&*own.files.name, &*own.files.peer), (HOST_NAME, NAME));
+        let (_, host, faults) =
+            read(&[&files[..], &[("instance_listen", "0.0.0.0:1"), ("role", "browser")]].concat());
+        assert!(host.is_some() && faults.is_empty(), "{faults}");
+        for (values, fault) in [
+            (vec![hosts], "browser_hosts needs instance_listen"),
+            (vec![listen, ("browser_hosts", "a:1,,b:2")], "browser_hosts must be"),
+            (vec![listen, ("browser_hosts", "a")], "browser_hosts must be"),
+            (vec![listen, hosts, ("browser", "chromium")], "exclude each other"),
+        ] {
+            assert!(read(&values).2.contains(fault), "{fault}");
         }
     }
 }

@@ -11,6 +11,7 @@ mod mailing;
 mod messages;
 mod names;
 mod regions;
+mod roles;
 mod sign_ins;
 mod values;
 
@@ -36,18 +37,23 @@ use system::encryption::EncryptionKeys;
 
 pub(crate) use self::names::is_setting;
 pub use self::{
-    attestation::AttestationConfig, browsers::BrowserConfig, instances::InstanceConfig,
-    mailing::MailConfig, messages::MessageConfig,
+    attestation::AttestationConfig,
+    browsers::BrowserConfig,
+    instances::{HostConfig, HostIdentityConfig, InstanceConfig},
+    mailing::MailConfig,
+    messages::MessageConfig,
+    roles::Roles,
 };
 use self::{
     attestation::attesting,
     browsers::{browsers, quotas},
     connections::{database_url, redis, schema_policy, timeouts},
     identity::identity,
-    instances::instances,
+    instances::{host_identity, instances},
     mailing::mailing,
     names::{KEYS, SECRETS},
     regions::addresses,
+    roles::roles,
     sign_ins::sign_ins,
     values::{
         checked_url, encryption, limits, one_of, read_file, roots, seal_keys, socket, storage,
@@ -59,6 +65,7 @@ use self::{
 #[derive(Debug, Clone)]
 pub struct Config {
     pub listen: SocketAddr,
+    pub roles: Roles,
     pub addresses: Addresses,
     pub data_dir: PathBuf,
     pub database_url: DatabaseUrl,
@@ -102,6 +109,8 @@ pub struct Config {
     pub countries: Option<Vec<String>>,
     /// How other instances reach this one; `None` for a process that is alone.
     pub instances: Option<InstanceConfig>,
+    /// How a browser host is reached; `None` without an address for instances.
+    pub host_identity: Option<HostIdentityConfig>,
     /// The Redis server that counts limits for all processes; `None` to count in this process.
     pub redis: Option<Redis>,
     pub limits: Limits,
@@ -178,13 +187,17 @@ impl Config {
         let exits = exits.map_err(|error| faults.push(format!("egress_proxy: {error}")));
         let backoff = text("webhook_backoff", "5x6").parse::<Backoff>();
         let backoff = backoff.map_err(|error| faults.push(format!("webhook_backoff: {error}")));
-        let browser = browsers(values, faults);
+        let roles = roles(values, faults);
+        let instances = instances(values, faults);
+        let browser = browsers(values, instances.as_ref(), faults);
         let egress_roots = roots(values.get("egress_roots"), &browser, faults);
         let mut bounded =
             |key: &str, default: &str, range| within(&text(key, default), key, range, faults);
         // Another instance can run the browsers of all sessions.
         let least = u64::from(!values.contains_key("instance_listen"));
         let most = bounded("browsers", "16", least..=1000);
+        let runs_none = !roles.browser && !matches!(browser, BrowserConfig::Hosts(_));
+        let most = if runs_none { 0 } else { most };
         let warm = bounded("browsers_warm", "1", 0..=100);
         let (quotas, queue_patience) = quotas(values, most, &mut bounded);
         let drain = bounded("drain_seconds", "600", 0..=86_400);
@@ -200,6 +213,7 @@ impl Config {
         let metrics = metrics.and_then(|text| socket(text, "metrics_listen", faults));
         Self {
             listen,
+            roles,
             addresses,
             data_dir,
             database_url,
@@ -225,7 +239,8 @@ impl Config {
             identity: identity(values, faults),
             sign_ins: sign_ins(values, faults),
             countries,
-            instances: instances(values, faults),
+            host_identity: host_identity(values, instances.as_ref()),
+            instances,
             redis: redis(values, faults),
             limits: limits(values, faults),
             trusted_proxies: proxies.unwrap_or_default(),

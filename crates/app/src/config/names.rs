@@ -3,12 +3,15 @@
 /// The names of all keys; their variables are in upper case with the prefix `AVOUCH_`.
 pub(super) const KEYS: &[&str] = &[
     "listen",
+    "role",
     "instance_listen",
     "instance_address",
     "instance_cert",
     "instance_key",
     "instance_roots",
     "instance_name",
+    "browser_hosts",
+    "browser_host_name",
     "public_url",
     "region",
     "regions",

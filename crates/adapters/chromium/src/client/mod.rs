@@ -20,6 +20,7 @@ use tokio::{
 };
 
 pub(crate) use self::socket::{Socket, SocketError};
+use crate::hosted::ByteStream;
 
 /// The time within which Chromium must reply to a command.
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
@@ -123,6 +124,17 @@ impl DevToolsClient {
         let (events, receiver) = mpsc::channel(QUEUE_CAPACITY);
         tokio::spawn(pipe::write(to, commands));
         tokio::spawn(pipe::read(from, inner.clone(), events));
+        (Self { inner }, receiver)
+    }
+
+    /// Creates a client over a byte stream that has the same messages as the pipes.
+    #[must_use]
+    pub(crate) fn from_stream(stream: ByteStream) -> (Self, mpsc::Receiver<DevToolsEvent>) {
+        let (inner, commands) = Inner::new();
+        let (events, receiver) = mpsc::channel(QUEUE_CAPACITY);
+        let (reader, writer) = tokio::io::split(stream);
+        tokio::spawn(pipe::write(writer, commands));
+        tokio::spawn(pipe::read(reader, inner.clone(), events));
         (Self { inner }, receiver)
     }
 

@@ -1,0 +1,49 @@
+//! Browsers that run on browser hosts: other machines, each of which starts a whole Chromium for a
+//! session and passes the bytes of its pipes and of its connections on.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use ports::browser::Scale;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::mpsc,
+};
+
+/// A stream of bytes in both directions.
+pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
+/// Any stream of bytes in both directions.
+pub type ByteStream = Box<dyn Duplex>;
+
+/// A running browser that is reached through byte streams.
+pub struct HostedBrowser {
+    /// The DevTools messages of Chromium's pipes, each terminated by a NUL byte. It ends when the browser
+    /// has ended.
+    pub devtools: ByteStream,
+    /// The connections that the browser opens to its HTTP proxy.
+    pub connections: mpsc::Receiver<ByteStream>,
+    /// Dropping this ends the browser.
+    pub guard: Box<dyn Send + Sync>,
+}
+
+/// Starts browsers on browser hosts.
+#[async_trait]
+pub trait BrowserHosts: fmt::Debug + Send + Sync {
+    /// Starts a browser that has never been used, with this device scale factor.
+    ///
+    /// # Errors
+    /// All hosts are full, or none can be reached.
+    async fn start(&self, scale: Scale) -> Result<HostedBrowser, HostError>;
+}
+
+/// Why no browser host started a browser.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    #[error("all browser hosts are full")]
+    Full,
+    #[error("no browser host started a browser: {0}")]
+    Unavailable(String),
+}
