@@ -97,6 +97,9 @@ macro_rules! stores_contract {
             sessions::commits_state_and_effects_together
             sessions::refuses_a_stale_commit_entirely
             sessions::lets_one_of_two_concurrent_commits_succeed
+            sessions::lets_one_of_many_concurrent_commits_succeed
+            sessions::commits_concurrent_changes_except_a_stale_one
+            sessions::commits_each_kind_of_change
             sessions::leaves_a_dropped_commit_complete_or_undone
             sessions::lists_the_newest_first_and_counts_all_matches
             sessions::lists_the_sessions_of_all_keys_of_a_team
@@ -125,6 +128,7 @@ macro_rules! stores_contract {
             instances::deletes_an_entry_only_while_it_is_not_renewed
             deliveries::creates_one_delivery_for_each_active_webhook
             deliveries::creates_deliveries_only_for_the_keys_of_a_webhook
+            deliveries::creates_the_deliveries_of_concurrent_ends
             deliveries::leases_a_delivery_to_one_claimer
             deliveries::skips_no_webhook
             deliveries::keeps_body_and_webhook_across_attempts
