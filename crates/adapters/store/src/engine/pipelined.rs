@@ -16,6 +16,7 @@ use crate::sessions::commit_batch::CommitRequest;
 use crate::sessions::find_batch::FindRequest;
 use crate::sessions::insert_batch::InsertRequest;
 use crate::sessions::poll_batch::{KeyRequest, PollRequest};
+use crate::teams::template_batch::TemplatesRequest;
 
 /// Planner settings for pipelined statements, which all find rows by keys. With the default settings the
 /// planner plans a statement with an array parameter on each execution, which costs more than the
@@ -34,6 +35,7 @@ pub(crate) struct PipelinedConnection {
     pub(crate) polls: BatchQueue<PollRequest>,
     pub(crate) keys: BatchQueue<KeyRequest>,
     pub(crate) finds: BatchQueue<FindRequest>,
+    pub(crate) templates: BatchQueue<TemplatesRequest>,
     pub(crate) inserts: BatchQueue<InsertRequest>,
     pub(crate) commits: BatchQueue<CommitRequest>,
 }
@@ -49,6 +51,7 @@ impl PipelinedConnection {
             polls: BatchQueue::default(),
             keys: BatchQueue::default(),
             finds: BatchQueue::default(),
+            templates: BatchQueue::default(),
             inserts: BatchQueue::default(),
             commits: BatchQueue::default(),
         }

@@ -204,6 +204,7 @@ macro_rules! stores_contract {
             passkeys::deletes_recovery_codes_with_the_last_factor
             passkeys::stores_no_more_than_the_maximum_of_passkeys
             templates::keeps_the_templates_of_each_team_separate
+            templates::lists_the_templates_of_concurrent_teams
             templates::allows_only_the_steps_of_the_review
             templates::has_one_default_template_per_language
             templates::has_one_default_template_after_concurrent_changes
