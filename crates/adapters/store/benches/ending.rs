@@ -1,5 +1,6 @@
 //! The cost of ending a session with one webhook, for the store alone: changes that share statements,
 //! compared with a transaction for each in the same run. `cargo xtask bench ending`.
+#![expect(clippy::expect_used, reason = "a benchmark panics to fail")]
 
 use std::{
     fs,
