@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     error_code::ErrorCode,
-    id::{BrowserId, SessionId},
+    id::{ApiKeyId, BrowserId, SessionId},
     session::{Change, Event, InvalidTransition, Session},
 };
 use ports::{
@@ -86,19 +86,49 @@ impl SessionEngine {
             Ok(change.map(|change| (change, now + BROWSER_START_TTL)))
         };
         let (session, is_changed) = self.commit(id, decide).await?;
+        self.announce(&session, is_changed);
+        Ok(session)
+    }
+
+    /// Like [`Self::advance`], for the owner of the session. A session of another owner counts as
+    /// absent.
+    ///
+    /// # Errors
+    /// [`AdvanceError::NotFound`] if this owner has no such session, and those of
+    /// [`Self::advance`].
+    pub async fn advance_of(
+        &self,
+        owner: ApiKeyId,
+        id: SessionId,
+        event: Event,
+    ) -> Result<Session, AdvanceError> {
+        let decide = |session: &Session, now| {
+            if session.owner != owner {
+                return Err(AdvanceError::NotFound);
+            }
+            let change = session.apply(event.clone(), now)?;
+            Ok(change.map(|change| (change, now + BROWSER_START_TTL)))
+        };
+        let (session, is_changed) = self.commit(id, decide).await?;
+        self.announce(&session, is_changed);
+        Ok(session)
+    }
+
+    /// Logs and counts a transition, and wakes those who wait for it.
+    fn announce(&self, session: &Session, is_changed: bool) {
         if is_changed {
+            let id = session.id;
             tracing::info!(
                 session.id = %id, session.status = %session.status(),
                 "session {id} is {}", session.status()
             );
             if session.state.is_closed() {
-                count_closed(&session);
+                count_closed(session);
             }
             self.wakeups.jobs.notify_one();
             self.wakeups.deliveries.notify_one();
-            self.hub.publish(&session);
+            self.hub.publish(session);
         }
-        Ok(session)
     }
 
     /// Erases what a closed session knows about its applicant, and returns the session as it is
@@ -121,7 +151,7 @@ impl SessionEngine {
         decide: impl Fn(
             &Session,
             DateTime<Utc>,
-        ) -> Result<Option<(Change, DateTime<Utc>)>, InvalidTransition>,
+        ) -> Result<Option<(Change, DateTime<Utc>)>, AdvanceError>,
     ) -> Result<(Session, bool), AdvanceError> {
         for _ in 0..MAX_COMMIT_ATTEMPTS {
             let session = self.sessions.find_unscoped(id).await?.ok_or(AdvanceError::NotFound)?;

@@ -100,9 +100,7 @@ impl SessionService for SessionUseCases {
     }
 
     async fn terminate(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {
-        let found = self.sessions.find(caller.id, id).await?;
-        found.ok_or(SessionError::NotFound)?;
-        Ok(self.engine.advance(id, None, Event::TerminatedByPartner).await?)
+        Ok(self.engine.advance_of(caller.id, id, Event::TerminatedByPartner).await?)
     }
 
     async fn skip_time(&self, caller: &Caller, by: SkippedTime) -> Result<usize, SessionError> {

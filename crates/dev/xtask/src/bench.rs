@@ -14,6 +14,7 @@ const BENCHMARKS: &[(&str, &[&str])] = &[
     ("api", &["api"]),
     ("attestation", &["attestation", "relayed"]),
     ("browser", &["browser"]),
+    ("ending", &["ending"]),
     ("webhooks", &["webhooks"]),
     ("workflow", &["workflow", "observe"]),
 ];

@@ -77,7 +77,8 @@ pub trait SessionStore: Send + Sync {
     ) -> Result<InsertOutcome, StoreError>;
 
     /// Finds a session of any owner: for the applicant, whose token has been verified, and for
-    /// workers, which serve all owners. It must not be used for a partner.
+    /// workers, which serve all owners. For a partner the caller compares the owner before it does
+    /// anything with the session.
     async fn find_unscoped(&self, id: SessionId) -> Result<Option<Session>, StoreError>;
 
     /// Returns the origins whose pages may embed a session, as its owner's team has set them.
@@ -90,7 +91,8 @@ pub trait SessionStore: Send + Sync {
     ///
     /// The saved version must be the one before `change.session.version`; otherwise the result is
     /// [`CommitError::Stale`], and nothing is saved. A browser that is new with this change has a
-    /// lease until `alive_until`.
+    /// lease until `alive_until`. If the future is dropped, the change is saved as a whole or not at
+    /// all, possibly a moment later.
     async fn commit(&self, change: &Change, alive_until: DateTime<Utc>) -> Result<(), CommitError>;
 }
 

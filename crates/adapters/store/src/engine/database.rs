@@ -41,6 +41,9 @@ pub struct Store {
     pub(crate) keyring: Arc<Keyring>,
     /// The connection of single reads; `None` to use the pool.
     pub(crate) pipelined: Option<Arc<PipelinedConnection>>,
+    /// The connection of combined writes, so that no read waits until the write-ahead log is
+    /// flushed; `None` to use the pool.
+    pub(crate) writes: Option<Arc<PipelinedConnection>>,
 }
 
 /// The result of truncating the write-ahead log.
@@ -252,7 +255,7 @@ impl Store {
                 Database::Postgres(pools::postgres(&server, schema).await?, server)
             }
         };
-        Ok(Self { pool, cipher, timeouts, keyring: Arc::default(), pipelined: None })
+        Ok(Self { pool, cipher, timeouts, keyring: Arc::default(), pipelined: None, writes: None })
     }
 
     /// Returns the same store with another encryption mode.
@@ -262,17 +265,18 @@ impl Store {
     }
 
     /// Returns the same store for the single reads of one worker: on PostgreSQL they share one
-    /// connection, on which each is sent without waiting for the answers of earlier ones. The
-    /// connection is opened with the first read, on the runtime of that read.
+    /// connection, on which each is sent without waiting for the answers of earlier ones. New and
+    /// changed sessions share another one. A connection is opened with its first statement, on the
+    /// runtime of that statement.
     #[must_use]
     pub fn with_pipelined_connection(&self) -> Self {
-        let pipelined = match &self.pool {
+        let open = || match &self.pool {
             Database::Postgres(_, server) => {
                 Some(Arc::new(PipelinedConnection::new(server.clone(), self.timeouts.answer())))
             }
             Database::Sqlite(_) => None,
         };
-        Self { pipelined, ..self.clone() }
+        Self { pipelined: open(), writes: open(), ..self.clone() }
     }
 
     /// Returns whether reads are pipelined; a pipelined read may be dropped midway.

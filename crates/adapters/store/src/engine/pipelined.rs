@@ -12,10 +12,13 @@ use ports::StoreError;
 use crate::engine::batcher::BatchQueue;
 use crate::engine::database::failed;
 use crate::engine::server::Server;
+use crate::sessions::commit_batch::CommitRequest;
+use crate::sessions::find_batch::FindRequest;
 use crate::sessions::insert_batch::InsertRequest;
 use crate::sessions::poll_batch::{KeyRequest, PollRequest};
+use crate::teams::template_batch::TemplatesRequest;
 
-/// Planner settings for pipelined reads, which all find rows by keys. With the default settings the
+/// Planner settings for pipelined statements, which all find rows by keys. With the default settings the
 /// planner plans a statement with an array parameter on each execution, which costs more than the
 /// execution, prefers sequential scans on small tables, and uses JIT compilation for plans that it
 /// estimates as expensive.
@@ -31,7 +34,10 @@ pub(crate) struct PipelinedConnection {
     opening: tokio::sync::Mutex<()>,
     pub(crate) polls: BatchQueue<PollRequest>,
     pub(crate) keys: BatchQueue<KeyRequest>,
+    pub(crate) finds: BatchQueue<FindRequest>,
+    pub(crate) templates: BatchQueue<TemplatesRequest>,
     pub(crate) inserts: BatchQueue<InsertRequest>,
+    pub(crate) commits: BatchQueue<CommitRequest>,
 }
 
 impl PipelinedConnection {
@@ -44,7 +50,10 @@ impl PipelinedConnection {
             opening: tokio::sync::Mutex::default(),
             polls: BatchQueue::default(),
             keys: BatchQueue::default(),
+            finds: BatchQueue::default(),
+            templates: BatchQueue::default(),
             inserts: BatchQueue::default(),
+            commits: BatchQueue::default(),
         }
     }
 

@@ -131,6 +131,8 @@ impl InsertDeliveries for SqliteConn {
 
 /// The records that a change writes besides the session itself.
 pub(crate) struct ChangeRecords {
+    /// The team of the session's owner.
+    pub(crate) team: Id,
     pub(crate) entries: Vec<NewEntry>,
     /// The notice's identifier and encrypted body, and when its deliveries are due.
     pub(crate) notice: Option<(Id, String, Timestamp)>,
@@ -144,11 +146,12 @@ pub(crate) struct ChangeRecords {
 }
 
 impl ChangeRecords {
-    pub(crate) fn of(change: &Change, writer: &WriteKey) -> Result<Self, StoreError> {
+    pub(crate) fn of(change: &Change, team: Id, writer: &WriteKey) -> Result<Self, StoreError> {
         let session = &change.session;
         let body = || webhook::payload(session).map(|body| body.to_string());
         let event = TimelineRow::of(change);
         let mut records = Self {
+            team,
             entries: vec![],
             notice: None,
             erased: None,
@@ -184,6 +187,14 @@ impl ChangeRecords {
             && self.link.is_none()
             && self.recording.is_none()
     }
+
+    /// Returns whether [`CommitRequest`] can write the records. Links are sent with new sessions, and
+    /// erasing is rare.
+    ///
+    /// [`CommitRequest`]: crate::sessions::commit_batch::CommitRequest
+    pub(crate) const fn fit_a_batch(&self) -> bool {
+        self.erased.is_none() && self.link.is_none()
+    }
 }
 
 /// Aborts a transaction in which a value could not be encrypted.
@@ -199,8 +210,8 @@ macro_rules! write_change_records {
             engine::{
                 data_key::BODY,
                 schema::{
-                    api_keys, attestations, deliveries, delivery_attempts, notices, notifications,
-                    outbox, recordings, session_events, webhook_keys, webhooks,
+                    attestations, deliveries, delivery_attempts, notices, notifications, outbox,
+                    recordings, session_events, webhook_keys, webhooks,
                 },
             },
             sessions::{
@@ -215,15 +226,10 @@ macro_rules! write_change_records {
             ::diesel::insert_into(outbox::table).values(entry).execute($conn).await?;
         }
         if let Some((id, body, due)) = &$records.notice {
-            let team = api_keys::table
-                .filter(api_keys::id.eq($row.owner))
-                .select(api_keys::team)
-                .first::<Id>($conn)
-                .await?;
             let chosen = || webhook_keys::table.filter(webhook_keys::webhook.eq(webhooks::id));
             let for_this = exists(chosen().filter(webhook_keys::key.eq($row.owner)));
             let told = webhooks::table
-                .filter(webhooks::team.eq(team))
+                .filter(webhooks::team.eq($records.team))
                 .filter(webhooks::active.eq(true))
                 .filter(for_this.or(not(exists(chosen()))))
                 .select(webhooks::id)
@@ -257,12 +263,7 @@ macro_rules! write_change_records {
             ::diesel::delete(proved).execute($conn).await?;
         }
         if let Some(due) = $records.link {
-            let team = api_keys::table
-                .filter(api_keys::id.eq($row.owner))
-                .select(api_keys::team)
-                .first::<Id>($conn)
-                .await?;
-            let link = NewNotificationRow::of($row.id, team, 1, due);
+            let link = NewNotificationRow::of($row.id, $records.team, 1, due);
             ::diesel::insert_into(notifications::table).values(link).execute($conn).await?;
         }
         if let Some(due) = $records.recording {

@@ -2,7 +2,9 @@
 
 pub(crate) mod attestations;
 pub(crate) mod change_records;
+pub(crate) mod commit_batch;
 pub(crate) mod devices;
+pub(crate) mod find_batch;
 pub(crate) mod insert_batch;
 pub(crate) mod instances;
 pub(crate) mod outbox;

@@ -20,10 +20,10 @@ use crate::engine::schema::outbox;
 #[derive(Insertable)]
 #[diesel(table_name = outbox)]
 pub(crate) struct NewEntry {
-    session: Id,
-    effect: String,
-    node: Option<Id>,
-    due: Timestamp,
+    pub(crate) session: Id,
+    pub(crate) effect: String,
+    pub(crate) node: Option<Id>,
+    pub(crate) due: Timestamp,
 }
 
 impl NewEntry {

@@ -102,11 +102,11 @@ where
 pub(crate) struct TimelineRow {
     session: Id,
     version: i32,
-    at: Timestamp,
-    event: String,
+    pub(crate) at: Timestamp,
+    pub(crate) event: String,
     status: String,
-    error_code: Option<String>,
-    node: Option<String>,
+    pub(crate) error_code: Option<String>,
+    pub(crate) node: Option<String>,
 }
 
 impl TimelineRow {

@@ -1,7 +1,8 @@
 //! The row of a session, in which the applicant's data is encrypted.
 
 use ::diesel::prelude::*;
-use domain::session::{Progress, Session, Version};
+use chrono::{DateTime, Utc};
+use domain::session::{Progress, Session, State, Version};
 use ports::StoreError;
 
 use crate::engine::column::{Id, Timestamp};
@@ -14,7 +15,7 @@ use crate::engine::schema::sessions;
 pub(crate) const REFERENCE: &str = "sessions.reference";
 
 /// A session as it is stored.
-#[derive(Queryable, Selectable, Insertable, AsChangeset)]
+#[derive(Clone, Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = sessions, treat_none_as_null = true)]
 #[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
 pub(crate) struct SessionRow {
@@ -32,6 +33,25 @@ pub(crate) struct SessionRow {
     pub(crate) platform: i32,
     pub(crate) erased_at: Option<Timestamp>,
     pub(crate) reference: Option<String>,
+}
+
+/// The lease of a session's browser, as its row has it after a change.
+#[derive(Clone, Copy)]
+pub(crate) struct LeaseColumns {
+    pub(crate) browser: Option<Id>,
+    /// The end of the lease of a browser that is new with the change; `None` to leave it.
+    pub(crate) alive_until: Option<Timestamp>,
+}
+
+impl LeaseColumns {
+    /// `alive_until` applies if the browser is new.
+    pub(crate) fn of(session: &Session, alive_until: DateTime<Utc>) -> Self {
+        let is_new = matches!(session.state, State::Initializing { .. });
+        Self {
+            browser: session.state.lease().map(|lease| Id::from(lease.browser)),
+            alive_until: is_new.then_some(Timestamp(alive_until)),
+        }
+    }
 }
 
 impl SessionRow {

@@ -24,6 +24,7 @@ use ports::{
 use crate::engine::column::{Id, Timestamp};
 use crate::engine::database::{Store, failed, with_conn};
 use crate::engine::schema::{api_keys, idempotency_keys, sessions, teams};
+use crate::sessions::find_batch::FindRequest;
 use crate::sessions::row::SessionRow;
 use crate::teams::keys::read_ancestors;
 
@@ -38,15 +39,8 @@ impl SessionStore for Store {
     }
 
     async fn find_unscoped(&self, id: SessionId) -> Result<Option<Session>, StoreError> {
-        let found = with_conn!(self, |conn| {
-            sessions::table
-                .filter(sessions::id.eq(Id::from(id)))
-                .select(SessionRow::as_select())
-                .first(conn)
-                .await
-                .optional()
-        });
-        self.read_found(found.map_err(failed("open a session"))?).await
+        let found = self.session_row(Id::from(id)).await?;
+        self.read_found(found).await
     }
 
     async fn frame_ancestors_of(&self, id: SessionId) -> Result<Vec<FrameAncestor>, StoreError> {
@@ -76,16 +70,8 @@ impl SessionQueries for Store {
     }
 
     async fn find(&self, owner: ApiKeyId, id: SessionId) -> Result<Option<Session>, StoreError> {
-        let found = with_conn!(self, |conn| {
-            sessions::table
-                .filter(sessions::id.eq(Id::from(id)))
-                .filter(sessions::owner.eq(Id::from(owner)))
-                .select(SessionRow::as_select())
-                .first(conn)
-                .await
-                .optional()
-        });
-        self.read_found(found.map_err(failed("find a session"))?).await
+        let found = self.session_row(Id::from(id)).await?;
+        self.read_found(found.filter(|row| row.owner == Id::from(owner))).await
     }
 
     async fn list(
@@ -228,6 +214,17 @@ impl SessionRetention for Store {
 }
 
 impl Store {
+    /// Finds the row of a session of any owner.
+    async fn session_row(&self, id: Id) -> Result<Option<SessionRow>, StoreError> {
+        if let Some(connection) = &self.pipelined {
+            return connection.request(FindRequest(id)).await;
+        }
+        let found = with_conn!(self, |conn| {
+            sessions::table.find(id).select(SessionRow::as_select()).first(conn).await.optional()
+        });
+        found.map_err(failed("find a session"))
+    }
+
     async fn read_found(&self, row: Option<SessionRow>) -> Result<Option<Session>, StoreError> {
         match row {
             Some(row) => self.read_session(row).await.map(Some),

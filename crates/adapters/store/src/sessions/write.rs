@@ -8,7 +8,7 @@ use ::diesel::{
 };
 use chrono::{DateTime, Utc};
 use diesel_async::RunQueryDsl;
-use domain::session::{Change, State};
+use domain::session::Change;
 use ports::{
     StoreError,
     session_store::{CommitError, IdempotencyKey, InsertOutcome},
@@ -19,8 +19,9 @@ use crate::engine::database::{Store, failed, with_transaction};
 use crate::engine::hash::sha256;
 use crate::engine::schema::{idempotency_keys, sessions};
 use crate::sessions::change_records::{ChangeRecords, write_change_records};
+use crate::sessions::commit_batch::CommitRequest;
 use crate::sessions::insert_batch::InsertRequest;
-use crate::sessions::row::SessionRow;
+use crate::sessions::row::{LeaseColumns, SessionRow};
 
 #[derive(Insertable)]
 #[diesel(table_name = idempotency_keys)]
@@ -107,7 +108,7 @@ impl Store {
         });
         let since = Timestamp(once.map_or(opening.at, |once| once.since));
         let written: Result<FoundKey, DieselError> = match &key {
-            None => match &self.pipelined {
+            None => match &self.writes {
                 Some(connection) if records.has_only_event() => {
                     let event = opening.event.to_owned();
                     connection.request(InsertRequest { row, event }).await??;
@@ -131,7 +132,7 @@ impl Store {
     async fn written(&self, change: &Change) -> Result<(SessionRow, ChangeRecords), StoreError> {
         let team = self.team_of_key(Id::from(change.session.owner)).await?;
         let writer = self.writer(team).await?;
-        Ok((SessionRow::of(&change.session, &writer)?, ChangeRecords::of(change, &writer)?))
+        Ok((SessionRow::of(&change.session, &writer)?, ChangeRecords::of(change, team, &writer)?))
     }
 
     async fn insert_new(
@@ -175,24 +176,22 @@ impl Store {
         alive_until: DateTime<Utc>,
     ) -> Result<(), CommitError> {
         let (row, records) = self.written(change).await?;
-        let lease = change.session.state.lease();
-        let browser = lease.map(|lease| Id::from(lease.browser));
-        let starts = matches!(change.session.state, State::Initializing { .. });
-        let alive_until = Timestamp(alive_until);
+        let lease = LeaseColumns::of(&change.session, alive_until);
+        if let Some(connection) = &self.writes
+            && records.fit_a_batch()
+        {
+            let is_saved = connection.request(CommitRequest { row, lease, records }).await??;
+            return if is_saved { Ok(()) } else { Err(CommitError::Stale) };
+        }
         let written: Result<bool, DieselError> = with_transaction!(self, |conn| {
             let before = sessions::table
                 .filter(sessions::id.eq(row.id))
                 .filter(sessions::version.eq(row.version.saturating_sub(1)));
-            if ::diesel::update(before).set(&row).execute(conn).await? == 0 {
+            let browser = sessions::browser.eq(lease.browser);
+            let alive_until = lease.alive_until.map(|until| sessions::alive_until.eq(until));
+            let all = (&row, browser, alive_until);
+            if ::diesel::update(before).set(all).execute(conn).await? == 0 {
                 return Ok(false);
-            }
-            let this = sessions::table.filter(sessions::id.eq(row.id));
-            if starts {
-                let lease = (sessions::browser.eq(browser), sessions::alive_until.eq(alive_until));
-                ::diesel::update(this).set(lease).execute(conn).await?;
-            } else if browser.is_none() {
-                let free = sessions::browser.eq(None::<Id>);
-                ::diesel::update(this).set(free).execute(conn).await?;
             }
             write_change_records!(conn, row, records);
             Ok(true)

@@ -7,4 +7,5 @@ pub(crate) mod contacts;
 pub(crate) mod definition_statistics;
 pub(crate) mod drafts;
 pub(crate) mod keys;
+pub(crate) mod template_batch;
 pub(crate) mod templates;

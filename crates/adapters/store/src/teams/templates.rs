@@ -17,13 +17,14 @@ use ports::{
 use crate::engine::column::{Id, Timestamp};
 use crate::engine::database::{Store, failed, with_conn, with_transaction};
 use crate::engine::schema::{email_templates, teams};
+use crate::teams::template_batch::TemplatesRequest;
 
-#[derive(Queryable, Selectable)]
+#[derive(Clone, Queryable, Selectable)]
 #[diesel(table_name = email_templates)]
 #[diesel(check_for_backend(::diesel::pg::Pg, ::diesel::sqlite::Sqlite))]
-struct TemplateRow {
+pub(crate) struct TemplateRow {
     id: i32,
-    team: Id,
+    pub(crate) team: Id,
     name: String,
     language: String,
     subject: String,
@@ -36,7 +37,7 @@ struct TemplateRow {
 }
 
 impl TemplateRow {
-    fn read(self) -> Result<StoredTemplate, StoreError> {
+    pub(crate) fn read(self) -> Result<StoredTemplate, StoreError> {
         const ACTION: &str = "read a template back";
         let language = self.language.parse().map_err(failed(ACTION))?;
         let wording = TemplateText { language, subject: self.subject, body: self.body };
@@ -131,6 +132,9 @@ impl TemplateStore for Store {
     }
 
     async fn templates(&self, team: TeamId) -> Result<Vec<StoredTemplate>, StoreError> {
+        if let Some(connection) = &self.pipelined {
+            return connection.request(TemplatesRequest(Id::from(team))).await?;
+        }
         let theirs = email_templates::table
             .filter(email_templates::team.eq(Id::from(team)))
             .order(email_templates::id.desc());

@@ -1,26 +1,35 @@
 //! Reading, ending, notifying again and erasing.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
-use chrono::TimeDelta;
+use async_trait::async_trait;
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     error_code::ErrorCode,
+    frame_ancestors::FrameAncestor,
     id::SessionId,
     notification::{Channel, MAX_NOTIFICATIONS},
     request::{ListQuery, PageRequest},
-    session::{Event, Status},
+    session::{Change, Event, Session, Status},
 };
+use memory_store::MemoryStore;
 use ports::{
+    StoreError,
     driving::{LookupService as _, NotifyError, RecordingView, SessionError, SessionService as _},
     recording::{RecordingOutcome, RecordingQueue as _},
+    session_store::{CommitError, IdempotencyKey, InsertOutcome, SessionStore},
 };
 use testkit::sample;
 use uuid::Uuid;
 
 use super::use_cases;
 use crate::{
+    advance::SessionEngine,
     definition_statistics::PlatformHealthReader,
-    sessions::LookupUseCases,
+    sessions::{LookupUseCases, SessionUseCases},
     testing::{FakePlaces, World},
 };
 
@@ -70,6 +79,29 @@ async fn terminating_twice_is_like_terminating_once() {
     let query = ListQuery { status: None, page: PageRequest { limit: 10, offset: 0 } };
     let (listed, total) = partners.list(&world.key, query).await.unwrap();
     assert_eq!((listed[0].id, total), (id, 1));
+}
+
+#[tokio::test]
+async fn ending_a_session_reads_it_once() {
+    let world = World::new().await;
+    let (id, other) = (world.session().await, sample::key(world.team));
+    let store = Arc::new(CountedStore { store: world.store.clone(), reads: AtomicUsize::new(0) });
+    let engine = SessionEngine {
+        sessions: store.clone(),
+        leases: world.store.clone(),
+        clock: world.clock.clone(),
+        hub: world.engine.hub.clone(),
+        wakeups: world.engine.wakeups.clone(),
+    };
+    // The queries of partners would find nothing.
+    let sessions = Arc::new(MemoryStore::new());
+    let partners = SessionUseCases { engine: Arc::new(engine), sessions, ..use_cases(&world) };
+    let refused = partners.terminate(&other, id).await;
+    assert!(matches!(refused, Err(SessionError::NotFound)));
+    assert_eq!(store.reads.swap(0, Ordering::Relaxed), 1);
+    let ended = partners.terminate(&world.key, id).await.unwrap();
+    assert_eq!((ended.status(), ended.version.0), (Status::Terminated, 2));
+    assert_eq!(store.reads.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
@@ -182,4 +214,34 @@ async fn claim(world: &World) -> ports::recording::RecordingClaim {
     use ports::clock::Clock as _;
     let claims = world.store.claim_recordings(world.clock.now(), TimeDelta::minutes(1), 1);
     claims.await.unwrap().remove(0)
+}
+
+/// A store that counts how often a session is read.
+struct CountedStore {
+    store: Arc<MemoryStore>,
+    reads: AtomicUsize,
+}
+
+#[async_trait]
+impl SessionStore for CountedStore {
+    async fn insert(
+        &self,
+        opening: &Change,
+        idempotency: Option<&IdempotencyKey>,
+    ) -> Result<InsertOutcome, StoreError> {
+        self.store.insert(opening, idempotency).await
+    }
+
+    async fn find_unscoped(&self, id: SessionId) -> Result<Option<Session>, StoreError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.store.find_unscoped(id).await
+    }
+
+    async fn frame_ancestors_of(&self, id: SessionId) -> Result<Vec<FrameAncestor>, StoreError> {
+        self.store.frame_ancestors_of(id).await
+    }
+
+    async fn commit(&self, change: &Change, alive_until: DateTime<Utc>) -> Result<(), CommitError> {
+        self.store.commit(change, alive_until).await
+    }
 }

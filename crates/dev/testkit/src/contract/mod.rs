@@ -97,6 +97,9 @@ macro_rules! stores_contract {
             sessions::commits_state_and_effects_together
             sessions::refuses_a_stale_commit_entirely
             sessions::lets_one_of_two_concurrent_commits_succeed
+            sessions::lets_one_of_many_concurrent_commits_succeed
+            sessions::commits_concurrent_changes_except_a_stale_one
+            sessions::commits_each_kind_of_change
             sessions::leaves_a_dropped_commit_complete_or_undone
             sessions::lists_the_newest_first_and_counts_all_matches
             sessions::lists_the_sessions_of_all_keys_of_a_team
@@ -125,6 +128,7 @@ macro_rules! stores_contract {
             instances::deletes_an_entry_only_while_it_is_not_renewed
             deliveries::creates_one_delivery_for_each_active_webhook
             deliveries::creates_deliveries_only_for_the_keys_of_a_webhook
+            deliveries::creates_the_deliveries_of_concurrent_ends
             deliveries::leases_a_delivery_to_one_claimer
             deliveries::skips_no_webhook
             deliveries::keeps_body_and_webhook_across_attempts
@@ -200,6 +204,7 @@ macro_rules! stores_contract {
             passkeys::deletes_recovery_codes_with_the_last_factor
             passkeys::stores_no_more_than_the_maximum_of_passkeys
             templates::keeps_the_templates_of_each_team_separate
+            templates::lists_the_templates_of_concurrent_teams
             templates::allows_only_the_steps_of_the_review
             templates::has_one_default_template_per_language
             templates::has_one_default_template_after_concurrent_changes

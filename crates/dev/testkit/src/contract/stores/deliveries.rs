@@ -11,11 +11,12 @@ use ports::{
     delivery::{
         AttemptResult, CLAIM_MARGIN, ClaimRequest, Delivery, DeliveryAttempt, EndpointCapacity,
     },
+    delivery_log::{DeliveryFilter, DeliveryScope},
     webhook_sender::{FailureCause, WebhookRequest, WebhookResponse},
 };
 
 use super::{Backend, CLAIMERS, ROUNDS, TeamFixture, commit, ended, hash, inserted, team_fixture};
-use crate::sample::{key, noon, webhook};
+use crate::sample::{key, noon, opening, webhook};
 
 pub async fn creates_one_delivery_for_each_active_webhook(backend: &Backend) {
     let home = team_fixture(backend).await;
@@ -45,6 +46,55 @@ pub async fn creates_deliveries_only_for_the_keys_of_a_webhook(backend: &Backend
     }
     ended_session(backend, &home).await;
     assert_eq!(webhook_ids(&claim(backend, noon()).await), sorted([all.id, own.id]));
+}
+
+/// A store may save concurrent ends in one batch: each has one body, one delivery for each webhook
+/// that is active and registered for its key, and none of another team.
+pub async fn creates_the_deliveries_of_concurrent_ends(backend: &Backend) {
+    let (home, stranger) = (team_fixture(backend).await, team_fixture(backend).await);
+    let other = key(home.team);
+    backend.keys.add_key(&other, &hash(), "Backend", noon()).await.unwrap();
+    let (all, own, others) = (webhook(home.team), webhook(home.team), webhook(home.team));
+    let inactive = Webhook { active: false, ..webhook(home.team) };
+    let foreign = webhook(stranger.team);
+    for (webhook, keys) in [
+        (&all, &[][..]),
+        (&own, &[home.owner][..]),
+        (&others, &[other.id][..]),
+        (&inactive, &[][..]),
+        (&foreign, &[][..]),
+    ] {
+        backend.webhooks.add_webhook(webhook, keys, noon()).await.unwrap();
+    }
+    let mut ending = tokio::task::JoinSet::new();
+    for owner in [home.owner, other.id, stranger.owner].repeat(CLAIMERS) {
+        let opening = opening(owner, home.platform);
+        backend.sessions.insert(&opening, None).await.unwrap();
+        let (sessions, change) = (backend.sessions.clone(), ended(&opening.session));
+        ending.spawn(async move {
+            sessions.commit(&change, noon()).await.unwrap();
+            (owner, change.session.id)
+        });
+    }
+    for (owner, session) in ending.join_all().await {
+        let of = DeliveryScope::Session(session);
+        let filter = DeliveryFilter { of, state: None, limit: 100 };
+        let found = backend.log.find_deliveries(&filter).await.unwrap();
+        let expected = match owner {
+            owner if owner == home.owner => sorted([all.id, own.id]),
+            owner if owner == other.id => sorted([all.id, others.id]),
+            _ => vec![foreign.id],
+        };
+        assert_eq!(sorted(found.iter().map(|delivery| delivery.webhook)), expected);
+        assert!(found.iter().all(|delivery| delivery.created_at == noon()));
+    }
+    let request = ClaimRequest { limit: 100, each: 100, ..request(noon()) };
+    let claimed = backend.deliveries.claim_deliveries(&request).await.unwrap().deliveries;
+    assert_eq!(claimed.len(), 5 * CLAIMERS);
+    for delivery in claimed {
+        let body: serde_json::Value = serde_json::from_str(&delivery.body).unwrap();
+        assert_eq!(body["sessionId"], delivery.session.to_string());
+    }
 }
 
 pub async fn leases_a_delivery_to_one_claimer(backend: &Backend) {

@@ -6,18 +6,22 @@ use chrono::TimeDelta;
 use domain::{
     api_key::{ApiKey, Environment},
     error_code::ErrorCode,
-    id::{ApiKeyId, SessionId, TeamId},
+    id::{ApiKeyId, SessionId, TeamId, WebhookId},
     request::{ListQuery, PageRequest},
-    session::{Event, Job, Session, Status},
+    session::{DefinitionVersion, Event, Job, Session, Status},
 };
-use ports::session_store::{ActivityPeriod, CommitError, DueReason, SessionFilter, SessionSummary};
+use ports::{
+    delivery_log::{DeliveryFilter, DeliveryScope},
+    recording::RecordingState,
+    session_store::{ActivityPeriod, CommitError, DueReason, SessionFilter, SessionSummary},
+};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::{
     ALIVE, Backend, CLAIMERS, LEASE, ROUNDS, commit, ended, hash, inserted, requested, team_fixture,
 };
-use crate::sample::{self, INSTANCE, key, lease, noon, opening};
+use crate::sample::{self, INSTANCE, key, lease, noon, opening, webhook};
 
 pub async fn finds_an_inserted_session(backend: &Backend) {
     let session = inserted(backend, &team_fixture(backend).await).await;
@@ -104,7 +108,127 @@ pub async fn lets_one_of_two_concurrent_commits_succeed(backend: &Backend) {
     }
 }
 
-/// A caller may drop the future at any time; the commit must be complete or undone.
+/// Exactly one of many changes of the same version is saved, with its records alone.
+pub async fn lets_one_of_many_concurrent_commits_succeed(backend: &Backend) {
+    let home = team_fixture(backend).await;
+    backend.webhooks.add_webhook(&webhook(home.team), &[], noon()).await.unwrap();
+    for _ in 0..ROUNDS {
+        let session = inserted(backend, &home).await;
+        let others = inserted(backend, &home).await;
+        let mut committing = JoinSet::new();
+        for number in 0..CLAIMERS {
+            let change = if number % 2 == 0 { ended(&session) } else { requested(&session).0 };
+            let store = backend.sessions.clone();
+            committing.spawn(async move {
+                let result = store.commit(&change, noon() + ALIVE).await;
+                (change, result)
+            });
+        }
+        // A change of another session is not part of the race.
+        commit(backend, &ended(&others)).await;
+        let mut saved = Vec::new();
+        for (change, result) in committing.join_all().await {
+            match result {
+                Ok(()) => saved.push(change),
+                Err(CommitError::Stale) => (),
+                Err(CommitError::Store(error)) => panic!("{error:?}"),
+            }
+        }
+        let [winner] = saved.as_slice() else { panic!("one commit should have won: {saved:?}") };
+        assert_eq!(found(backend, &session).await, winner.session);
+        let lines = timeline(backend, &session).await;
+        assert_eq!(lines, ["SessionCreated", winner.event]);
+        let told = usize::from(winner.session.state.is_closed());
+        assert_eq!(deliveries_of(backend, &session).await.len(), told);
+        let claims = backend.outbox.claim(INSTANCE, noon(), LEASE, 10).await.unwrap();
+        assert_eq!(claims.len(), 1 - told, "the jobs of the others: {claims:?}");
+    }
+}
+
+/// A store may save concurrent changes in one batch; one that is stale does not fail the other ones,
+/// and each has its own records.
+pub async fn commits_concurrent_changes_except_a_stale_one(backend: &Backend) {
+    let home = team_fixture(backend).await;
+    let hook = webhook(home.team);
+    backend.webhooks.add_webhook(&hook, &[], noon()).await.unwrap();
+    for _ in 0..ROUNDS {
+        let stale = inserted(backend, &home).await;
+        commit(backend, &requested(&stale).0).await;
+        assert_eq!(backend.outbox.claim(INSTANCE, noon(), LEASE, 10).await.unwrap().len(), 1);
+        let mut changes = vec![ended(&stale)];
+        for number in 0..CLAIMERS {
+            let session = inserted(backend, &home).await;
+            changes.push(if number % 2 == 0 { ended(&session) } else { requested(&session).0 });
+        }
+        let mut committing = JoinSet::new();
+        for change in changes.iter().cloned() {
+            let store = backend.sessions.clone();
+            committing.spawn(async move {
+                let saved = store.commit(&change, noon() + ALIVE).await.is_ok();
+                (change.session.id, saved)
+            });
+        }
+        for (id, saved) in committing.join_all().await {
+            assert_eq!(saved, id != stale.id);
+        }
+        for change in &changes[1..] {
+            let session = &change.session;
+            assert_eq!(found(backend, session).await, *session);
+            assert_eq!(timeline(backend, session).await, ["SessionCreated", change.event]);
+            let told = deliveries_of(backend, session).await;
+            let expected: &[_] = if session.state.is_closed() { &[hook.id] } else { &[] };
+            assert_eq!(told, expected);
+        }
+        assert_eq!(deliveries_of(backend, &stale).await, []);
+        let claims = backend.outbox.claim(INSTANCE, noon(), LEASE, 10).await.unwrap();
+        let started = changes[1..].iter().filter(|change| !change.session.state.is_closed());
+        let mut started: Vec<_> = started.map(|change| change.session.id).collect();
+        let mut claimed: Vec<_> = claims.iter().map(|claim| claim.session).collect();
+        started.sort_unstable();
+        claimed.sort_unstable();
+        assert_eq!(claimed, started);
+    }
+}
+
+/// Every column of a change, its jobs and its records: a browser, a failure with its node, and the
+/// end with a recording.
+pub async fn commits_each_kind_of_change(backend: &Backend) {
+    let home = team_fixture(backend).await;
+    let session = inserted(backend, &home).await;
+    let mut saved = session.clone();
+    let lease = lease();
+    let workflow = DefinitionVersion { version: "1.0.0".into(), sha256: "00".repeat(32) };
+    let node = Some("sign-in".to_owned());
+    for event in [
+        Event::BrowserRequested { lease },
+        Event::BrowserStarted,
+        Event::ApplicantConnected,
+        Event::WorkflowOpened,
+        Event::WorkflowLoaded { workflow },
+        Event::Failed { why: ErrorCode::AccountLocked, node: node.clone(), retry_until: None },
+    ] {
+        let change = sample::transition(&saved, event);
+        commit(backend, &change).await;
+        saved = change.session;
+        assert_eq!(found(backend, &session).await, saved);
+        let is_held =
+            backend.leases.renew(session.id, lease.browser, noon() + ALIVE).await.unwrap();
+        assert_eq!(is_held, saved.state.lease().is_some(), "{:?}", saved.state);
+    }
+    let lines = backend.partner_sessions.timeline(home.owner, session.id).await.unwrap().unwrap();
+    let last = lines.last().unwrap();
+    assert_eq!((lines.len(), last.status), (7, Status::Error));
+    assert_eq!((last.error_code.as_deref(), &last.node), (Some("ACCOUNT_LOCKED"), &node));
+    let claims = backend.outbox.claim(INSTANCE, noon(), LEASE, 10).await.unwrap();
+    let mut jobs: Vec<_> = claims.iter().map(|claim| claim.job.name()).collect();
+    jobs.sort_unstable();
+    assert_eq!(jobs, ["release_browser", "start_browser"]);
+    let recording = backend.recordings.recording(session.id).await.unwrap();
+    assert_eq!(recording, Some(RecordingState::Pending));
+}
+
+/// A caller may drop the future at any time. The change is saved as a whole or not at all, possibly
+/// a moment later.
 pub async fn leaves_a_dropped_commit_complete_or_undone(backend: &Backend) {
     let home = team_fixture(backend).await;
     for delay in (0..60).map(|step| Duration::from_micros(step * 50)) {
@@ -113,9 +237,11 @@ pub async fn leaves_a_dropped_commit_complete_or_undone(backend: &Backend) {
         let commit = backend.sessions.commit(&change, noon() + ALIVE);
         let _ = tokio::time::timeout(delay, commit).await;
 
-        let saved = found(backend, &session).await;
-        let pending = backend.outbox.claim(INSTANCE, noon(), LEASE, 10).await.unwrap().len();
-        assert_eq!(pending, usize::from(saved == change.session), "half a commit after {delay:?}");
+        let before = found(backend, &session).await == change.session;
+        let claims = backend.outbox.claim(INSTANCE, noon(), LEASE, 10).await.unwrap();
+        let pending = claims.iter().any(|claim| claim.session == session.id);
+        let after = found(backend, &session).await == change.session;
+        assert!(before <= pending && pending <= after, "half a commit after {delay:?}");
     }
 }
 
@@ -396,6 +522,20 @@ pub async fn renews_only_the_lease_of_the_current_browser(backend: &Backend) {
 
 async fn found(backend: &Backend, session: &Session) -> Session {
     backend.partner_sessions.find(session.owner, session.id).await.unwrap().unwrap()
+}
+
+/// Returns the names of the events of a session's timeline.
+async fn timeline(backend: &Backend, session: &Session) -> Vec<String> {
+    let lines = backend.partner_sessions.timeline(session.owner, session.id).await;
+    lines.unwrap().unwrap().into_iter().map(|entry| entry.event).collect()
+}
+
+/// Returns the webhooks to which a session's end is delivered.
+async fn deliveries_of(backend: &Backend, session: &Session) -> Vec<WebhookId> {
+    let of = DeliveryScope::Session(session.id);
+    let filter = DeliveryFilter { of, state: None, limit: 100 };
+    let found = backend.log.find_deliveries(&filter).await.unwrap();
+    found.into_iter().map(|delivery| delivery.webhook).collect()
 }
 
 fn everything() -> ListQuery {

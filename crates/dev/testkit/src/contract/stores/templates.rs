@@ -37,6 +37,33 @@ async fn approved(backend: &Backend, team: TeamId, draft: &Draft) -> TemplateId 
     id
 }
 
+/// A store may answer concurrent reads in one batch; each caller still gets the templates of its team.
+pub async fn lists_the_templates_of_concurrent_teams(backend: &Backend) {
+    let mut teams = Vec::new();
+    for number in 0..CLAIMERS {
+        let team = team_fixture(backend).await.team;
+        let mut ids = Vec::new();
+        for name in ["First", "Second", "Third"].iter().take(number % 4) {
+            let draft = draft(name, "en");
+            ids.insert(0, backend.templates.add_template(team, &draft, noon()).await.unwrap());
+        }
+        teams.push((team, ids));
+    }
+    for _ in 0..ROUNDS {
+        let mut asking = tokio::task::JoinSet::new();
+        for (team, ids) in teams.iter().cloned() {
+            let store = backend.templates.clone();
+            asking.spawn(async move {
+                let listed = store.templates(team).await.unwrap();
+                assert!(listed.iter().all(|template| template.team == team));
+                let listed: Vec<_> = listed.iter().map(|template| template.id).collect();
+                assert_eq!(listed, ids, "newest first");
+            });
+        }
+        asking.join_all().await;
+    }
+}
+
 pub async fn keeps_the_templates_of_each_team_separate(backend: &Backend) {
     let store = &backend.templates;
     let (home, other) = (team_fixture(backend).await.team, team_fixture(backend).await.team);
