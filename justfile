@@ -48,6 +48,10 @@ coverage *ARGS:
 bench *NAME:
     cargo xtask bench {{NAME}}
 
+# A simulated day of sessions: `just simulate --sessions 1000000`; `just simulate --help` lists the options
+simulate *ARGS:
+    cargo xtask simulate {{ARGS}}
+
 # A fuzz target of a crate, until Ctrl-C: `just fuzz jpeg-delta picture`; needs nightly and cargo-fuzz
 fuzz CRATE TARGET *ARGS:
     cargo +nightly fuzz run --fuzz-dir crates/{{CRATE}}/fuzz {{TARGET}} {{ARGS}}

@@ -76,6 +76,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("demo", &[]),
     ("receiver", &[]),
+    ("simulation", &["application", "domain", "ports"]),
     ("postgres-server", &[]),
     ("xtask", &["breached-passwords", "documentation", "postgres-server"]),
     ("acceptance", &["chromium", "demo", "postgres-server", "testkit"]),

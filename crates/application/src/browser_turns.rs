@@ -2,11 +2,27 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     fairness::{BrowserQueue, QueueLoad, Quotas, Tenant, Turn},
     id::{BrowserId, TeamId},
 };
+
+/// Failed starts of a browser after which a session fails.
+pub const MAX_START_FAILURES: u32 = 5;
+/// How long after a failed start of a browser the next one follows.
+pub const START_RETRY_DELAY: TimeDelta = TimeDelta::seconds(3);
+/// For each so many sessions ahead of it, a session asks for its turn a second later.
+const POSITIONS_PER_EXTRA_SECOND: usize = 16;
+
+/// Returns how long a session at this position waits before it asks again. Sessions far behind ask
+/// less often, and all of them ask some seconds before they lose their position
+/// ([`domain::fairness::WAITING_TTL`]).
+#[must_use]
+pub fn delay_at(place: usize) -> TimeDelta {
+    let extra = i64::try_from(place / POSITIONS_PER_EXTRA_SECOND).unwrap_or(i64::MAX);
+    START_RETRY_DELAY + TimeDelta::seconds(extra.min(3))
+}
 
 /// Browsers that run in this process, and sessions that wait for one.
 pub struct BrowserTurns(Mutex<BrowserQueue>);

@@ -29,13 +29,13 @@ use crate::{detached::detached, live::SessionHub, workers::Worker};
 mod tests;
 
 /// How often an instance reports, and reads what the others have reported.
-const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+pub const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// How long after its last report an instance counts as running.
-const REPORT_TTL: Duration = Duration::from_secs(5);
+pub const REPORT_TTL: Duration = Duration::from_secs(5);
 /// How long after its last report the entry of an instance is deleted.
 const ENTRY_TTL: Duration = Duration::from_secs(60);
 /// How long an instance that did not answer is not asked again.
-const UNREACHABLE_TTL: Duration = Duration::from_secs(5);
+pub const UNREACHABLE_TTL: Duration = Duration::from_secs(5);
 
 /// What an instance knows of the others.
 pub struct InstanceDirectory {

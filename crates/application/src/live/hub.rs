@@ -25,7 +25,7 @@ use tokio::sync::watch;
 mod tests;
 
 /// How long an applicant who stays at the page can start another attempt.
-const RETRY_OFFER: TimeDelta = TimeDelta::minutes(10);
+pub const RETRY_OFFER: TimeDelta = TimeDelta::minutes(10);
 
 /// The live sessions of this process.
 #[derive(Default)]

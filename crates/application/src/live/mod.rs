@@ -18,8 +18,13 @@ mod start;
 mod viewer;
 
 pub use self::{
-    applicants::Applicants, devices::SessionDevices, fixture::FixtureCapture, hub::SessionHub,
-    observer::Observers, runner::AuthorTools, start::SessionStarter,
+    applicants::Applicants,
+    devices::SessionDevices,
+    fixture::FixtureCapture,
+    hub::{RETRY_OFFER, SessionHub},
+    observer::Observers,
+    runner::AuthorTools,
+    start::SessionStarter,
 };
 pub(crate) use self::{
     devices::with_code,

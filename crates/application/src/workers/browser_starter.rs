@@ -26,17 +26,11 @@ use tokio_util::task::TaskTracker;
 use crate::{
     advance::{AdvanceError, BROWSER_START_TTL, SessionEngine},
     attestations::Attestations,
-    browser_turns::BrowserTurns,
+    browser_turns::{BrowserTurns, MAX_START_FAILURES, START_RETRY_DELAY, delay_at},
     definition_statistics::RunStatistics,
     drafts::DraftSessions,
     live::{AuthorTools, LiveSession, Recorder, WorkflowRunner, nodes, run_workflow},
 };
-
-/// Failed starts after which a session fails.
-const MAX_START_FAILURES: u32 = 5;
-const START_RETRY_DELAY: TimeDelta = TimeDelta::seconds(3);
-/// For each so many sessions ahead of it, a session asks for its turn a second later.
-const POSITIONS_PER_EXTRA_SECOND: usize = 16;
 
 /// Starts browsers, and runs the workflows of their sessions.
 pub struct BrowserStarter {
@@ -274,14 +268,6 @@ fn measure_start(started: &Result<Arc<dyn Browser>, StartError>, began: Instant)
     };
     metrics::histogram!("avouch_browser_start_seconds", "outcome" => outcome)
         .record(began.elapsed());
-}
-
-/// Returns how long a session at this position waits before it asks again. Sessions far behind ask
-/// less often, and all of them ask some seconds before they lose their position
-/// ([`domain::fairness::WAITING_TTL`]).
-fn delay_at(place: usize) -> TimeDelta {
-    let extra = i64::try_from(place / POSITIONS_PER_EXTRA_SECOND).unwrap_or(i64::MAX);
-    START_RETRY_DELAY + TimeDelta::seconds(extra.min(3))
 }
 
 const fn error_code_of(error: &StartError) -> ErrorCode {

@@ -17,7 +17,8 @@ use tokio_util::task::TaskTracker;
 use super::{BrowserStarter, Worker, log_error};
 use crate::{advance::AdvanceError, browser_turns::BrowserTurns};
 
-const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// How often each instance looks for jobs that are due, unless it is woken.
+pub const JOB_POLL_INTERVAL: Duration = Duration::from_millis(250);
 const JOB_BATCH: u16 = 32;
 const MAX_CONCURRENT_JOBS: usize = 64;
 /// Longer than any job takes.
@@ -56,7 +57,7 @@ impl Worker for OutboxWorker {
             let now = self.clock.now();
             match self.outbox.claim(self.node, now, JOB_LEASE_TTL, JOB_BATCH).await {
                 Ok(claims) if claims.is_empty() => {
-                    let _ = tokio::time::timeout(POLL_INTERVAL, self.wakeup.notified()).await;
+                    let _ = tokio::time::timeout(JOB_POLL_INTERVAL, self.wakeup.notified()).await;
                 }
                 Ok(claims) => {
                     for claim in claims {
@@ -70,7 +71,7 @@ impl Worker for OutboxWorker {
                 }
                 Err(error) => {
                     log_error(&error, "failed to claim jobs, retrying");
-                    tokio::time::sleep(POLL_INTERVAL).await;
+                    tokio::time::sleep(JOB_POLL_INTERVAL).await;
                 }
             }
         }

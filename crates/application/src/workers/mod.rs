@@ -22,7 +22,7 @@ pub use self::{
     account_link_mails::AccountLinkMails,
     account_notices::AccountNoticeMails,
     browser_starter::BrowserStarter,
-    jobs::{JobExecutor, OutboxWorker},
+    jobs::{JOB_POLL_INTERVAL, JobExecutor, OutboxWorker},
     key_uses::KeyUseRecorder,
     links::{LinkComposer, LinkNotifications, LinkSender},
     load::LoadReporter,
@@ -30,7 +30,7 @@ pub use self::{
     retention::Retention,
     retries::RetryPolicy,
     statistics::StatisticsRecorder,
-    sweeper::SessionSweeper,
+    sweeper::{SWEEP_BATCH, SWEEP_INTERVAL, SessionSweeper},
 };
 
 /// A background loop.

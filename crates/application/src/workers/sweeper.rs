@@ -10,8 +10,10 @@ use ports::{outbox::Outbox, session_store::DueReason};
 use super::{Worker, log_error};
 use crate::advance::{AdvanceError, SessionEngine};
 
-const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
-const SWEEP_BATCH: u16 = 200;
+/// How often each instance looks for sessions and leases whose time is over.
+pub const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
+/// How many of them it ends each time.
+pub const SWEEP_BATCH: u16 = 200;
 /// Age at which jobs for a process that is gone are dropped.
 const ORPHAN_AGE: TimeDelta = TimeDelta::minutes(10);
 

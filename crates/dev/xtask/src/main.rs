@@ -8,6 +8,7 @@ mod image;
 mod packages;
 mod passwords;
 mod release;
+mod simulate;
 mod statements;
 mod test;
 mod tools;
@@ -64,6 +65,12 @@ enum Task {
     UpgradeTest(upgrade::UpgradeOptions),
     /// Counts type names that stand for several types, and words that the glossary does not use
     Vocabulary(vocabulary::VocabularyOptions),
+    /// Simulates a day of sessions on virtual time; `cargo xtask simulate --help` lists the options
+    #[command(disable_help_flag = true)]
+    Simulate {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        options: Vec<String>,
+    },
     /// Runs the benchmarks and writes target/bench/NAME.json
     Bench {
         /// One benchmark alone
@@ -86,6 +93,7 @@ async fn main() -> ExitCode {
         Task::RecordRelease { name } => statements::record(&name).await,
         Task::UpgradeTest(options) => upgrade::test(&options),
         Task::Vocabulary(options) => vocabulary::vocabulary(&options),
+        Task::Simulate { options } => simulate::simulate(&options),
         Task::Bench { name } => bench::bench(name.as_deref()),
     };
     match done {
