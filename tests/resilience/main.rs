@@ -2,6 +2,7 @@
 //! encryption at rest.
 
 mod alerts;
+mod backup;
 mod connections;
 mod crash_recovery;
 mod draining;
