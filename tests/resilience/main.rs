@@ -13,5 +13,6 @@ mod instances;
 mod key_rotation;
 mod migrations;
 mod resource_leaks;
+mod rolling_upgrade;
 mod secret_key;
 mod upgrade;

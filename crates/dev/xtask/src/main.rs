@@ -60,7 +60,7 @@ enum Task {
         name: String,
     },
     /// Replaces the processes of an earlier release by those of this one under load, with the migration
-    /// in between; no request may fail
+    /// in between: no request may fail, and no applicant has to sign in again
     UpgradeTest(upgrade::UpgradeOptions),
     /// Counts type names that stand for several types, and words that the glossary does not use
     Vocabulary(vocabulary::VocabularyOptions),
