@@ -316,6 +316,7 @@ impl Service {
             vault,
             notifier: Arc::new(channels(config, mail.clone())?),
             mailer: mail,
+            folder: &browsers,
             uses: uses.clone(),
             runs: Arc::default(),
             author: overrides.author,
