@@ -15,4 +15,5 @@ mod migrations;
 mod resource_leaks;
 mod rolling_upgrade;
 mod secret_key;
+mod soak;
 mod upgrade;

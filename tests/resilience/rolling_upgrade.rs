@@ -204,7 +204,7 @@ impl Load {
 async fn one_partner(partner: Partner, body: Value, stop: Arc<AtomicBool>, sent: Arc<Mutex<Sent>>) {
     let mut pace = tokio::time::interval(REQUEST_INTERVAL);
     pace.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut send = async |method: Method, path: &str, body: &Value, expected: u16| {
+    let mut request = async |method: Method, path: &str, body: &Value, expected: u16| {
         pace.tick().await;
         let began = Instant::now();
         let answer = partner.try_call(method.clone(), path, body).await;
@@ -223,14 +223,14 @@ async fn one_partner(partner: Partner, body: Value, stop: Arc<AtomicBool>, sent:
         }
     };
     while !stop.load(Ordering::Relaxed) {
-        let Some(created) = send(Method::POST, "browser-session", &body, 201).await else {
+        let Some(created) = request(Method::POST, "browser-session", &body, 201).await else {
             continue;
         };
         let id = created.at("/data/sessionId").as_str().unwrap_or_default().to_owned();
         let path = format!("browser-session/{id}");
         for read in [&path, "browser-sessions", &path] {
-            send(Method::GET, read, &Value::Null, 200).await;
+            request(Method::GET, read, &Value::Null, 200).await;
         }
-        send(Method::DELETE, &path, &Value::Null, 200).await;
+        request(Method::DELETE, &path, &Value::Null, 200).await;
     }
 }

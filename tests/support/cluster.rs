@@ -118,6 +118,23 @@ impl Cluster {
         &self.instances[number].address
     }
 
+    /// Starts an instance again that has ended by itself, and returns whether it had.
+    pub fn restart_if_ended(&mut self, number: usize) -> bool {
+        let process = self.instances[number].process.as_mut();
+        let ended = process.is_some_and(|one| one.try_wait().expect("its status").is_some());
+        if ended {
+            self.begin(number);
+        }
+        ended
+    }
+
+    /// Kills the load balancer, as `kill -9` does, and starts it again.
+    pub fn restart_balancer(&mut self) {
+        let _ = self.balancer.kill();
+        let _ = self.balancer.wait();
+        self.balancer = balancer(&self.deployment, &self.instances, &self.files);
+    }
+
     /// Kills an instance, as `kill -9` does.
     pub fn kill(&mut self, number: usize) {
         let mut process = self.instances[number].process.take().expect("a process");
