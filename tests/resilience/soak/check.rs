@@ -26,6 +26,8 @@ use super::{
 /// Open sessions are past their limits after this time of the test clock.
 const PAST_EVERY_LIMIT_SECONDS: u32 = 9 * 24 * 3600;
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(180);
+/// Sessions that took longer are shown with their timeline.
+const SLOW: Duration = Duration::from_secs(45);
 /// A fault explains what happened within this time after it.
 const EFFECT: Duration = Duration::from_secs(60);
 
@@ -60,6 +62,8 @@ pub(crate) async fn settle(
         let timeline = timeline(context, id).await;
         if session["completedAt"].is_null() {
             report.stuck.push(format!("session {id} is {status} at the end"));
+        } else if visit.broken {
+            report.broken += 1;
         } else if let Some(why) = &visit.stuck {
             report.stuck.push(format!("{:?}, {status} {code:?} {id}: {why}", visit.script));
         } else if visit.script.expects(&status, code) {
@@ -70,6 +74,9 @@ pub(crate) async fn settle(
         }
         if losses(&timeline) > 0 {
             report.restarted += 1;
+        }
+        if visit.took >= SLOW {
+            report.slow.push(format!("{visit}: {}", shown(&timeline)));
         }
         report.interruptions(&faults.kills, visit, &asked_again(&timeline));
         ended.insert(id.clone(), status);
@@ -109,6 +116,16 @@ async fn timeline(context: &Context, id: &str) -> Vec<(String, String, SystemTim
         Some((text("event")?, text("status").unwrap_or_default(), at.into()))
     };
     lines.iter().filter_map(read).collect()
+}
+
+/// The events with the seconds since the first one.
+fn shown(timeline: &[(String, String, SystemTime)]) -> String {
+    let began = timeline.first().map_or(UNIX_EPOCH, |(.., at)| *at);
+    let lines = timeline.iter().map(|(event, status, at)| {
+        let after = at.duration_since(began).unwrap_or_default().as_secs_f64();
+        format!("{after:.1} s {event} {status}")
+    });
+    lines.collect::<Vec<_>>().join(", ")
 }
 
 fn losses(timeline: &[(String, String, SystemTime)]) -> usize {

@@ -26,6 +26,10 @@ pub(crate) struct Report {
     pub(crate) restarted: u32,
     pub(crate) otherwise: Vec<String>,
     pub(crate) stuck: Vec<String>,
+    /// Sessions whose applicant's own browser failed, so that they were not played to the end.
+    pub(crate) broken: u32,
+    /// Sessions that took long, with their timelines.
+    pub(crate) slow: Vec<String>,
     /// Pages that showed nothing and were loaded again.
     pub(crate) reloads: u32,
     pub(crate) webhooks: Webhooks,
@@ -107,8 +111,8 @@ impl Report {
         for (what, left) in &self.left {
             add(&format!("left: {what}"), left.len());
         }
-        if self.started == 0 {
-            faults.push("no session was started".to_owned());
+        if self.as_expected.is_empty() {
+            faults.push("no session ended as expected".to_owned());
         }
         faults
     }
@@ -121,7 +125,7 @@ impl Report {
         json!({
             "sessions": {
                 "started": self.started, "asExpected": self.as_expected, "restarted": self.restarted,
-                "otherwise": self.otherwise, "stuck": self.stuck, "pagesLoadedAgain": self.reloads,
+                "otherwise": self.otherwise, "slow": self.slow, "applicantFailed": self.broken, "stuck": self.stuck, "pagesLoadedAgain": self.reloads,
             },
             "webhooks": {
                 "owed": self.webhooks.owed, "lost": self.webhooks.lost,
@@ -144,7 +148,13 @@ impl Report {
         }
         let _ = writeln!(text, "{} sessions lost a browser, and began again", self.restarted);
         let _ = writeln!(text, "{} pages showed nothing and were loaded again", self.reloads);
+        let _ = writeln!(
+            text,
+            "{} were not played to the end: the applicant's own browser failed",
+            self.broken
+        );
         list(&mut text, "ended otherwise", &self.otherwise);
+        list(&mut text, "took long", &self.slow);
         list(&mut text, "stuck", &self.stuck);
         let Webhooks { owed, lost, duplicated, explained, wrong } = &self.webhooks;
         let _ = writeln!(
@@ -196,7 +206,7 @@ fn percentile(values: &[Duration], percent: usize) -> Duration {
 
 #[test]
 fn whatever_is_stuck_lost_wrong_or_left_is_a_fault() {
-    let calm = || Report { started: 1, ..Report::default() };
+    let calm = || Report { as_expected: [("one".to_owned(), 1)].into(), ..Report::default() };
     assert!(calm().faults().is_empty(), "{:?}", calm().faults());
     let one = || vec!["one".to_owned()];
     let webhooks = |webhooks: Webhooks| Report { webhooks, ..calm() };

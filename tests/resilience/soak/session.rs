@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -89,10 +90,26 @@ pub(crate) struct Visit {
     pub(crate) id: Option<String>,
     /// Why the applicant came to no end.
     pub(crate) stuck: Option<String>,
+    /// Whether the applicant's own browser failed: then the session was left as it was.
+    pub(crate) broken: bool,
     pub(crate) reloads: u32,
     /// When the page lost its connection, and when it showed a frame again, in milliseconds since 1970.
     pub(crate) gaps: BTreeMap<u64, u64>,
-    took: Duration,
+    pub(crate) took: Duration,
+}
+
+impl Visit {
+    fn new(script: Script) -> Self {
+        Self {
+            script,
+            id: None,
+            stuck: None,
+            broken: false,
+            reloads: 0,
+            gaps: BTreeMap::new(),
+            took: Duration::ZERO,
+        }
+    }
 }
 
 impl fmt::Display for Visit {
@@ -104,32 +121,33 @@ impl fmt::Display for Visit {
 }
 
 /// Plays a session from its creation to its end.
-pub(crate) async fn play(turn: u64, context: &Context) -> Visit {
+pub(crate) async fn play(turn: u64, context: &Arc<Context>) -> Visit {
     let began = Instant::now();
     let at = usize::try_from(turn).unwrap_or_default() % SCRIPTS.len();
     let script = SCRIPTS[at];
-    let mut visit = Visit {
-        script,
-        id: None,
-        stuck: None,
-        reloads: 0,
-        gaps: BTreeMap::new(),
-        took: Duration::ZERO,
-    };
-    match create(script, context).await {
+    let visit = Visit::new(script);
+    let mut visit = match create(script, context).await {
         Ok(created) => {
             let text = |name: &str| created[name].as_str().unwrap_or_default().to_owned();
-            visit.id = Some(text("sessionId"));
-            let page = Page::open(&text("embedUrl")).await;
-            let played = run(&page, &mut visit, context);
-            if tokio::time::timeout(SESSION_TIMEOUT, played).await.is_err() {
-                visit.stuck = Some(page.evidence().await);
-            }
-            page.close().await;
+            let visit = Visit { id: Some(text("sessionId")), ..visit };
+            let (id, context) = (visit.id.clone(), Arc::clone(context));
+            // The applicant's browser may fail on a busy machine, which is no fault of the service.
+            let played = tokio::spawn(visiting(visit, text("embedUrl"), context)).await;
+            played.unwrap_or_else(|_| Visit { id, broken: true, ..Visit::new(script) })
         }
-        Err(why) => visit.stuck = Some(why),
-    }
+        Err(why) => Visit { stuck: Some(why), ..visit },
+    };
     visit.took = began.elapsed();
+    visit
+}
+
+async fn visiting(mut visit: Visit, url: String, context: Arc<Context>) -> Visit {
+    let page = Page::open(&url).await;
+    let played = run(&page, &mut visit, &context);
+    if tokio::time::timeout(SESSION_TIMEOUT, played).await.is_err() {
+        visit.stuck = Some(page.evidence().await);
+    }
+    page.close().await;
     visit
 }
 
