@@ -32,6 +32,10 @@ check:
 upgrade-test REVISION:
     cargo xtask upgrade-test --from {{REVISION}}
 
+# Five instances under faults for an hour, with applicants: `just soak --minutes 10 --applicants 4`
+soak *ARGS:
+    cargo xtask soak {{ARGS}}
+
 # Writes down what a release that is made sends to the database
 record-release NAME:
     cargo xtask record-release {{NAME}}

@@ -2,6 +2,7 @@
 //! encryption at rest.
 
 mod alerts;
+mod backup;
 mod browser_hosts;
 mod connections;
 mod crash_recovery;
@@ -13,5 +14,7 @@ mod instances;
 mod key_rotation;
 mod migrations;
 mod resource_leaks;
+mod rolling_upgrade;
 mod secret_key;
+mod soak;
 mod upgrade;

@@ -4,7 +4,7 @@
 use std::{
     fs,
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     time::Duration,
 };
 
@@ -26,7 +26,8 @@ pub struct Cluster {
 
 struct Instance {
     address: String,
-    command: Command,
+    /// Its settings beside those of the deployment.
+    settings: Vec<(&'static str, String)>,
     process: Option<Child>,
 }
 
@@ -41,21 +42,21 @@ impl Cluster {
         let mut instances = Vec::new();
         for (number, browsers) in browsers.iter().enumerate() {
             let address = format!("127.0.0.1:{}", free_port());
-            let mut command = deployment.serving_at(&address);
-            command.env("AVOUCH_BROWSERS", browsers.to_string());
+            let mut settings = vec![("AVOUCH_BROWSERS", browsers.to_string())];
             if certified {
                 let certificate = authority.valid(&[NAME]);
                 let (cert, key) =
                     (path(format!("cert-{number}.pem")), path(format!("key-{number}.pem")));
                 fs::write(&cert, certificate.certificate).expect("a file");
                 fs::write(&key, certificate.key).expect("a file");
-                command
-                    .env("AVOUCH_INSTANCE_LISTEN", format!("127.0.0.1:{}", free_port()))
-                    .env("AVOUCH_INSTANCE_CERT", cert)
-                    .env("AVOUCH_INSTANCE_KEY", key)
-                    .env("AVOUCH_INSTANCE_ROOTS", path("roots.pem".into()));
+                settings.extend([
+                    ("AVOUCH_INSTANCE_LISTEN", format!("127.0.0.1:{}", free_port())),
+                    ("AVOUCH_INSTANCE_CERT", cert),
+                    ("AVOUCH_INSTANCE_KEY", key),
+                    ("AVOUCH_INSTANCE_ROOTS", path("roots.pem".into())),
+                ]);
             }
-            instances.push(Instance { address, command, process: None });
+            instances.push(Instance { address, settings, process: None });
         }
         let balancer = balancer(&deployment, &instances, &files);
         let mut cluster = Self { deployment, instances, balancer, files };
@@ -68,10 +69,70 @@ impl Cluster {
 
     /// Starts an instance, and waits until it is ready.
     pub async fn run(&mut self, number: usize) {
-        let instance = &mut self.instances[number];
-        instance.process = Some(instance.command.spawn().expect("avouch serves"));
+        self.begin(number);
+        let instance = &self.instances[number];
         let partner = Partner::new(&format!("http://{}", instance.address), None);
         crate::service::serving(&instance.address, &partner).await;
+    }
+
+    /// Starts an instance with the deployment's present program, and does not wait for it.
+    pub fn begin(&mut self, number: usize) {
+        let instance = &mut self.instances[number];
+        let mut command = self.deployment.serving_at(&instance.address);
+        command.envs(instance.settings.iter().cloned());
+        instance.process = Some(command.spawn().expect("avouch serves"));
+    }
+
+    /// Asks an instance to end, as a supervisor does (SIGTERM).
+    pub fn send_sigterm(&self, number: usize) {
+        let process = self.instances[number].process.as_ref().expect("a process");
+        let asked = Command::new("kill").args(["-TERM", &process.id().to_string()]).status();
+        assert!(asked.expect("kill runs").success(), "SIGTERM was sent");
+    }
+
+    /// Waits for an instance to end within a time limit; returns its status.
+    pub async fn ended(&mut self, number: usize, within: Duration) -> ExitStatus {
+        let mut process = self.instances[number].process.take().expect("a process");
+        eventually("the instance to end", within, async || process.try_wait().expect("its status"))
+            .await
+    }
+
+    /// Returns how many sessions each instance has reported to have, by its number.
+    pub async fn sessions(&self) -> Vec<i64> {
+        let mut counts = Vec::new();
+        for instance in &self.instances {
+            let mut settings = instance.settings.iter();
+            let reported = settings.find(|(name, _)| *name == "AVOUCH_INSTANCE_LISTEN");
+            let (_, address) = reported.expect("an instance with a certificate");
+            let query = format!(
+                "SELECT coalesce(sum(sessions), 0)::text FROM instances WHERE address = '{address}'"
+            );
+            let count = self.deployment.database.value(&query).await;
+            counts.push(count.parse().expect("a number"));
+        }
+        counts
+    }
+
+    /// Returns the address of an instance, past the load balancer.
+    pub fn address(&self, number: usize) -> &str {
+        &self.instances[number].address
+    }
+
+    /// Starts an instance again that has ended by itself, and returns whether it had.
+    pub fn restart_if_ended(&mut self, number: usize) -> bool {
+        let process = self.instances[number].process.as_mut();
+        let ended = process.is_some_and(|one| one.try_wait().expect("its status").is_some());
+        if ended {
+            self.begin(number);
+        }
+        ended
+    }
+
+    /// Kills the load balancer, as `kill -9` does, and starts it again.
+    pub fn restart_balancer(&mut self) {
+        let _ = self.balancer.kill();
+        let _ = self.balancer.wait();
+        self.balancer = balancer(&self.deployment, &self.instances, &self.files);
     }
 
     /// Kills an instance, as `kill -9` does.
@@ -93,7 +154,7 @@ impl Cluster {
     }
 
     /// Waits until the load balancer sends requests to this many instances.
-    async fn until_balanced(&self, count: usize) {
+    pub async fn until_balanced(&self, count: usize) {
         let statistics = self.files.path().join("statistics");
         eventually("the load balancer", Duration::from_secs(30), async || {
             let stream = std::os::unix::net::UnixStream::connect(&statistics).ok()?;
@@ -120,8 +181,8 @@ fn balancer(deployment: &Deployment, instances: &[Instance], files: &TempDir) ->
     let statistics = files.path().join("statistics");
     let mut text = format!(
         "global\n  stats socket {}\n\
-         defaults\n  mode http\n  timeout connect 2s\n  timeout client 1h\n  timeout server 1h\n  \
-         timeout tunnel 1h\n  timeout http-request 10s\n  option redispatch\n  retries 3\n  \
+         defaults\n  mode http\n  timeout connect 2s\n  timeout check 10s\n  timeout client 1h\n  timeout server 1h\n  \
+         timeout tunnel 1h\n  timeout http-request 10s\n  option redispatch 1\n  retries 3\n  \
          retry-on conn-failure\n\
          frontend all\n  bind {listen}\n  default_backend instances\n\
          backend instances\n  balance roundrobin\n  option httpchk GET /readyz\n",

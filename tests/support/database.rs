@@ -32,6 +32,11 @@ impl Database {
         connect(&self.url).await.batch_execute(statement).await.expect("a statement");
     }
 
+    /// Returns the text that a query has in its only row and column; on PostgreSQL.
+    pub async fn value(&self, query: &str) -> String {
+        connect(&self.url).await.query_one(query, &[]).await.expect("one row").get(0)
+    }
+
     /// Returns everything that is stored as one text, for searches.
     pub async fn dump(&self) -> String {
         if self.url.starts_with("sqlite") {

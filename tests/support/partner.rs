@@ -160,7 +160,8 @@ impl Partner {
         self.try_send(method, &format!("/v1/partner/{path}"), body, &[]).await
     }
 
-    async fn try_send(
+    /// Like [`Self::send_with`], for processes that may not answer.
+    pub async fn try_send(
         &self,
         method: Method,
         path: &str,

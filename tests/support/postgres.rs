@@ -3,6 +3,7 @@
 use std::{
     fs,
     ops::Deref,
+    path::Path,
     process::{Command, Stdio},
 };
 
@@ -28,6 +29,13 @@ impl OwnPostgres {
     #[must_use]
     pub fn start() -> Self {
         let server = PostgresServer::start(free_port(), Durability::Fsync);
+        Self(server.expect("a PostgreSQL server"))
+    }
+
+    /// Prepares a server without data, which a restore writes and [`PostgresServer::run`] starts.
+    #[must_use]
+    pub fn without_data() -> Self {
+        let server = PostgresServer::without_data(free_port(), Durability::Fsync);
         Self(server.expect("a PostgreSQL server"))
     }
 
@@ -75,6 +83,16 @@ impl OwnPostgres {
         let children = entries.filter(|entry| first.is_some() && parent(entry) == first);
         let children = children.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         first.into_iter().chain(children).collect()
+    }
+
+    /// Runs a shell script as the server's user, and returns what it printed; panics if it fails.
+    pub fn run_script(&self, file: &Path, arguments: &[&str]) -> String {
+        let mut script = self.script(file);
+        script.env("PGHOST", "127.0.0.1").env("PGPORT", self.port.to_string());
+        let output = script.env("PGUSER", "postgres").args(arguments).output().expect("sh runs");
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {complaint}", file.display());
+        String::from_utf8(output.stdout).expect("UTF-8")
     }
 
     /// Everything that `pg_dump` writes of the database.

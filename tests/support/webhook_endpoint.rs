@@ -11,7 +11,7 @@ use tokio::{
 };
 
 /// The response to a request.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     Status(u16),
     /// Sends nothing for this time, then closes the connection.
@@ -32,6 +32,8 @@ pub struct Attempt {
     /// Lower-case names with their values.
     pub headers: Vec<(String, String)>,
     pub body: String,
+    /// What it was answered with.
+    pub reply: Reply,
 }
 
 impl Attempt {
@@ -39,6 +41,12 @@ impl Attempt {
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(own, _)| own == name);
         found.map_or("", |(_, value)| value)
+    }
+
+    /// Returns whether the endpoint accepted it.
+    #[must_use]
+    pub fn accepted(&self) -> bool {
+        self.reply == Reply::Status(204)
     }
 
     /// Returns whether one of its signatures was made with a secret.
@@ -103,11 +111,18 @@ impl Endpoint {
         std::mem::take(&mut self.all())
     }
 
+    /// Returns the requests received so far that are of interest.
+    #[must_use]
+    pub fn find(&self, wanted: impl Fn(&Attempt) -> bool) -> Vec<Attempt> {
+        self.all().iter().filter(|attempt| wanted(attempt)).cloned().collect()
+    }
+
     async fn serve(&self, stream: TcpStream, behaviour: &Behaviour) {
         let _ = stream.set_nodelay(true);
         let mut stream = BufReader::new(stream);
-        while let Some(attempt) = read(&mut stream).await {
+        while let Some(mut attempt) = read(&mut stream).await {
             let reply = behaviour(&attempt);
+            attempt.reply = reply.clone();
             self.all().push(attempt);
             let bytes = match reply {
                 Reply::Status(204) => b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
@@ -161,7 +176,8 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Attempt> {
             _ => path = text.split(' ').nth(1).unwrap_or_default().to_owned(),
         }
     }
-    let mut attempt = Attempt { at: SystemTime::now(), path, headers, body: String::new() };
+    let (at, reply) = (SystemTime::now(), Reply::Reset);
+    let mut attempt = Attempt { at, path, headers, body: String::new(), reply };
     let mut body = vec![0; attempt.header("content-length").parse().ok()?];
     stream.read_exact(&mut body).await.ok()?;
     attempt.body = String::from_utf8(body).ok()?;

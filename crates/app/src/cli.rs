@@ -190,7 +190,7 @@ async fn serve(config: &Config) -> Result<(), CommandError> {
             let seconds = config.drain.as_secs();
             tracing::info!(seconds, "draining: the process stops once its sessions have ended");
             tokio::select! {
-                () = service.drain(config.drain) => (),
+                () = service.drain(config.drain_min, config.drain) => (),
                 _ = tokio::signal::ctrl_c() => (),
                 _ = terminate.recv() => (),
             }

@@ -321,6 +321,7 @@ impl Service {
             vault,
             notifier: Arc::new(channels(config, mail.clone())?),
             mailer: mail,
+            folder: &browsers,
             uses: uses.clone(),
             runs: Arc::default(),
             author: overrides.author,
@@ -370,10 +371,10 @@ impl Service {
         })
     }
 
-    /// Is not ready any more, begins no sessions, and answers requests until its sessions have ended, or
-    /// this time is over.
-    pub async fn drain(&self, within: Duration) {
-        let running = self.draining.drain(within).await;
+    /// Is not ready any more, begins no sessions, and answers requests until its sessions have ended, for
+    /// at least and at most these times.
+    pub async fn drain(&self, at_least: Duration, at_most: Duration) {
+        let running = self.draining.drain(at_least, at_most).await;
         if running > 0 {
             tracing::warn!(running, "{running} sessions did not end in time; their browsers end");
         }

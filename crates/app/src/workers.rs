@@ -1,6 +1,6 @@
 //! The workers of a process, wired to their adapters: one function for each group.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use application::{
     api_keys::KeyUses,
@@ -37,6 +37,8 @@ pub(crate) struct WorkerParts<'a> {
     pub(crate) vault: Arc<dyn RecordingVault>,
     pub(crate) notifier: Arc<dyn Notifier>,
     pub(crate) mailer: Arc<dyn Mailer>,
+    /// The folder of this process for temporary files; after its end the next process removes it.
+    pub(crate) folder: &'a Path,
     pub(crate) uses: Arc<KeyUses>,
     pub(crate) runs: Arc<RunStatistics>,
     pub(crate) author: Option<Arc<AuthorTools>>,
@@ -69,7 +71,7 @@ impl WorkerParts<'_> {
         let recordings = Recordings {
             queue: store.clone(),
             vault: self.vault.clone(),
-            encoder: Arc::new(Ffmpeg::default()),
+            encoder: Arc::new(Ffmpeg::new(self.folder.to_owned())),
             sessions: shared.pipelined.clone(),
             clock: shared.clock.clone(),
         };

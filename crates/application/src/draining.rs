@@ -25,19 +25,23 @@ pub struct Draining {
 
 impl Draining {
     /// Begins no more sessions, hands over those that wait for a browser, and waits until the others have
-    /// ended. Returns the number of sessions that still run after this time.
+    /// ended, for `at_most` this time. Returns the number of sessions that still run then.
+    ///
+    /// It takes `at_least` so long, also where no session runs: a load balancer sends requests to the
+    /// process until it has noticed that this is not ready.
     ///
     /// Applicants whose sessions do not run here are disconnected; their pages connect again, to a
     /// process that is ready.
-    pub async fn drain(&self, within: Duration) -> usize {
-        let deadline = Instant::now() + within;
+    pub async fn drain(&self, at_least: Duration, at_most: Duration) -> usize {
+        let began = Instant::now();
         self.engine.hub.start_draining();
         loop {
             for (session, lease) in self.engine.hub.waiting(self.node) {
                 self.withdraw(session, lease).await;
             }
             let running = self.engine.hub.running(self.node);
-            if running == 0 || Instant::now() >= deadline {
+            let took = began.elapsed();
+            if (running == 0 && took >= at_least) || took >= at_most {
                 return running;
             }
             tokio::time::sleep(POLL_INTERVAL).await;

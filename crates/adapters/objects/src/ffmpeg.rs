@@ -1,7 +1,12 @@
 //! Encodes recordings with `ffmpeg`, which reads the frames from a pipe, so that they are never in
 //! a file.
 
-use std::{fmt::Write as _, path::Path, process::Stdio, time::Duration};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use domain::recording::Recording;
@@ -22,12 +27,16 @@ const MAX_DURATION: Duration = Duration::from_secs(2 * 3600);
 
 /// Encodes recordings one after another, with lower priority than the service.
 pub struct Ffmpeg {
+    folder: PathBuf,
     permit: Semaphore,
 }
 
-impl Default for Ffmpeg {
-    fn default() -> Self {
-        Self { permit: Semaphore::new(1) }
+impl Ffmpeg {
+    /// Creates an encoder whose files are in this folder while it encodes. They are not encrypted: where
+    /// the process is killed meanwhile, they remain until the folder is removed.
+    #[must_use]
+    pub fn new(folder: PathBuf) -> Self {
+        Self { folder, permit: Semaphore::new(1) }
     }
 }
 
@@ -36,16 +45,16 @@ impl Encoder for Ffmpeg {
     async fn encode(&self, recording: Recording) -> Result<Vec<u8>, EncodeError> {
         let turn = self.permit.acquire().await;
         let _turn = turn.map_err(|_| EncodeError::Failed("the encoder was closed".into()))?;
-        let output = tokio::time::timeout(ENCODE_TIMEOUT, make(&recording)).await;
+        let output = tokio::time::timeout(ENCODE_TIMEOUT, make(&self.folder, &recording)).await;
         output.unwrap_or_else(|_| Err(EncodeError::Failed("encoding timed out".into())))
     }
 }
 
-async fn make(recording: &Recording) -> Result<Vec<u8>, EncodeError> {
+async fn make(parent: &Path, recording: &Recording) -> Result<Vec<u8>, EncodeError> {
     let failed = |what: &'static str| {
         move |error: std::io::Error| EncodeError::Failed(format!("{what}: {error}"))
     };
-    let folder = tempfile::tempdir().map_err(failed("failed to create a folder"))?;
+    let folder = tempfile::tempdir_in(parent).map_err(failed("failed to create a folder"))?;
     let (metadata, output) = (folder.path().join("chapters"), folder.path().join("film.mp4"));
     tokio::fs::write(&metadata, chapters(recording))
         .await
@@ -150,4 +159,28 @@ fn chapters(recording: &Recording) -> String {
 fn escaped(letter: char) -> impl Iterator<Item = char> {
     let special = matches!(letter, '=' | ';' | '#' | '\\' | '\n');
     special.then_some('\\').into_iter().chain([letter])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn files_of_an_encoding_are_in_the_folder_of_the_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let recording =
+            || Recording { pictures: vec![], chapters: vec![], length: Duration::from_secs(1) };
+        let encoder = Ffmpeg::new(folder.path().to_owned());
+        let nothing = encoder.encode(recording()).await;
+        assert!(matches!(nothing, Err(EncodeError::Impossible(_))), "{nothing:?}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
+
+        // Where the folder is gone, no other one is taken.
+        drop(folder);
+        let failed = encoder.encode(recording()).await;
+        assert!(
+            matches!(&failed, Err(EncodeError::Failed(why)) if why.contains("create a folder")),
+            "{failed:?}"
+        );
+    }
 }

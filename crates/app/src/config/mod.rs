@@ -90,6 +90,9 @@ pub struct Config {
     pub queue_patience: TimeDelta,
     /// How long sessions may go on after the process was asked to stop.
     pub drain: Duration,
+    /// How long the process goes on answering requests after it was asked to stop, also without sessions;
+    /// not longer than [`Self::drain`].
+    pub drain_min: Duration,
     /// The number of browsers that are started in advance.
     pub browsers_warm: usize,
     pub egress: Egress,
@@ -201,6 +204,7 @@ impl Config {
         let warm = bounded("browsers_warm", "1", 0..=100);
         let (quotas, queue_patience) = quotas(values, most, &mut bounded);
         let drain = bounded("drain_seconds", "600", 0..=86_400);
+        let drain_min = bounded("drain_min_seconds", "5", 0..=600).min(drain);
         let days = bounded("retention_days", "30", 1..=3650);
         let seconds = bounded("migration_seconds", "600", 1..=86_400);
         let migration_limits = MigrationLimits::for_migrations_of(Duration::from_secs(seconds));
@@ -228,6 +232,7 @@ impl Config {
             quotas,
             queue_patience,
             drain: Duration::from_secs(drain),
+            drain_min: Duration::from_secs(drain_min),
             browsers_warm: usize::try_from(warm).unwrap_or_default(),
             egress: egress.unwrap_or_default(),
             egress_roots,

@@ -33,6 +33,7 @@ pub(super) const KEYS: &[&str] = &[
     "browser_queue_per_team",
     "browser_queue_seconds",
     "drain_seconds",
+    "drain_min_seconds",
     "browser_memory_mb",
     "browser_jail",
     "browser_proxy_listen",

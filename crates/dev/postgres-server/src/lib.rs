@@ -49,16 +49,22 @@ pub fn binaries() -> Option<PathBuf> {
 impl PostgresServer {
     /// Initialises an empty server in a temporary folder and starts it on a port of 127.0.0.1.
     pub fn start(port: u16, durability: Durability) -> io::Result<Self> {
+        let server = Self::without_data(port, durability)?;
+        let options = ["-A", "trust", "-U", "postgres", "-E", "UTF8", "-D"];
+        run(server.tool("initdb").args(options).arg(server.data()))?;
+        server.run()?;
+        Ok(server)
+    }
+
+    /// Prepares a server that does not run and has no data folder: a backup is restored to
+    /// [`Self::data`], and then [`Self::run`] starts the server.
+    pub fn without_data(port: u16, durability: Durability) -> io::Result<Self> {
         let missing = || io::Error::other("no PostgreSQL server is installed (`postgresql`)");
         let bin = binaries().ok_or_else(missing)?;
         let folder = tempfile::tempdir()?;
         give_to_postgres(folder.path())?;
         let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
-        let server = Self { url, port, bin, folder, durability };
-        let options = ["-A", "trust", "-U", "postgres", "-E", "UTF8", "-D"];
-        run(server.tool("initdb").args(options).arg(server.data()))?;
-        server.run()?;
-        Ok(server)
+        Ok(Self { url, port, bin, folder, durability })
     }
 
     /// Starts the server's processes on the folder and port that it has, and waits until it accepts
@@ -73,7 +79,11 @@ impl PostgresServer {
         );
         let mut start = self.tool("pg_ctl");
         start.args(["start", "-w", "-s", "-o", &options, "-l"]);
-        run(start.arg(self.folder.path().join("log")).arg("-D").arg(self.data()))
+        let log = self.folder.path().join("log");
+        run(start.arg(&log).arg("-D").arg(self.data())).map_err(|error| {
+            let log = fs::read_to_string(&log).unwrap_or_default();
+            io::Error::other(format!("{error}\n{log}"))
+        })
     }
 
     /// Stops the server without letting it finish anything, as a crash does.
@@ -105,7 +115,25 @@ impl PostgresServer {
     /// A program of the server's version, which runs as an ordinary user.
     #[must_use]
     pub fn tool(&self, name: &str) -> Command {
-        let program = self.bin.join(name);
+        Self::as_owner(&self.bin.join(name))
+    }
+
+    /// A shell script, run by `sh` as the ordinary user whose the server's files are, with the server's
+    /// programs first in `PATH`. This user has to be able to read the file.
+    #[must_use]
+    pub fn script(&self, file: &Path) -> Command {
+        let mut command = Self::as_owner(Path::new("sh"));
+        let usual = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(self.bin.clone()).chain(std::env::split_paths(&usual));
+        if let Ok(path) = std::env::join_paths(folders) {
+            command.env("PATH", path);
+        }
+        command.arg(file);
+        command
+    }
+
+    /// A program that runs as the ordinary user whose the server's files are.
+    fn as_owner(program: &Path) -> Command {
         let mut command = if rustix::process::geteuid().is_root() {
             let mut command = Command::new("setpriv");
             command.args(["--reuid=postgres", "--regid=postgres", "--init-groups"]).arg(program);
@@ -128,7 +156,7 @@ impl Drop for PostgresServer {
 
 /// Makes the server's user the owner of a path where this process is root: the server refuses to run
 /// as root.
-fn give_to_postgres(path: &Path) -> io::Result<()> {
+pub fn give_to_postgres(path: &Path) -> io::Result<()> {
     if rustix::process::geteuid().is_root() {
         return run(Command::new("chown").arg("postgres").arg(path));
     }

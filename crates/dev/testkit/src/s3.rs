@@ -16,7 +16,7 @@ const SECRET: &str = "a-secret-of-the-test-server";
 pub struct S3Server {
     port: u16,
     folder: tempfile::TempDir,
-    process: Child,
+    process: Option<Child>,
 }
 
 impl S3Server {
@@ -24,23 +24,36 @@ impl S3Server {
     pub fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(BUCKET)).unwrap();
-        let port = free_port();
+        let mut server = Self { port: free_port(), folder, process: None };
+        server.run();
+        server
+    }
+
+    /// Starts the server again, with the same objects and on the same port.
+    pub fn run(&mut self) {
         let process = Command::new(program())
             .args(["--access-key", KEY, "--secret-key", SECRET, "--host", "127.0.0.1"])
-            .args(["--port", &port.to_string()])
-            .arg(folder.path())
+            .args(["--port", &self.port.to_string()])
+            .arg(self.folder.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        let process = process.unwrap_or_else(|error| {
+        self.process = Some(process.unwrap_or_else(|error| {
             panic!("s3s-fs must be installed ({error}): run `cargo xtask test`")
-        });
+        }));
         let ends = Instant::now() + Duration::from_secs(10);
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
             assert!(Instant::now() < ends, "the S3 server does not start");
             std::thread::sleep(Duration::from_millis(20));
         }
-        Self { port, folder, process }
+    }
+
+    /// Kills the process, as `kill -9` does.
+    pub fn stop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
     }
 
     /// Returns the `s3://` URL of a prefix in the bucket.
@@ -70,8 +83,7 @@ impl S3Server {
 
 impl Drop for S3Server {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.stop();
     }
 }
 

@@ -9,6 +9,7 @@ mod packages;
 mod passwords;
 mod release;
 mod simulate;
+mod soak;
 mod statements;
 mod test;
 mod tools;
@@ -61,8 +62,11 @@ enum Task {
         name: String,
     },
     /// Replaces the processes of an earlier release by those of this one under load, with the migration
-    /// in between; no request may fail
+    /// in between: no request may fail, and no applicant has to sign in again
     UpgradeTest(upgrade::UpgradeOptions),
+    /// Kills processes of a deployment of five instances for an hour while applicants sign in, and reports;
+    /// nothing may be stuck, lost or left
+    Soak(soak::SoakOptions),
     /// Counts type names that stand for several types, and words that the glossary does not use
     Vocabulary(vocabulary::VocabularyOptions),
     /// Simulates a day of sessions on virtual time; `cargo xtask simulate --help` lists the options
@@ -92,6 +96,7 @@ async fn main() -> ExitCode {
         Task::RenewPasswords => passwords::renew(),
         Task::RecordRelease { name } => statements::record(&name).await,
         Task::UpgradeTest(options) => upgrade::test(&options),
+        Task::Soak(options) => soak::soak(&options),
         Task::Vocabulary(options) => vocabulary::vocabulary(&options),
         Task::Simulate { options } => simulate::simulate(&options),
         Task::Bench { name } => bench::bench(name.as_deref()),

@@ -10,7 +10,7 @@ use postgres_server::{Durability, PostgresServer};
 use crate::{
     Failure,
     command::{cargo, free_port, output, root, run},
-    packages::{self, BROWSER, POSTGRES},
+    packages::{self, BALANCER, BROWSER, POSTGRES, REDIS},
 };
 
 #[derive(clap::Args)]
@@ -25,7 +25,7 @@ pub(crate) struct UpgradeOptions {
 }
 
 pub(crate) fn test(options: &UpgradeOptions) -> Result<(), Failure> {
-    packages::ensure(&[BROWSER, POSTGRES])?;
+    packages::ensure(&[BALANCER, BROWSER, POSTGRES, REDIS])?;
     let previous = match options {
         UpgradeOptions { binary: Some(binary), .. } => std::path::absolute(binary)?,
         UpgradeOptions { from: Some(revision), .. } => build(revision)?,
@@ -35,9 +35,12 @@ pub(crate) fn test(options: &UpgradeOptions) -> Result<(), Failure> {
     run(&mut cargo(&["build", "--locked", "--package", "app", "--bins"]))?;
     let server = PostgresServer::start(free_port()?, Durability::Fsync)?;
     let test = ["test", "--locked", "--package", "acceptance", "--test", "resilience", "--"];
-    let only = ["--ignored", "--exact", "--nocapture"];
-    let name = "upgrade::no_request_fails_while_a_release_replaces_the_one_before";
-    let mut command = cargo(&[&test[..], &only, &[name]].concat());
+    let only = ["--include-ignored", "--exact", "--nocapture", "--test-threads", "1"];
+    let names = [
+        "upgrade::no_request_fails_while_a_release_replaces_the_one_before",
+        "rolling_upgrade::no_request_fails_and_no_applicant_signs_in_again_while_instances_are_replaced",
+    ];
+    let mut command = cargo(&[&test[..], &only, &names].concat());
     run(command.env("TEST_DATABASE_URL", &server.url).env("AVOUCH_PREVIOUS_BIN", previous))
 }
 

@@ -24,10 +24,11 @@ const PROGRAMS: [(&str, &str); 3] = [
     ("avouch-verify", "crates/attestation/verify"),
 ];
 /// Files that are packed beside the programs, and their names there.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 9] = [
     ("CHANGELOG.md", "CHANGELOG.md"),
     ("LICENSE", "LICENSE"),
     ("NOTICE", "NOTICE"),
+    ("deploy/backup", "deploy/backup"),
     ("deploy/compose.yaml", "deploy/compose.yaml"),
     ("deploy/compose/secrets.sh", "deploy/compose/secrets.sh"),
     ("deploy/image", "deploy/image"),
