@@ -166,6 +166,24 @@ fn a_kernel_that_forbids_namespaces_is_reported() {
     assert!(matches!(&error, SandboxError::Forbidden(why) if !why.is_empty()), "{error:?}");
 }
 
+#[test]
+fn a_helper_that_says_nothing_is_named_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |script: &str| {
+        let arguments = ["-c", script].map(str::to_owned).to_vec();
+        let silent = Sandbox { helper: "sh".into(), arguments, ..sandbox() };
+        silent.check(&folder.path().join("try")).unwrap_err()
+    };
+    let began = std::time::Instant::now();
+    // It closes its socket, and a child of it holds the pipe of its errors.
+    for script in ["sleep 60 <&- & exit 1", "exec sleep 60 <&-", "exit 3"] {
+        let error = check(script);
+        assert!(matches!(error, SandboxError::NotResponding), "{script}: {error:?}");
+        assert!(!error.to_string().is_empty());
+    }
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
 #[tokio::test]
 async fn a_browser_in_a_home_folder_runs_without_seeing_other_files_of_it() {
     let home = tempfile::tempdir_in("/var/tmp").unwrap();

@@ -25,7 +25,10 @@ use std::{
     time::Duration,
 };
 
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
+use rustix::{
+    net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg},
+    process::{Pid, Signal, kill_process_group},
+};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -38,7 +41,9 @@ pub use self::{
 pub(crate) const PROXY_ADDRESS: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 3128);
 /// The time from the start of the helper until it sends the socket.
-const HELPER_TIMEOUT: Duration = Duration::from_secs(10);
+const HELPER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time in which a helper that sent nothing may still write why, before it is killed.
+const HELPER_END_DELAY: Duration = Duration::from_millis(200);
 /// Bytes read of the error of a helper that failed.
 pub(crate) const MAX_HELPER_ERROR_BYTES: u64 = 4096;
 
@@ -182,6 +187,12 @@ impl Sandbox {
         let mut helper = command.spawn().map_err(SandboxError::Helper)?;
         drop(command);
         let received = receive_listener(&socket);
+        if received.is_err() {
+            // A helper that hangs is not waited for: its processes hold the pipe of its errors.
+            drop(socket);
+            std::thread::sleep(HELPER_END_DELAY);
+            let _ = kill_process_group(Pid::from_child(&helper), Signal::KILL);
+        }
         let mut helper_error = String::new();
         if let Some(stderr) = helper.stderr.take() {
             let _ = stderr.take(MAX_HELPER_ERROR_BYTES).read_to_string(&mut helper_error);
@@ -190,6 +201,10 @@ impl Sandbox {
         let _ = std::fs::remove_dir_all(folder);
         match received {
             Ok((_, missing)) if ended.success() => Ok(missing),
+            Err(error) if helper_error.trim().is_empty() => Err(error),
+            Ok(_) if helper_error.trim().is_empty() => {
+                Err(SandboxError::Forbidden(format!("the sandbox's helper ended with {ended}")))
+            }
             Ok(_) | Err(_) => Err(SandboxError::Forbidden(helper_error.trim().to_owned())),
         }
     }
