@@ -27,7 +27,7 @@ use system::encryption::XChaChaCipher;
 use testkit::sample::{self, noon};
 use tokio_postgres::{Client, NoTls};
 
-const SESSIONS: usize = 10_000;
+const SESSIONS: u32 = 10_000;
 const CLIENTS: usize = 64;
 /// A figure and its baseline are measured alternately, and the median counts.
 const ROUNDS: usize = 3;
@@ -95,20 +95,19 @@ async fn measured(client: &Client, store: &Store, home: (ApiKeyId, PlatformId)) 
     // Sessions of PostgreSQL report their statistics after a second without a statement at most.
     tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
     let after = counters(client).await;
-    #[expect(clippy::cast_precision_loss, reason = "ten thousand")]
-    let count = SESSIONS as f64;
+    let count = f64::from(SESSIONS);
     let [statements, records, bytes, cpu_ms] =
         std::array::from_fn(|at| (after.get(at).zip(before.get(at))).map_or(0.0, |(a, b)| a - b))
             .map(|sum: f64| sum / count);
     Figures { per_second: count / seconds, statements, records, bytes, cpu_ms }
 }
 
-async fn ended(store: &Store, home: (ApiKeyId, PlatformId), count: usize) {
+async fn ended(store: &Store, home: (ApiKeyId, PlatformId), count: u32) {
     commit(store, created(store, home, count).await).await;
 }
 
 /// Creates sessions, and returns the changes that end them.
-async fn created(store: &Store, home: (ApiKeyId, PlatformId), count: usize) -> Vec<Change> {
+async fn created(store: &Store, home: (ApiKeyId, PlatformId), count: u32) -> Vec<Change> {
     let openings: Vec<_> = (0..count).map(|_| sample::opening(home.0, home.1)).collect();
     let ends = openings.iter().map(|opening| {
         let mut change = sample::transition(&opening.session, Event::TerminatedByPartner);
