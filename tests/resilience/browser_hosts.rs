@@ -158,7 +158,9 @@ async fn sessions_run_on_hosts_wait_for_them_and_survive_their_crash() {
     }
     assert!(hosts.iter().all(Host::has_browsers), "one browser on each host");
     assert!(processes_with(&deployment.browsers()).is_empty(), "no browser beside the keys");
-    assert_eq!(deployment.session(&shown[2].0).await["status"], "INITIALIZING");
+    deployment.until(&shown[2].0, "INITIALIZING", TIMEOUT).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(deployment.session(&shown[2].0).await["status"], "INITIALIZING", "it waits");
 
     // The first one ends, and the third one begins on its host.
     let (id, applicant) = shown.remove(0);
@@ -167,7 +169,7 @@ async fn sessions_run_on_hosts_wait_for_them_and_survive_their_crash() {
     embed.click("[data-testid=consent-approve]").await;
     assert_eq!(embed.until_outcome().await, "COMPLETED");
     let session = deployment.until(&id, "COMPLETED", TIMEOUT).await;
-    assert!(session["data"].to_string().contains("Ada Example"), "{session}");
+    assert!(session["extractedData"].to_string().contains("Ada Example"), "{session}");
     applicant.close().await;
     shown[1].1.embed().await.until_prompted("Sign in").await;
 
