@@ -83,6 +83,10 @@ impl Simulation<'_> {
             self.tally.left_queue = self.tally.left_queue.saturating_add(1);
             self.tally.connected_seconds += crate::numbers::in_seconds(now - live.opened_at);
         }
+        if self.parameters.deployment.withdraws_absent && !live.is_present {
+            self.withdraw(number);
+            return;
+        }
         let slots = self.parameters.deployment.quotas.total;
         let Some(instance) = self.instances.same_run(by) else { return };
         let ahead = instance.waiting_before(tenant, live.queued_since.unwrap_or(now));
@@ -115,6 +119,17 @@ impl Simulation<'_> {
                 self.tally.refused_full = self.tally.refused_full.saturating_add(1);
                 self.give_up(number);
             }
+        }
+    }
+
+    /// Gives the place in the queue up; the session waits for its applicant until it expires.
+    fn withdraw(&mut self, number: u64) {
+        self.writes.add(Write::JobDeleted, 1);
+        if self.apply_from_browser(number, Event::StartWithdrawn)
+            && let Some(live) = self.live.get(&number)
+        {
+            let until = live.session.expires_at - self.now;
+            self.plan(number, until, SessionOccurrence::Expired);
         }
     }
 

@@ -69,6 +69,17 @@ fn a_crowded_day_refuses_sessions_and_loses_none() {
 }
 
 #[test]
+fn fewer_browsers_wait_for_nobody_if_the_absent_give_their_places_up() {
+    let [as_is, withdrawn] = [false, true].map(|withdraws_absent| {
+        let mut parameters = crowded_day();
+        parameters.deployment.withdraws_absent = withdraws_absent;
+        report(&parameters)
+    });
+    assert!(as_is.queue.holds.mean > withdrawn.queue.holds.mean * 1.2);
+    assert!(as_is.with_status("COMPLETED") * 6 < withdrawn.with_status("COMPLETED") * 5);
+}
+
+#[test]
 fn a_team_with_many_sessions_does_not_crowd_others_out() {
     let mut parameters = Parameters { deployment: Deployment::with(1, 4), ..day(3000) };
     parameters.partners.teams = 10;
