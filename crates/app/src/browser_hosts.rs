@@ -84,7 +84,10 @@ impl HostedBrowsers for OwnBrowsers {
         let scale = if scale == 1 { Scale::One } else { Scale::Two };
         let started = self.host.start(scale).await.map_err(|error| match error {
             BrowserStartError::NoRoom => StartError::Full,
-            error => StartError::Failed(error.to_string()),
+            error @ (BrowserStartError::Released
+            | BrowserStartError::Unavailable(_)
+            | BrowserStartError::NoEgress
+            | BrowserStartError::Elsewhere) => StartError::Failed(error.to_string()),
         })?;
         let LocalBrowser { reader, writer, proxy, handle } = started;
         let (sender, connections) = mpsc::channel(MAX_WAITING);
@@ -137,7 +140,7 @@ impl Drop for EndedLater {
 
 /// A running browser host.
 pub(crate) struct Host {
-    host: Arc<BrowserHost>,
+    browsers: Arc<BrowserHost>,
     folder: PathBuf,
     ending: TaskTracker,
     serving: tokio::task::JoinHandle<()>,
@@ -148,7 +151,8 @@ pub(crate) struct Host {
 impl Host {
     /// Starts to serve instances, and the metrics if they have an address. Opens no database, and reads no
     /// key but that of its own certificate.
-    pub(crate) async fn start(config: &Config) -> Result<Self, StartupError> {
+    /// Must be called within a Tokio runtime.
+    pub(crate) fn start(config: &Config) -> Result<Self, StartupError> {
         let Some(own) = &config.host_identity else {
             return Err("a browser host needs instance_listen".into());
         };
@@ -190,13 +194,13 @@ impl Host {
             }
         });
         tracing::info!("running browsers for instances on {}", own.listen);
-        Ok(Self { host, folder, ending, serving, draining, stop })
+        Ok(Self { browsers: host, folder, ending, serving, draining, stop })
     }
 
     /// Starts no more browsers, and waits until those that run have ended.
     pub(crate) async fn drain(&self) {
         self.draining.cancel();
-        while self.host.used() > 0 {
+        while self.browsers.used() > 0 {
             tokio::time::sleep(DRAIN_INTERVAL).await;
         }
     }

@@ -206,7 +206,7 @@ async fn serve_browsers(config: &Config) -> Result<(), CommandError> {
     use tokio::signal::unix::{SignalKind, signal};
     system::process::prepare_to_serve()?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let host = Host::start(config).await?;
+    let host = Host::start(config)?;
     tokio::select! {
         _ = tokio::signal::ctrl_c() => (),
         _ = terminate.recv() => {

@@ -248,6 +248,24 @@ fn bind(address: SocketAddr) -> Result<TcpListener, StartupError> {
         .map_err(|error| format!("cannot listen on {address}: {error}").into())
 }
 
+/// Returns the socket of the API, for a process with this role, and the address that it has or would have.
+fn api_socket(config: &Config) -> Result<(Option<TcpListener>, SocketAddr), StartupError> {
+    if !config.roles.api {
+        return Ok((None, config.listen));
+    }
+    let socket = bind(config.listen)?;
+    let address = socket.local_addr()?;
+    Ok((Some(socket), address))
+}
+
+fn announce(config: &Config, address: SocketAddr) {
+    if config.roles.api {
+        tracing::info!("serving on http://{address}");
+    } else {
+        tracing::info!("delivering webhooks and mails; nothing is served");
+    }
+}
+
 /// Every background loop of the process.
 fn all_workers(
     parts: &WorkerParts<'_>,
@@ -292,8 +310,7 @@ impl Service {
         let node = InstanceId::from_u128(SystemRandom.new_id());
         let browsers = browsers_folder(node)?;
         let pool = browser_pool(config, &overrides.program, &browsers, site.hosts()?).await?;
-        let socket = config.roles.api.then(|| bind(config.listen)).transpose()?;
-        let address = socket.as_ref().map(TcpListener::local_addr).transpose()?;
+        let (socket, address) = api_socket(config)?;
         let metrics = Metrics::install().map_err(error_chain)?;
         let laned = Arc::new(store.with_pipelined_connection());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
@@ -352,11 +369,7 @@ impl Service {
         tokio::spawn(async move { ends.run_until_cancelled(metrics.upkeep()).await });
         let servers = servers(site, socket, parts)?.into_iter();
         let servers = servers.map(|server| (server.handle(), tokio::spawn(server))).collect();
-        match address {
-            Some(address) => tracing::info!("serving on http://{address}"),
-            None => tracing::info!("delivering webhooks and mails; nothing is served"),
-        }
-        let address = address.unwrap_or(config.listen);
+        announce(config, address);
         Ok(Self {
             address,
             partners,
