@@ -60,9 +60,10 @@ fn the_chart_accepts_exactly_the_settings_that_exist() {
     };
     let secrets = "/properties/secrets/properties/files/propertyNames/enum";
     assert_eq!(listed(secrets), secret(), "{secrets} of values.schema.json");
-    // Those that the chart sets itself, from other values.
+    // Those that the chart sets itself, from other values; and `role`, since its pods have all roles.
     let own = [
         "listen",
+        "role",
         "data_dir",
         "drain_seconds",
         "metrics_listen",
