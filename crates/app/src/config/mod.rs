@@ -53,7 +53,7 @@ use self::{
     mailing::mailing,
     names::{KEYS, SECRETS},
     regions::addresses,
-    roles::roles,
+    roles::{has_no_browsers, roles},
     sign_ins::sign_ins,
     values::{
         checked_url, encryption, limits, one_of, read_file, roots, seal_keys, socket, storage,
@@ -194,12 +194,12 @@ impl Config {
         let instances = instances(values, faults);
         let browser = browsers(values, instances.as_ref(), faults);
         let egress_roots = roots(values.get("egress_roots"), &browser, faults);
+        let runs_none = has_no_browsers(roles, &browser, instances.as_ref(), faults);
         let mut bounded =
             |key: &str, default: &str, range| within(&text(key, default), key, range, faults);
         // Another instance can run the browsers of all sessions.
         let least = u64::from(!values.contains_key("instance_listen"));
         let most = bounded("browsers", "16", least..=1000);
-        let runs_none = !roles.browser && !matches!(browser, BrowserConfig::Hosts(_));
         let most = if runs_none { 0 } else { most };
         let warm = bounded("browsers_warm", "1", 0..=100);
         let (quotas, queue_patience) = quotas(values, most, &mut bounded);
@@ -308,6 +308,17 @@ mod tests {
             Some(value.to_owned())
         };
         assert_eq!(Config::load(None, among_others).unwrap().browsers, 0);
+    }
+
+    #[test]
+    fn a_process_with_the_role_api_alone_has_browsers_elsewhere() {
+        let load = |role: &'static str| {
+            Config::load(None, move |name| (name == "AVOUCH_ROLE").then(|| role.to_owned()))
+        };
+        let error = load("api,delivery").unwrap_err().to_string();
+        assert!(error.contains("needs browser_hosts or instance_listen"), "{error}");
+        assert_eq!(load("delivery").unwrap().browsers, 0);
+        assert_eq!(load("browser").unwrap().browsers, 16);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::{browsers::BrowserConfig, instances::InstanceConfig};
+
 /// What a process does. A process without `browser` among its roles runs no browsers itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Roles {
@@ -39,6 +41,20 @@ pub(super) fn roles(values: &BTreeMap<String, String>, faults: &mut Vec<String>)
         faults.push("role: browser and delivery together need api".into());
     }
     roles
+}
+
+/// Returns whether sessions get no browsers from this process: it must not run any, and has no hosts.
+pub(super) fn has_no_browsers(
+    roles: Roles,
+    browser: &BrowserConfig,
+    instance: Option<&InstanceConfig>,
+    faults: &mut Vec<String>,
+) -> bool {
+    let has_none = !roles.browser && !matches!(browser, BrowserConfig::Hosts(_));
+    if roles.api && has_none && instance.is_none() {
+        faults.push("role: api without browser needs browser_hosts or instance_listen".into());
+    }
+    has_none
 }
 
 #[cfg(test)]
