@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use acceptance::{
     database::{Database, Kind},
     eventually,
+    partner::{Answer, Partner},
     postgres::OwnPostgres,
     service::Deployment,
 };
@@ -84,19 +85,17 @@ async fn waiting_for_a_pooled_connection_times_out() {
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     deployment.set("AVOUCH_DATABASE_POOL_SECONDS", "1");
     deployment.run().await;
-    let session = deployment.create(&json!({})).await;
-    let path = format!("browser-session/{}", session["sessionId"].as_str().unwrap());
     let (mut client, connection) =
         tokio_postgres::connect(&deployment.database.url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     let locked = client.transaction().await.unwrap();
-    // Ending a session inserts there, over the pool; reads go on.
+    // Creating a session once inserts there, over the pool; reads go on.
     locked.batch_execute("LOCK TABLE session_events IN ACCESS EXCLUSIVE MODE").await.unwrap();
     // The tasks end with the test, before the service does.
     let mut waiting = JoinSet::new();
-    for _ in 0..40 {
-        let (partner, path) = (deployment.partner.clone(), path.clone());
-        waiting.spawn(async move { partner.delete(&path).await });
+    for number in 0..40 {
+        let partner = deployment.partner.clone();
+        waiting.spawn(async move { create_once(&partner, number).await });
     }
     let told = "no connection was free within 1 s";
     eventually("a request to time out", Duration::from_secs(10), async || {
@@ -104,9 +103,16 @@ async fn waiting_for_a_pooled_connection_times_out() {
     })
     .await;
     locked.rollback().await.unwrap();
-    eventually("the session to end", Duration::from_secs(20), async || {
-        (deployment.partner.delete(&path).await.status < 500).then_some(())
+    eventually("a session to be created", Duration::from_secs(20), async || {
+        (create_once(&deployment.partner, 40).await.status == 201).then_some(())
     })
     .await;
     waiting.shutdown().await;
+}
+
+/// Creates a session with an idempotency key.
+async fn create_once(partner: &Partner, number: usize) -> Answer {
+    let (path, key) = ("/v1/partner/browser-session", format!("key-{number}"));
+    let body = json!({ "platformId": 1, "location": { "country": "US" } }).to_string();
+    partner.send_with(Method::POST, path, body, &[("idempotency-key", &key)]).await
 }
