@@ -32,7 +32,7 @@ pub struct BrowserHost {
     running: Mutex<HashMap<u64, Arc<BrowserProcess>>>,
 }
 
-/// A browser that was started. Dropping it kills its processes; [`Self::end`] also waits until they are gone.
+/// A browser that was started. Dropping it kills its processes; [`BrowserHandle::end`] also waits until they are gone.
 pub struct LocalBrowser {
     /// What Chromium writes: DevTools messages, each terminated by a NUL byte.
     pub reader: UnixStream,
