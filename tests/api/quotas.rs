@@ -72,8 +72,10 @@ async fn waiting_sessions_of_a_team_are_limited() {
     deployment.run().await;
     let mut running = opened(&deployment.partner, 'a').await;
     running.until("state", |state| state["status"] == "AWAITING_USER").await;
-    for _ in 0..2 {
-        let mut waits = opened(&deployment.partner, 'a').await;
+    // An applicant who left would not be counted.
+    let mut waiting =
+        [opened(&deployment.partner, 'a').await, opened(&deployment.partner, 'a').await];
+    for waits in &mut waiting {
         waits.until("state", |state| state["place"].is_number()).await;
     }
     let created = deployment.create(&json!({ "maxAttempts": 1 })).await;

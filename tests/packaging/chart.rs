@@ -39,6 +39,11 @@ fn the_schemas_find_a_misspelt_field() {
 fn pods_are_confined() {
     for (name, values, rendered) in rendered_sets() {
         for (kind, pod) in rendered.pods() {
+            // Pods that run no browsers have none of the privileges of their sandbox.
+            let has_hosts = values["browserHosts"]["enabled"] == true
+                || values["settings"].get("browser_hosts").is_some();
+            let runs_browsers = kind == "browser-host" || (kind == "service" && !has_hosts);
+            let is_sandboxed = runs_browsers && values["browserSandbox"] != false;
             let spec = &pod["spec"];
             assert_eq!(spec["automountServiceAccountToken"], false, "{name}: {kind}");
             let user = &spec["securityContext"];
@@ -49,12 +54,13 @@ fn pods_are_confined() {
                 assert_eq!(context["readOnlyRootFilesystem"], true, "{name}: {kind}");
                 assert_eq!(context["allowPrivilegeEscalation"], false, "{name}: {kind}");
                 assert_eq!(context["capabilities"], json!({ "drop": ["ALL"] }), "{name}: {kind}");
-                let is_sandboxed = values["browserSandbox"] != false;
                 let profile = if is_sandboxed { "Localhost" } else { "RuntimeDefault" };
                 assert_eq!(context["seccompProfile"]["type"], profile, "{name}: {kind}");
                 // The API refuses an unmasked /proc to pods in the user namespace of the node.
                 let proc = context["procMount"] == "Unmasked";
-                assert_eq!((proc, spec["hostUsers"] == false), (is_sandboxed, is_sandboxed));
+                let has_own_users = spec["hostUsers"] == false;
+                let both = (is_sandboxed, is_sandboxed);
+                assert_eq!((proc, has_own_users), both, "{name}: {kind}");
             }
         }
     }
@@ -68,7 +74,7 @@ fn variables_are_settings_and_hold_no_secret() {
             let variables = variables(container);
             for (variable, entry) in &variables {
                 assert_eq!(settings::fault(variable), None, "{name}: {kind}");
-                let key = variable.strip_prefix("AVOUCH_").unwrap_or_default().to_lowercase();
+                let key = variable.strip_prefix("AVOUCH_").unwrap_or(variable).to_lowercase();
                 assert!(!settings::secret().contains(&key), "{name}: {kind} has {variable}");
                 let is_key = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].contains(variable);
                 let is_reference = is_key || *variable == "POD_IP";
@@ -82,14 +88,38 @@ fn variables_are_settings_and_hold_no_secret() {
 }
 
 #[test]
+fn settings_of_traces_have_the_names_that_opentelemetry_specifies() {
+    let rendered = rendered(&everything());
+    let mut seen = 0;
+    for (kind, pod) in rendered.pods() {
+        let variables = variables(&pod["spec"]["containers"][0]);
+        if kind == "browser-host" {
+            assert!(variables.keys().all(|name| !name.starts_with("OTEL_")), "{variables:?}");
+            continue;
+        }
+        seen += 1;
+        for (name, value) in [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector.example:4318"),
+            ("OTEL_TRACES_SAMPLER_ARG", "0.1"),
+            ("OTEL_EXPORTER_OTLP_HEADERS_FILE", "/run/secrets/avouch/otel_exporter_otlp_headers"),
+        ] {
+            assert_eq!(variables[name]["value"], value, "{kind}");
+        }
+    }
+    assert!(seen > 0);
+}
+
+#[test]
 fn pods_migrate_only_where_no_job_does() {
     for (name, values, rendered) in rendered_sets() {
         let has_job = values["migration"]["enabled"] != false;
         assert_eq!(rendered.all("Job").len(), usize::from(has_job), "{name}");
-        let pod = &rendered.only("Deployment")["spec"]["template"]["spec"];
-        let variables = variables(&pod["containers"][0]);
-        let migrate = variables.get("AVOUCH_MIGRATE").map(|entry| text(&entry["value"]));
-        assert_eq!(migrate, has_job.then_some("never"), "{name}");
+        for (kind, pod) in rendered.pods() {
+            let variables = variables(&pod["spec"]["containers"][0]);
+            let migrate = variables.get("AVOUCH_MIGRATE").map(|entry| text(&entry["value"]));
+            let expected = (has_job && kind != "browser-host").then_some("never");
+            assert_eq!(migrate, expected, "{name}: {kind}");
+        }
     }
 }
 
@@ -106,33 +136,50 @@ fn numbers_are_written_without_an_exponent() {
 #[test]
 fn pods_are_killed_only_after_the_drain() {
     let drains = [0, 600, 86_400];
-    let values = drains.map(|seconds| merged(&minimal(), &json!({ "drainSeconds": seconds })));
+    let values = drains.map(|seconds| merged(&apart(), &json!({ "drainSeconds": seconds })));
     for (seconds, rendered) in drains.into_iter().zip(render(&values)) {
         let rendered = rendered.unwrap();
-        let pod = &rendered.only("Deployment")["spec"]["template"]["spec"];
-        assert_eq!(pod["terminationGracePeriodSeconds"], seconds + SECONDS_AFTER_DRAIN);
+        for kind in ["service", "browser-host", "delivery"] {
+            let pod = &rendered.pod(kind)["spec"];
+            let period = &pod["terminationGracePeriodSeconds"];
+            assert_eq!(*period, seconds + SECONDS_AFTER_DRAIN, "{kind}");
+        }
     }
 }
 
 #[test]
-fn every_selector_selects_the_pods_of_the_service_alone() {
-    let rendered = rendered(&everything());
+fn every_selector_selects_the_pods_of_its_component_alone() {
+    let rendered = rendered(&apart());
     let labels = |pod: &Value| pod["metadata"]["labels"].as_object().unwrap().clone();
     let pods: BTreeMap<_, _> =
-        rendered.pods().into_iter().map(|(kind, pod)| (kind, labels(pod))).collect();
-    for (kind, pointer) in [
-        ("Deployment", "/spec/selector/matchLabels"),
-        ("Service", "/spec/selector"),
-        ("PodDisruptionBudget", "/spec/selector/matchLabels"),
-        ("NetworkPolicy", "/spec/podSelector/matchLabels"),
-    ] {
-        let selector = rendered.only(kind).pointer(pointer).unwrap().as_object().unwrap();
-        let selects =
-            |kind: &str| selector.iter().all(|(name, value)| pods[kind].get(name) == Some(value));
-        assert!(selects("Deployment") && !selects("Job"), "{kind}: {selector:?}");
+        rendered.pods().into_iter().map(|(component, pod)| (component, labels(pod))).collect();
+    assert_eq!(pods.len(), 4, "{:?}", pods.keys());
+    let mut seen = 0;
+    for component in pods.keys() {
+        for (kind, pointer) in [
+            ("Deployment", "/spec/selector/matchLabels"),
+            ("Service", "/spec/selector"),
+            ("PodDisruptionBudget", "/spec/selector/matchLabels"),
+            ("NetworkPolicy", "/spec/podSelector/matchLabels"),
+        ] {
+            for object in rendered.of(kind, component) {
+                let selector = object.pointer(pointer).unwrap().as_object().unwrap();
+                let selects = |labels: &serde_json::Map<String, Value>| {
+                    selector.iter().all(|(name, value)| labels.get(name) == Some(value))
+                };
+                let selected = pods.iter().filter(|(_, labels)| selects(labels));
+                let selected: Vec<_> = selected.map(|(name, _)| *name).collect();
+                assert_eq!(selected, [*component], "{kind}: {selector:?}");
+                seen += 1;
+            }
+        }
     }
-    let scaled = &rendered.only("HorizontalPodAutoscaler")["spec"]["scaleTargetRef"];
-    assert_eq!(scaled["name"], rendered.only("Deployment")["metadata"]["name"]);
+    assert_eq!(seen, 10, "of deliveries there is neither a Service nor a budget");
+    for component in ["service", "browser-host"] {
+        let scaled = rendered.only_of("HorizontalPodAutoscaler", component);
+        let deployment = rendered.only_of("Deployment", component);
+        assert_eq!(scaled["spec"]["scaleTargetRef"]["name"], deployment["metadata"]["name"]);
+    }
 }
 
 #[test]
@@ -224,7 +271,7 @@ fn the_chart_has_the_version_of_the_service() {
 }
 
 /// The smallest set of values that is accepted.
-fn minimal() -> Value {
+pub(crate) fn minimal() -> Value {
     json!({
         "settings": {
             "public_url": "https://avouch.example",
@@ -235,15 +282,26 @@ fn minimal() -> Value {
 }
 
 /// All optional parts.
-fn everything() -> Value {
+pub(crate) fn everything() -> Value {
     let more = json!({
         "image": { "digest": format!("sha256:{}", "a".repeat(64)) },
         "imagePullSecrets": [{ "name": "registry" }],
         "drainSeconds": 1800,
-        "settings": { "browsers": 32, "trusted_proxies": "10.0.0.0/8", "log_format": "text" },
+        "settings": {
+            "browsers": 32,
+            "trusted_proxies": "10.0.0.0/8",
+            "log_format": "text",
+            "otel_exporter_otlp_endpoint": "https://collector.example:4318",
+            "otel_traces_sampler_arg": "0.1",
+        },
         "secrets": {
             "previousSecretKey": "secret.key.old",
-            "files": { "redis_url": "redis-url", "smtp_url": "smtp-url", "seal_keys": "seal-keys" },
+            "files": {
+                "redis_url": "redis-url",
+                "smtp_url": "smtp-url",
+                "seal_keys": "seal-keys",
+                "otel_exporter_otlp_headers": "collector-headers",
+            },
         },
         "objectStore": { "secretName": "bucket", "environment": { "AWS_REGION": "eu-central-1" } },
         "instances": { "secretName": "instances" },
@@ -280,8 +338,52 @@ fn everything() -> Value {
     merged(&minimal(), &more)
 }
 
+/// All optional parts, with browsers and deliveries in pods of their own, and certificates of cert-manager.
+pub(crate) fn apart() -> Value {
+    let more = json!({
+        "settings": {
+            "region": "europe-west",
+            "instance_name": "instance.example",
+            "browser_host_name": "browser-host.example",
+            "browser_memory_mb": 2048,
+            "log": "debug",
+        },
+        "secrets": { "files": { "egress_proxy": "proxies" } },
+        "instances": { "secretName": "" },
+        "certificates": { "issuer": { "name": "authority", "kind": "ClusterIssuer" } },
+        "browserHosts": {
+            "enabled": true,
+            "browsers": 20,
+            "autoscaling": { "enabled": true, "slotsUtilization": 70 },
+            "podDisruptionBudget": { "maxUnavailable": "10%" },
+            "podAnnotations": { "a.example/host": "true" },
+            "podLabels": { "a.example/team": "browsers" },
+            "nodeSelector": { "a.example/browsers": "true" },
+            "tolerations": [{ "key": "hosts", "operator": "Exists" }],
+            "affinity": { "nodeAffinity": {} },
+        },
+        "delivery": {
+            "enabled": true,
+            "replicas": 3,
+            "nodeSelector": { "a.example/delivery": "true" },
+            "tolerations": [{ "key": "delivery", "operator": "Exists" }],
+            "affinity": { "nodeAffinity": {} },
+        },
+    });
+    merged(&everything(), &more)
+}
+
+/// Browsers in pods of their own, and nothing else that is optional.
+pub(crate) fn hosted() -> Value {
+    let more = json!({
+        "instances": { "secretName": "instances" },
+        "browserHosts": { "enabled": true, "secretName": "browsers" },
+    });
+    merged(&minimal(), &more)
+}
+
 /// Sets of values with their names and what they render to.
-fn rendered_sets() -> Vec<(&'static str, Value, Rendered)> {
+pub(crate) fn rendered_sets() -> Vec<(&'static str, Value, Rendered)> {
     let sets = value_sets();
     let values: Vec<_> = sets.iter().map(|(_, values)| values.clone()).collect();
     let rendered = sets.into_iter().zip(render(&values)).map(|((name, values), rendered)| {
@@ -304,16 +406,24 @@ fn value_sets() -> Vec<(&'static str, Value)> {
         "drainSeconds": 0,
         "replicas": 1,
     });
+    let elsewhere = json!({
+        "instances": { "secretName": "instances" },
+        "settings": { "browser_hosts": "hosts.example:8444" },
+    });
     vec![
         ("minimal", minimal()),
         ("everything", everything()),
+        ("apart", apart()),
+        ("hosted", hosted()),
+        ("hosts elsewhere", merged(&minimal(), &elsewhere)),
+        ("delivery", merged(&minimal(), &json!({ "delivery": { "enabled": true } }))),
         ("fleet", merged(&minimal(), &fleet)),
         ("reduced", merged(&minimal(), &reduced)),
     ]
 }
 
 /// Returns values with others over them, as Helm merges files of values.
-fn merged(values: &Value, over: &Value) -> Value {
+pub(crate) fn merged(values: &Value, over: &Value) -> Value {
     let (Value::Object(values), Value::Object(over)) = (values, over) else {
         return over.clone();
     };
@@ -326,7 +436,7 @@ fn merged(values: &Value, over: &Value) -> Value {
 }
 
 /// Returns the variables of a container by their names.
-fn variables(container: &Value) -> BTreeMap<&str, &Value> {
+pub(crate) fn variables(container: &Value) -> BTreeMap<&str, &Value> {
     let variables = container["env"].as_array().unwrap().iter();
     let variables: Vec<_> = variables.map(|entry| (text(&entry["name"]), entry)).collect();
     let by_name: BTreeMap<_, _> = variables.iter().copied().collect();

@@ -1,6 +1,7 @@
 //! The files of `deploy/`: the chart renders to valid manifests, the compose file and the units are
 //! valid, and all of them name settings that exist and wait for the drain.
 
+mod browser_hosts;
 mod chart;
 mod compose;
 mod image;

@@ -1,18 +1,26 @@
 """Renders the chart with the engine of Helm, validates what comes out, and parses the compose file.
 
 `render.py chart FOLDER VERSION…` reads a list of values as JSON and prints for each what was rendered:
-`objects`, `notes`, and `faults` by the schemas of these versions of Kubernetes; or `error` where the
-values are refused. `render.py lint FOLDER` reads values and prints the findings. `render.py compose`
+`objects`, `notes`, and `faults` by the schemas of these versions of Kubernetes, and of cert-manager; or
+`error` where the values are refused. `render.py lint FOLDER` reads values and prints the findings. `render.py compose`
 reads a file after its variables were replaced, and prints it as JSON.
 """
 
 import json
+import pathlib
 import sys
 
 import compose_spec
 import helm_python
+import jsonschema
 import kubernetes_validate
 import yaml
+
+
+def certificate_faults(item):
+    schema = pathlib.Path(__file__).with_name("certificate.schema.json").read_text()
+    errors = jsonschema.Draft202012Validator(json.loads(schema)).iter_errors(item)
+    return [f"{item['kind']}: {error.message}" for error in errors]
 
 
 def render(chart, values, versions):
@@ -25,6 +33,9 @@ def render(chart, values, versions):
     objects = [item for text in manifests for item in yaml.safe_load_all(text) if item]
     faults = []
     for item in objects:
+        if item["kind"] == "Certificate":
+            faults += certificate_faults(item)
+            continue
         for version in versions:
             try:
                 kubernetes_validate.validate(item, version, strict=True)

@@ -30,13 +30,41 @@ impl Rendered {
         self.objects.iter().filter(|object| object["kind"] == kind).collect()
     }
 
-    /// Returns the templates of pods, each with the kind of what creates them.
+    /// Returns the objects of a kind that belong to a component.
+    pub(crate) fn of(&self, kind: &str, component: &str) -> Vec<&Value> {
+        let objects = self.all(kind).into_iter();
+        objects.filter(|object| component_of(object) == component).collect()
+    }
+
+    /// Returns the only object of a kind that belongs to a component.
+    pub(crate) fn only_of(&self, kind: &str, component: &str) -> &Value {
+        let [object] = self.of(kind, component)[..] else {
+            panic!("there is not one {kind} of {component}")
+        };
+        object
+    }
+
+    /// Returns the templates of pods, each with the component to which the pods belong.
     pub(crate) fn pods(&self) -> Vec<(&str, &Value)> {
         let template =
             |object: &'_ Value| object.pointer("/spec/template").is_some_and(Value::is_object);
         let objects = self.objects.iter().filter(|object| template(object));
-        objects.map(|object| (text(&object["kind"]), &object["spec"]["template"])).collect()
+        let pods = objects.map(|object| &object["spec"]["template"]);
+        pods.map(|pod| (component_of(pod), pod)).collect()
     }
+
+    /// Returns the template of the pods of a component.
+    pub(crate) fn pod(&self, component: &str) -> &Value {
+        let pods = self.pods().into_iter().filter(|(name, _)| *name == component);
+        let [(_, pod)] = pods.collect::<Vec<_>>()[..] else {
+            panic!("there are no pods of {component}")
+        };
+        pod
+    }
+}
+
+fn component_of(object: &Value) -> &str {
+    text(&object["metadata"]["labels"]["app.kubernetes.io/component"])
 }
 
 /// Renders the chart once for each set of values; an error is the reason why values are refused.

@@ -25,6 +25,8 @@ pub(crate) fn fault(variable: &str) -> Option<String> {
     let name = variable.strip_prefix("AVOUCH_")?.to_lowercase();
     let is_known = known().contains(&name)
         || name.strip_suffix("_file").is_some_and(|name| secret().contains(name));
+    // The names that OpenTelemetry specifies have no prefix.
+    let is_known = is_known && !name.starts_with("otel_");
     (!is_known).then(|| format!("{variable} is no setting of the service"))
 }
 
@@ -46,6 +48,7 @@ fn every_setting_that_deployments_name_exists() {
 fn a_setting_that_does_not_exist_is_found() {
     assert_eq!(variables("x=${AVOUCH_LISTENS:-1} MY_AVOUCH_X AVOUCH_"), ["AVOUCH_LISTENS"]);
     assert!(fault("AVOUCH_LISTENS").is_some() && fault("AVOUCH_LISTEN_FILE").is_some());
+    assert!(fault("AVOUCH_OTEL_SERVICE_NAME").is_some());
     assert!(fault("AVOUCH_LISTEN").is_none() && fault("AVOUCH_REDIS_URL_FILE").is_none());
 }
 
@@ -60,7 +63,7 @@ fn the_chart_accepts_exactly_the_settings_that_exist() {
     };
     let secrets = "/properties/secrets/properties/files/propertyNames/enum";
     assert_eq!(listed(secrets), secret(), "{secrets} of values.schema.json");
-    // Those that the chart sets itself, from other values; and `role`, since its pods have all roles.
+    // Those that the chart sets itself, from other values.
     let own = [
         "listen",
         "role",

@@ -41,6 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("store", &["domain", "ports"]),
     ("studio", &["authoring", "ports"]),
     ("system", &["domain", "ports"]),
+    ("traces", &["domain", "http-client", "ports"]),
     ("webhooks", &["domain", "http-client", "ports"]),
     (
         "app",
@@ -71,6 +72,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "store",
             "studio",
             "system",
+            "traces",
             "webhooks",
         ],
     ),
@@ -192,6 +194,7 @@ const TECHNOLOGIES: &[(&str, &[&str])] = &[
         &[
             "crates/adapters/chromium/src/client",
             "crates/adapters/instances",
+            "crates/adapters/traces",
             "crates/adapters/webhooks",
             "crates/http-client",
             "crates/dev/demo",
@@ -200,6 +203,7 @@ const TECHNOLOGIES: &[(&str, &[&str])] = &[
             "tests",
         ],
     ),
+    ("opentelemetry", &["crates/adapters/traces", "tests"]),
     ("Utc::now", &["crates/adapters/system/src/clock.rs"]),
     ("now_v7", &["crates/adapters/system/src/clock.rs"]),
 ];

@@ -127,15 +127,15 @@ async fn browsers_that_do_not_start_are_seen() {
     deployment.run().await;
     let session = deployment.create(&json!({})).await;
     let applicant = Applicant::visit(&deployment.demo).await;
-    let _page = applicant.show(session["embedUrl"].as_str().expect("a link")).await;
+    let page = applicant.show(session["embedUrl"].as_str().expect("a link")).await;
     let failed = "avouch_browser_start_seconds_count{outcome=\"failed\"}";
-    until(&deployment, "a start that fails", |now| now.get(failed) >= 1.0).await;
-    // The applicant is offered another attempt once the starts of this one have failed; the session
-    // ends when they leave.
-    applicant.close().await;
+    // As often as a browser is started for one attempt.
+    until(&deployment, "starts that fail", |now| now.get(failed) >= 5.0).await;
+    page.click("[data-testid=retry-decline]").await;
     let closed =
         "avouch_sessions_closed_total{status=\"ERROR\",error_code=\"BROWSER_UNAVAILABLE\"}";
     until(&deployment, "a session that fails", |now| now.get(closed) >= 1.0).await;
+    applicant.close().await;
 }
 
 /// `AvouchNotReady` and `AvouchDatabasePoolFull`.

@@ -117,9 +117,7 @@ async fn a_full_instance_sends_applicants_to_one_with_room() {
     let mut viewers = Vec::new();
     for _ in 0..4 {
         let session = deployment.create(&json!({})).await;
-        let mut viewer = Viewer::open(text(&session, "embedUrl"), &secret('a')).await;
-        viewer.until("state", |state| state["status"] == "AWAITING_USER").await;
-        viewers.push(viewer);
+        viewers.push(asked_to_sign_in(text(&session, "embedUrl")).await);
     }
     // All browsers are in use: the next one waits.
     let session = deployment.create(&json!({})).await;
@@ -127,6 +125,54 @@ async fn a_full_instance_sends_applicants_to_one_with_room() {
     let place = waiting.until("state", |state| !state["place"].is_null()).await;
     assert_eq!(place["place"], 1, "{place}");
     drop(viewers.pop());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_waits_gets_a_browser_that_another_instance_has_free() {
+    let (cluster, _redis) = three([0, 1, 1]).await;
+    let deployment = &cluster.deployment;
+    let mut running = Vec::new();
+    for _ in 0..2 {
+        let session = deployment.create(&json!({})).await;
+        let viewer = asked_to_sign_in(text(&session, "embedUrl")).await;
+        running.push((text(&session, "sessionId").to_owned(), viewer));
+    }
+    // One more waits at each of the two instances.
+    let mut waiting = Vec::new();
+    for _ in 0..2 {
+        let session = deployment.create(&json!({})).await;
+        let applicant = Applicant::visit(text(&session, "embedUrl")).await;
+        applicant.top_level().click("[data-testid=start]").await;
+        let id = text(&session, "sessionId").to_owned();
+        deployment.until(&id, "INITIALIZING", TIMEOUT).await;
+        waiting.push((id, applicant));
+        tokio::time::sleep(Duration::from_secs(3)).await;
+    }
+    let end = async |id: &str| {
+        let ended = deployment.partner.delete(&format!("browser-session/{id}")).await;
+        assert_eq!(ended.status, 200, "{ended:?}");
+    };
+    end(&running[0].0).await;
+    let next = eventually("one of them to get the browser", TIMEOUT, async || {
+        for (index, (id, _)) in waiting.iter().enumerate() {
+            if deployment.session(id).await["status"] == "AWAITING_USER" {
+                return Some(index);
+            }
+        }
+        None
+    })
+    .await;
+    // The browser that is free now is of the same instance; the other session waits at the other one.
+    let (next, first) = waiting.remove(next);
+    end(&next).await;
+    first.close().await;
+    let (last, applicant) = waiting.remove(0);
+    deployment.until(&last, "AWAITING_USER", TIMEOUT).await;
+    applicant.top_level().until("a frame", PICTURE).await;
+    assert_eq!(deployment.session(&running[1].0).await["status"], "AWAITING_USER");
+    let timeline = deployment.partner.timeline(&last).await;
+    assert!(timeline.iter().any(|(event, _)| event == "WaitMoved"), "{timeline:?}");
+    applicant.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -153,6 +199,21 @@ async fn a_session_of_an_instance_that_was_killed_begins_again_at_another() {
     page.click("[data-testid=consent-approve]").await;
     assert_eq!(page.until_outcome().await, "COMPLETED");
     applicant.close().await;
+}
+
+/// Connects to a session until it asks for the sign-in: again, as a page does, where it waited at an instance
+/// and was moved to another one.
+async fn asked_to_sign_in(link: &str) -> Viewer {
+    let ends = Instant::now() + TIMEOUT;
+    while Instant::now() < ends {
+        let mut viewer = Viewer::open(link, &secret('a')).await;
+        while let Some(told) = viewer.next_message(Duration::from_secs(20)).await {
+            if told["t"] == "state" && told["status"] == "AWAITING_USER" {
+                return viewer;
+            }
+        }
+    }
+    panic!("the session asked for nothing");
 }
 
 fn text<'a>(value: &'a Value, member: &str) -> &'a str {

@@ -115,7 +115,7 @@ async fn the_check_prints_all_findings_with_their_places() {
 /// A mistake: what an author wrote in place of what, and what the message says.
 type Mistake = (&'static str, &'static str, &'static str);
 
-const MISTAKES: [Mistake; 21] = [
+const MISTAKES: [Mistake; 23] = [
     ("\"until\": [\"in\"]", "\"until\": [\"inn\"]", "there is no signal `inn`; did you mean `in`?"),
     ("\"next\": \"login\"", "\"next\": \"logn\"", "there is no node `logn`; did you mean `login`?"),
     (
@@ -136,7 +136,8 @@ const MISTAKES: [Mistake; 21] = [
         "is a string, must be of type integer",
     ),
     ("\"timeoutSeconds\": 300", "\"timeoutSeconds\": 3", "must be 5 to 3600"),
-    ("\"NO_DATA\"", "\"NODATA\"", "did you mean `NO_DATA`?"),
+    ("\"NO_DATA\"", "\"NODATA\"", "did you mean `NO_DATA`? It must be one of \"ACCOUNT_"),
+    ("\"NO_DATA\"", "\"no-data\"", "did you mean `NO_DATA`? It must be one of \"ACCOUNT_"),
     ("tr td:last-child", "dl.account [[", "an attribute is not written as [name]"),
     ("tr td:last-child", "td:contains('x')", "`:contains()` is no pseudo-class of CSS"),
     ("tr td:last-child", "//td[2]", "is no CSS selector"),
@@ -162,7 +163,12 @@ const MISTAKES: [Mistake; 21] = [
         "without scheme",
     ),
     ("\"/data/user/id\"", "\"data.user.id\"", "is no JSON pointer, as /user/id"),
-    ("\"d. MMMM y\"", "\"DD. MMMM YYYY\"", "`DD` is no field of dates"),
+    (
+        "\"d. MMMM y\"",
+        "\"DD. MMMM YYYY\"",
+        "`DD` is no field of dates that is read: days of the month are `d` in small letters",
+    ),
+    ("\"d. MMMM y\"", "\"yyyy-mm-dd\"", "months are `MM`: `mm` in small letters are minutes"),
     ("\"seit (.+)\"", "\"seit (.+\"", "is no regular expression"),
     (
         "\"next\": \"review\"",
@@ -189,13 +195,17 @@ async fn the_messages_for_typical_mistakes_say_what_to_do() {
         let line = found.unwrap_or_else(|| panic!("{mistake}: {text}"));
         println!("{mistake:<45} {}", line.rsplit_once(": error: ").map_or(line, |(_, said)| said));
     }
-    // A member that is there twice, a comma too many, and a file that is no JSON.
+    // A member that is there twice, a comma too many, a file that is no JSON, and a blocked port.
     let twice =
         right.replacen("\"start\": \"open\",", "\"start\": \"open\", \"start\": \"login\",", 1);
     let comma = right.replacen("\"start\": \"open\",", "\"start\": \"open\",,", 1);
-    for (text, message) in
-        [(twice, "is there twice"), (comma, "is no JSON"), ("x".into(), "is no JSON")]
-    {
+    let port = right.replacen("shop.localhost:", "shop.localhost:6000/", 1);
+    for (text, message) in [
+        (twice, "is there twice"),
+        (comma, "is no JSON"),
+        ("x".into(), "is no JSON"),
+        (port, "6000 is that of another protocol; serve the site on another port, as 8080"),
+    ] {
         std::fs::write(&file, text).unwrap();
         let output = check(&deployment, &file, &["--format", "text"]);
         assert_eq!(output.status.code(), Some(1));

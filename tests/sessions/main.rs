@@ -1,6 +1,7 @@
 //! Sessions from their creation to their end: journeys, ownership, observers, recordings,
 //! attestations, placement and trials.
 
+mod absence;
 mod attempts;
 mod attestation;
 mod custom_url;

@@ -60,3 +60,23 @@ async fn time_passes_for_the_sessions_of_a_development_key() {
     assert_eq!((refused.status, refused.at("/code")), (403, &json!("FORBIDDEN")));
     applicant.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn open_sessions_are_found_behind_many_that_have_ended() {
+    let deployment = Deployment::start(Kind::Sqlite).await;
+    let partner = &deployment.partner;
+    let waiting = deployment.create(&json!({ "expiresInHours": 1 })).await;
+    let waiting = waiting["sessionId"].as_str().unwrap().to_owned();
+    for _ in 0..110 {
+        let ended = partner.create(&json!({})).await;
+        let ended = ended.at("/data/sessionId").as_str().unwrap().to_owned();
+        assert_eq!(partner.delete(&format!("browser-session/{ended}")).await.status, 200);
+    }
+    for _ in 0..120 {
+        assert_eq!(partner.create(&json!({})).await.status, 201);
+    }
+    let moved = partner.post("test-clock", &json!({ "advanceSeconds": 3600 })).await;
+    assert_eq!((moved.status, moved.at("/data/sessions")), (200, &json!(121)));
+    let session = deployment.until(&waiting, "ERROR", Duration::from_secs(10)).await;
+    assert_eq!(session["errorCode"], "SESSION_EXPIRED");
+}

@@ -96,7 +96,8 @@ async fn the_exit_code_tells_whether_data_was_shared() {
     assert!(!is_traced("any\""), "what the applicant types is in no trace: {trace:#?}");
 
     let trial = Trial::start(&deployment, |definition| {
-        definition["nodes"]["open"]["url"] = "http://sandbox.localhost:1/".into();
+        let login = definition["nodes"]["open"]["url"].as_str().unwrap().to_owned();
+        definition["nodes"]["open"]["url"] = format!("{login}/no-such-page").into();
         // A failure after which no other attempt is offered.
         definition["nodes"]["open"]["onFail"] = json!({ "fail": "ACCOUNT_LOCKED" });
     });

@@ -1,4 +1,4 @@
-//! A TCP proxy between an applicant and the service that can be disconnected.
+//! A TCP proxy that can be disconnected, or keep silent.
 
 use std::sync::Arc;
 
@@ -12,7 +12,15 @@ use crate::free_port;
 /// The running proxy.
 pub struct CuttableProxy {
     pub port: u16,
-    connected: Arc<watch::Sender<bool>>,
+    link: Arc<watch::Sender<Link>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Link {
+    Connected,
+    /// Connections are accepted and stay open, and nothing is transferred.
+    Silent,
+    Disconnected,
 }
 
 impl CuttableProxy {
@@ -20,32 +28,40 @@ impl CuttableProxy {
     pub async fn to(address: &str) -> Self {
         let port = free_port();
         let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("a port");
-        let (connected, address) = (Arc::new(watch::Sender::new(true)), address.to_owned());
-        let state = connected.clone();
+        let link = Arc::new(watch::Sender::new(Link::Connected));
+        let (state, address) = (link.clone(), address.to_owned());
         tokio::spawn(async move {
             while let Ok((mut theirs, _)) = listener.accept().await {
                 let (mut state, address) = (state.subscribe(), address.clone());
                 tokio::spawn(async move {
-                    if !*state.borrow() {
+                    if *state.borrow() == Link::Connected {
+                        let Ok(mut ours) = TcpStream::connect(address).await else { return };
+                        tokio::select! {
+                            _ = tokio::io::copy_bidirectional(&mut theirs, &mut ours) => return,
+                            _ = state.wait_for(|link| *link != Link::Connected) => (),
+                        }
+                        let _ = state.wait_for(|link| *link != Link::Silent).await;
                         return;
                     }
-                    let Ok(mut ours) = TcpStream::connect(address).await else { return };
-                    tokio::select! {
-                        _ = tokio::io::copy_bidirectional(&mut theirs, &mut ours) => (),
-                        _ = state.wait_for(|connected| !connected) => (),
-                    }
+                    let _ = state.wait_for(|link| *link != Link::Silent).await;
                 });
             }
         });
-        Self { port, connected }
+        Self { port, link }
     }
 
     /// Ends all connections, and accepts no further ones.
     pub fn disconnect(&self) {
-        self.connected.send_replace(false);
+        self.link.send_replace(Link::Disconnected);
     }
 
+    /// Transfers nothing any more; no connection ends, as in a network that loses all packets.
+    pub fn silence(&self) {
+        self.link.send_replace(Link::Silent);
+    }
+
+    /// Ends the connections that were silent, and transfers those that begin.
     pub fn reconnect(&self) {
-        self.connected.send_replace(true);
+        self.link.send_replace(Link::Connected);
     }
 }

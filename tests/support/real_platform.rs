@@ -75,7 +75,15 @@ impl RealPlatform {
 
     /// Publishes the definition with the ports on which the application serves; returns its id.
     pub fn publish(&self, deployment: &Deployment) -> Value {
-        let file = deployment.folder.path().join(format!("{}.json", self.name));
+        let file = self.write(deployment.folder.path());
+        let file = file.to_str().expect("a plain path");
+        deployment.admin(&["publish-platform", file])["platformId"].clone()
+    }
+
+    /// Writes the definition with the ports on which the application serves into a folder; returns its
+    /// file.
+    pub fn write(&self, folder: &Path) -> PathBuf {
+        let file = folder.join(format!("{}.json", self.name));
         let mut text = self.definition.clone();
         for (host, port) in &self.ports {
             let address = format!("http://{host}");
@@ -85,8 +93,16 @@ impl RealPlatform {
             }
         }
         fs::write(&file, text).expect("a file");
-        let file = file.to_str().expect("a plain path");
-        deployment.admin(&["publish-platform", file])["platformId"].clone()
+        file
+    }
+
+    /// Returns a text without the ports on which the application serves.
+    #[must_use]
+    pub fn without_ports(&self, text: &str) -> String {
+        let hosts = self.ports.iter();
+        hosts.fold(text.to_owned(), |text, (host, port)| {
+            text.replace(&format!("{host}:{port}"), host)
+        })
     }
 }
 

@@ -115,5 +115,5 @@ pub fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 pub fn find(content: &[u8], wanted: &[u8]) -> bool {
-    content.windows(wanted.len()).any(|part| part == wanted)
+    crate::contains(content, wanted)
 }

@@ -14,6 +14,8 @@ use tokio::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     Status(u16),
+    /// Accepts (204) after this time.
+    AcceptAfter(Duration),
     /// Sends nothing for this time, then closes the connection.
     Hang(Duration),
     /// Closes the connection with a reset (RST).
@@ -126,6 +128,10 @@ impl Endpoint {
             self.all().push(attempt);
             let bytes = match reply {
                 Reply::Status(204) => b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
+                Reply::AcceptAfter(long) => {
+                    tokio::time::sleep(long).await;
+                    b"HTTP/1.1 204 No Content\r\n\r\n".to_vec()
+                }
                 Reply::Status(code) => {
                     format!("HTTP/1.1 {code} Said\r\ncontent-length: 2\r\n\r\nno").into_bytes()
                 }

@@ -18,13 +18,11 @@ use ports::{clock::Clock, random::RandomSource, trusted_roots::TrustedRoots};
 use prover::PlanDescriptors;
 use sandbox::SiteCertificate;
 use store::Store;
-use system::{
-    clock::{SystemClock, SystemRandom},
-    secret_key::DeploymentSecret,
-};
+use system::{clock::SystemRandom, secret_key::DeploymentSecret};
 
 use crate::{
     config::Config,
+    service::deployment_clock,
     storage::{OpenedStorage, StartupError, error_chain},
 };
 
@@ -34,13 +32,13 @@ pub(crate) fn definitions() -> DefinitionValidation {
 }
 
 /// Wires what the commands of `avouch admin` call.
-pub(crate) fn services(
+pub(crate) async fn services(
     config: &Config,
     opened: OpenedStorage,
 ) -> Result<AdminServices, StartupError> {
     let OpenedStorage { store, keys, stable_key } = opened;
     let secret = DeploymentSecret { keys, stable_key, database: store.clone() };
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let clock: Arc<dyn Clock> = Arc::new(deployment_clock(&store).await?);
     let random: Arc<dyn RandomSource> = Arc::new(SystemRandom);
     let audit = OperatorAudit { log: store.clone(), clock: clock.clone() };
     Ok(AdminServices {

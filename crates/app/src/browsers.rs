@@ -22,7 +22,9 @@ pub(crate) fn local_browsers(
     else {
         return Err("browsers run elsewhere".into());
     };
-    if !is_sandboxed {
+    // A process without this role has no slot for a browser, and needs no Chromium.
+    let (has_role, is_sandboxed) = (config.roles.browser, *is_sandboxed);
+    if has_role && !is_sandboxed {
         tracing::warn!(
             "browsers run without a sandbox of ours: a page that breaks out of Chromium has the \
              rights of the service"
@@ -33,7 +35,7 @@ pub(crate) fn local_browsers(
         executable: executable.clone(),
         folder: folder.to_owned(),
         memory_limit: *memory,
-        sandbox: is_sandboxed.then(sandbox).transpose()?,
+        sandbox: (has_role && is_sandboxed).then(sandbox).transpose()?,
     })
 }
 
@@ -46,7 +48,7 @@ pub(crate) async fn browser_pool(
 ) -> Result<Arc<ChromiumPool>, StartupError> {
     let source = match &config.browser {
         BrowserConfig::Elsewhere(address) => {
-            BrowserSource::Fleet(Fleet::listen(address).await.map_err(error_chain)?)
+            BrowserSource::Fleet(Fleet::listen(address.clone()).await.map_err(error_chain)?)
         }
         BrowserConfig::Hosts(hosts) => {
             BrowserSource::Hosts(Arc::new(RemoteHosts::connect(config, hosts).await?))

@@ -103,7 +103,7 @@ fn execute(cli: Cli) -> Result<ExitCode, CommandError> {
 }
 
 async fn administer(config: &Config, command: AdminCommand) -> Result<String, CommandError> {
-    let services = admin::services(config, open_store(config).await?)?;
+    let services = admin::services(config, open_store(config).await?).await?;
     Ok(command.run(&services).await?.to_string())
 }
 

@@ -9,6 +9,7 @@ use chromium::{
 use command_line::{CommandError, DoctorFormat, DoctorReport};
 use domain::id::InstanceId;
 use http_api::{AddressDiagnostic, TrustedProxies};
+use instances::{CertificateDiagnostic, HostsDiagnostic};
 use limits::RedisDiagnostic;
 use messaging::MailDiagnostic;
 use objects::StorageDiagnostic;
@@ -29,7 +30,7 @@ use system::{
 
 use crate::{
     browser_sandbox::{CORES_PER_BROWSER, SANDBOX_ARGUMENT},
-    config::{BrowserConfig, Config, is_setting},
+    config::{BrowserConfig, Config, HostConfig, is_setting},
 };
 
 /// Examines a deployment. `faults` are those of its configuration; where there are some, nothing else is
@@ -70,12 +71,19 @@ fn settings(faults: &[String], variables: impl Iterator<Item = String>) -> Vec<D
 }
 
 fn diagnostics(config: &Config, browsers: &Path) -> Vec<Arc<dyn Diagnostic>> {
+    if config.roles.is_browser_host() {
+        // It has no database and no key but that of its certificate.
+        let files = config.host_identity.as_ref().map(|own| own.files.clone());
+        let certificate: Arc<dyn Diagnostic> = Arc::new(CertificateDiagnostic { files });
+        return [vec![certificate], of_browsers(config, browsers)].concat();
+    }
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let database = Arc::new(DatabaseDiagnostic {
         url: config.database_url.clone(),
         timeouts: config.timeouts,
         clock: clock.clone(),
     });
+    let files = config.instances.as_ref().map(|own| own.files.clone());
     let mut all: Vec<Arc<dyn Diagnostic>> = vec![
         database.clone(),
         Arc::new(DataFolderDiagnostic { folder: config.data_dir.clone() }),
@@ -84,24 +92,9 @@ fn diagnostics(config: &Config, browsers: &Path) -> Vec<Arc<dyn Diagnostic>> {
             database,
             has_own_keys: !config.seal_keys.is_empty(),
         }),
+        Arc::new(CertificateDiagnostic { files }),
     ];
-    match &config.browser {
-        BrowserConfig::Elsewhere(address) => all.push(Arc::new(FleetDiagnostic(address.clone()))),
-        BrowserConfig::Hosts(_) => (),
-        BrowserConfig::Here { program, sandbox, .. } => {
-            let helper = || ("/proc/self/exe".into(), vec![SANDBOX_ARGUMENT.to_owned()]);
-            let browser = ExaminedBrowser {
-                executable: program.clone(),
-                folder: browsers.to_owned(),
-                sandbox: sandbox.then(|| {
-                    let (program, arguments) = helper();
-                    (program, arguments, CORES_PER_BROWSER)
-                }),
-            };
-            all.push(Arc::new(SandboxDiagnostic(browser.clone())));
-            all.push(Arc::new(BrowserDiagnostic(browser)));
-        }
-    }
+    all.extend(of_browsers(config, browsers));
     all.push(Arc::new(EgressDiagnostic {
         egress: config.egress.clone(),
         proxies: config.exits.clone(),
@@ -121,4 +114,29 @@ fn diagnostics(config: &Config, browsers: &Path) -> Vec<Arc<dyn Diagnostic>> {
         trusted_proxies: TrustedProxies(config.trusted_proxies.clone()),
     }));
     all
+}
+
+/// Where the browsers of a process come from; nothing for a process that has none.
+fn of_browsers(config: &Config, browsers: &Path) -> Vec<Arc<dyn Diagnostic>> {
+    match &config.browser {
+        BrowserConfig::Elsewhere(address) => vec![Arc::new(FleetDiagnostic(address.clone()))],
+        BrowserConfig::Hosts(HostConfig { names, files }) => vec![Arc::new(HostsDiagnostic {
+            names: names.clone(),
+            files: files.clone(),
+            region: config.addresses.own.map(|region| region.as_str().to_owned()),
+        })],
+        BrowserConfig::Here { .. } if !config.roles.browser => vec![],
+        BrowserConfig::Here { program, sandbox, .. } => {
+            let helper = || ("/proc/self/exe".into(), vec![SANDBOX_ARGUMENT.to_owned()]);
+            let browser = ExaminedBrowser {
+                executable: program.clone(),
+                folder: browsers.to_owned(),
+                sandbox: sandbox.then(|| {
+                    let (program, arguments) = helper();
+                    (program, arguments, CORES_PER_BROWSER)
+                }),
+            };
+            vec![Arc::new(SandboxDiagnostic(browser.clone())), Arc::new(BrowserDiagnostic(browser))]
+        }
+    }
 }

@@ -8,6 +8,7 @@ use application::{
     browser_turns::BrowserTurns,
     drafts::{DraftCatalogue, DraftSessions},
     live::{SessionDevices, SessionHub, SessionStarter},
+    session_traces::SessionTraces,
     urls::Urls,
 };
 use chromium::JpegRedactor;
@@ -55,6 +56,7 @@ impl SharedParts {
         tokens: Arc<dyn TokenIssuer>,
         pipelined: Arc<Store>,
         attestor: Arc<dyn Attestor>,
+        traces: SessionTraces,
     ) -> Self {
         let random: Arc<dyn RandomSource> = Arc::new(SystemRandom);
         let wakeups = Wakeups::default();
@@ -64,6 +66,7 @@ impl SharedParts {
             clock: clock.clone(),
             hub: Arc::new(SessionHub::default()),
             wakeups: wakeups.clone(),
+            traces,
         });
         let starter = SessionStarter { engine: engine.clone(), random: random.clone(), node };
         let devices = SessionDevices {

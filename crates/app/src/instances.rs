@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use application::instances::{InstanceDirectory, InstanceReports, InstanceRouter};
-use domain::id::InstanceId;
+use application::instances::{InstanceDirectory, InstanceReports, InstanceRouter, WaitMover};
+use domain::placement::Instance;
 use instances::{InstanceIdentity, TlsLinks};
 use ports::driving::SocketRouter;
 use store::Store;
@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 
 use crate::{
     config::{Config, InstanceConfig},
+    engine::SharedParts,
     storage::StartupError,
 };
 
@@ -21,33 +22,51 @@ pub(crate) struct Instances {
     pub(crate) identity: Arc<InstanceIdentity>,
     pub(crate) directory: Arc<InstanceDirectory>,
     pub(crate) reports: Arc<InstanceReports>,
+    pub(crate) mover: Arc<WaitMover>,
     pub(crate) router: Arc<dyn SocketRouter>,
 }
 
 /// Reads the certificate of this instance; `None` for a process that is alone.
 pub(crate) fn instances(
     config: &Config,
-    node: InstanceId,
-    hub: Arc<application::live::SessionHub>,
+    shared: &SharedParts,
     store: &Arc<Store>,
 ) -> Result<Option<Instances>, StartupError> {
     let Some(own) = &config.instances else { return Ok(None) };
     let identity = InstanceIdentity::open(own.files.clone())?;
+    let (hub, turns) = (shared.engine.hub.clone(), shared.turns.clone());
     if config.browsers == 0 {
         hub.set_without_browsers();
     }
-    let slots = u32::try_from(config.browsers).unwrap_or(u32::MAX);
-    let directory =
-        InstanceDirectory::new(node, own.address.clone(), config.addresses.own, slots, hub);
+    let instance = Instance {
+        id: shared.node,
+        address: own.address.clone(),
+        region: config.addresses.own,
+        slots: u32::try_from(config.browsers).unwrap_or(u32::MAX),
+        sessions: 0,
+        waiting: 0,
+        waited: 0,
+        is_draining: false,
+    };
+    let directory = InstanceDirectory::new(instance, hub, turns.clone(), shared.clock.clone());
     let directory = Arc::new(directory);
+    let links = Arc::new(TlsLinks(identity.clone()));
+    let mover = WaitMover {
+        engine: shared.engine.clone(),
+        turns,
+        directory: directory.clone(),
+        links: links.clone(),
+        random: shared.random.clone(),
+    };
     let reports =
         Arc::new(InstanceReports { directory: directory.clone(), registry: store.clone() });
     let router = InstanceRouter {
         directory: directory.clone(),
-        links: Arc::new(TlsLinks(identity.clone())),
+        links,
         sessions: store.clone(),
         runtime: Handle::current(),
     };
     let config = own.clone();
-    Ok(Some(Instances { config, identity, directory, reports, router: Arc::new(router) }))
+    let (router, mover) = (Arc::new(router), Arc::new(mover));
+    Ok(Some(Instances { config, identity, directory, reports, mover, router }))
 }

@@ -20,6 +20,7 @@ mod portal_wiring;
 mod service;
 mod storage;
 mod studio_wiring;
+mod traces;
 mod wiring;
 mod workers;
 mod workflow_run;

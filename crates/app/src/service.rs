@@ -17,14 +17,15 @@ use application::{
     live::{Applicants, AuthorTools, Observers, SessionHub},
     mail_preferences::MailPreferences,
     sessions::{KeyAuthenticator, LookupUseCases, SessionUseCases},
-    workers::Worker,
+    trusted_keys::TrustedKeys,
+    workers::{ClockAdjuster, Worker, read_reference},
 };
 use async_trait::async_trait;
 use authoring::Studios;
 use chromium::ChromiumPool;
 use chrono::{DateTime, Utc};
 use domain::id::InstanceId;
-use http_api::{InstanceServices, Metrics, Services, TrustedProxies};
+use http_api::{InstanceServices, Metrics, RequestSpans, Services, TrustedProxies};
 use objects::RecordingFiles;
 use ports::{
     catalogue::Catalogue, clock::Clock, driving::Readiness, random::RandomSource,
@@ -36,6 +37,7 @@ use studio::StudioAccess;
 use system::{
     clock::{SystemClock, SystemRandom},
     data_dir::browsers_folder,
+    deployment_clock::DeploymentClock,
 };
 use tokio::task::JoinHandle;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -51,6 +53,7 @@ use crate::{
     portal_wiring::portal as wire_portal,
     storage::{OpenedStorage, StartupError, error_chain, open_store, recordings},
     studio_wiring::studios as wire_studios,
+    traces::Traces,
     wiring::partners as wire_partners,
     workers::WorkerParts,
 };
@@ -59,7 +62,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Replacements that a program which embeds the service may provide.
 pub struct Overrides {
-    pub clock: Arc<dyn Clock>,
+    /// Instead of the clock of the database.
+    pub clock: Option<Arc<dyn Clock>>,
     /// The `avouch` program, which also starts the sandbox of each browser.
     pub program: PathBuf,
     /// For runs of authors.
@@ -69,7 +73,7 @@ pub struct Overrides {
 impl Default for Overrides {
     fn default() -> Self {
         // Whatever became of the file since we were started.
-        Self { clock: Arc::new(SystemClock), program: "/proc/self/exe".into(), author: None }
+        Self { clock: None, program: "/proc/self/exe".into(), author: None }
     }
 }
 
@@ -84,6 +88,7 @@ pub struct Service {
     tasks: TaskTracker,
     pool: Arc<ChromiumPool>,
     browsers: PathBuf,
+    traces: Traces,
     servers: Vec<(ServerHandle, JoinHandle<io::Result<()>>)>,
 }
 
@@ -98,6 +103,7 @@ struct HttpParts {
     limiter: Arc<dyn RateLimiter>,
     config: Config,
     metrics: Metrics,
+    spans: Option<RequestSpans>,
     films: RecordingFiles,
     studios: Studios,
     instances: Option<Instances>,
@@ -127,6 +133,7 @@ impl HttpParts {
             https: self.config.addresses.public.starts_with("https://"),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
             metrics: Some(self.metrics.clone()).filter(|_| self.config.metrics_listen.is_none()),
+            spans: self.spans.clone(),
         }
     }
 
@@ -134,7 +141,7 @@ impl HttpParts {
         KeyAuthenticator {
             clock: self.shared.clock.clone(),
             urls: self.shared.urls.clone(),
-            keys: store.clone(),
+            keys: Arc::new(TrustedKeys::new(store.clone())),
             sessions: store.clone(),
             limiter: self.limiter.clone(),
             limits: self.config.limits,
@@ -266,14 +273,40 @@ fn announce(config: &Config, address: SocketAddr) {
     }
 }
 
+/// Returns a clock that shows the time of the database.
+pub(crate) async fn deployment_clock(store: &Store) -> Result<DeploymentClock, StartupError> {
+    let now = read_reference(store, &SystemClock).await.map_err(error_chain)?;
+    Ok(DeploymentClock::set_to(now))
+}
+
+/// Returns the clock of the process, and what adjusts it.
+async fn clocks(
+    store: &Arc<Store>,
+    given: Option<Arc<dyn Clock>>,
+) -> Result<(Arc<dyn Clock>, Option<ClockAdjuster>), StartupError> {
+    if let Some(clock) = given {
+        return Ok((clock, None));
+    }
+    let clock = Arc::new(deployment_clock(store).await?);
+    let reference = store.clone();
+    let adjuster =
+        ClockAdjuster { clock: clock.clone(), reference, machine: Arc::new(SystemClock) };
+    Ok((clock, Some(adjuster)))
+}
+
 /// Every background loop of the process.
 fn all_workers(
     parts: &WorkerParts<'_>,
-    reports: Option<&Arc<InstanceReports>>,
+    instances: Option<&Instances>,
+    adjuster: Option<ClockAdjuster>,
 ) -> Result<Vec<Box<dyn Worker>>, StartupError> {
     let mut workers = parts.workers()?;
-    if let Some(reports) = reports {
-        workers.push(Box::new(reports.clone()));
+    if let Some(adjuster) = adjuster {
+        workers.push(Box::new(adjuster));
+    }
+    if let Some(instances) = instances {
+        workers.push(Box::new(instances.reports.clone()));
+        workers.push(Box::new(instances.mover.clone()));
     }
     Ok(workers)
 }
@@ -302,26 +335,43 @@ fn servers(
     Ok(servers)
 }
 
+fn draining(shared: &SharedParts, instances: Option<&Instances>) -> Draining {
+    Draining {
+        engine: shared.engine.clone(),
+        turns: shared.turns.clone(),
+        node: shared.node,
+        mover: instances.map(|instances| instances.mover.clone()),
+    }
+}
+
+/// Runs servers, each in a task of its own.
+fn running(servers: Vec<Server>) -> Vec<(ServerHandle, JoinHandle<io::Result<()>>)> {
+    servers.into_iter().map(|server| (server.handle(), tokio::spawn(server))).collect()
+}
+
 impl Service {
     /// Starts everything; answers once requests are served.
     pub async fn start(config: &Config, overrides: Overrides) -> Result<Self, StartupError> {
         let OpenedStorage { store, keys, stable_key } = open_store(config).await?;
-        let site = sandbox_platform(config, &store, overrides.clock.now()).await?;
+        let laned = Arc::new(store.with_pipelined_connection());
+        let (clock, adjuster) = clocks(&laned, overrides.clock).await?;
+        let site = sandbox_platform(config, &store, clock.now()).await?;
         let node = InstanceId::from_u128(SystemRandom.new_id());
         let browsers = browsers_folder(node)?;
         let pool = browser_pool(config, &overrides.program, &browsers, site.hosts()?).await?;
         let (socket, address) = api_socket(config)?;
         let metrics = Metrics::install().map_err(error_chain)?;
-        let laned = Arc::new(store.with_pipelined_connection());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        let clock = overrides.clock;
         let attestor =
             attestor(config, &overrides.program, &site, clock.clone(), stop.clone(), &tasks)
                 .await?;
         let tokens = Arc::new(keys.token_issuer(stable_key));
-        let shared = SharedParts::new(config, node, clock.clone(), tokens, laned, attestor);
-        let instances = wire_instances(config, node, shared.engine.hub.clone(), &store)?;
-        let (vault, films) = recordings(config, &keys, clock)?;
+        let traces = Traces::start(config, node)?;
+        let recorded = traces.of_sessions(laned.clone());
+        let shared =
+            SharedParts::new(config, node, clock.clone(), tokens, laned, attestor, recorded);
+        let instances = wire_instances(config, &shared, &store)?;
+        let (vault, films) = recordings(config, &keys, clock.clone())?;
         let (uses, limiters, mail) = (Arc::<KeyUses>::default(), limiters(config)?, mail(config)?);
         let partners = |catalogue: Arc<dyn Catalogue>| {
             Arc::new(wire_partners(config, &shared, &store, catalogue, vault.clone(), &limiters))
@@ -344,14 +394,10 @@ impl Service {
             author: overrides.author,
             tasks: tasks.clone(),
         };
-        let reports = instances.as_ref().map(|instances| instances.reports.clone());
-        let reports = reports.filter(|_| config.roles.api);
-        application::workers::spawn(all_workers(&workers, reports.as_ref())?, &stop, &tasks);
-        let draining = Draining {
-            engine: shared.engine.clone(),
-            turns: shared.turns.clone(),
-            node: shared.node,
-        };
+        let serving = instances.as_ref().filter(|_| config.roles.api);
+        let reports = serving.map(|instances| instances.reports.clone());
+        application::workers::spawn(all_workers(&workers, serving, adjuster)?, &stop, &tasks);
+        let draining = draining(&shared, serving);
         let parts = HttpParts {
             shared,
             store,
@@ -361,14 +407,14 @@ impl Service {
             limiter: limiters.0,
             config: config.clone(),
             metrics: metrics.clone(),
+            spans: traces.of_requests(clock),
             films,
             studios: studios.clone(),
             instances: instances.clone(),
         };
         let ends = stop.clone();
         tokio::spawn(async move { ends.run_until_cancelled(metrics.upkeep()).await });
-        let servers = servers(site, socket, parts)?.into_iter();
-        let servers = servers.map(|server| (server.handle(), tokio::spawn(server))).collect();
+        let servers = running(servers(site, socket, parts)?);
         announce(config, address);
         Ok(Self {
             address,
@@ -380,6 +426,7 @@ impl Service {
             tasks,
             pool,
             browsers,
+            traces,
             servers,
         })
     }
@@ -409,6 +456,7 @@ impl Service {
         if let Some(reports) = self.reports {
             reports.leave().await;
         }
+        self.traces.finish().await;
         // A folder that cannot be removed now is removed at the next start.
         let _ = fs::remove_dir_all(&self.browsers);
     }

@@ -126,6 +126,7 @@ impl WorkerParts<'_> {
             sender: Arc::new(sender),
             backoff: config.webhook_backoff,
             tasks: self.tasks.clone(),
+            traces: shared.engine.traces.clone(),
         };
         let give_up =
             DeliveryGiveUp { queue: dispatcher.queue.clone(), clock: shared.clock.clone() };
@@ -188,6 +189,7 @@ impl WorkerParts<'_> {
             known_browsers: store.clone(),
             deliveries: store.clone(),
             retention: self.config.retention,
+            session_retention: self.config.session_retention,
         }
     }
 

@@ -17,15 +17,17 @@ use ports::{
 };
 use tokio::sync::Notify;
 
-use crate::live::SessionHub;
+use crate::{live::SessionHub, session_traces::SessionTraces};
 
 /// How often a transition is tried while other processes commit to the same session.
 pub(crate) const MAX_COMMIT_ATTEMPTS: usize = 12;
-/// How long a browser counts as alive after its lease was renewed.
+/// How long a browser counts as alive after its lease was renewed, or as going to be started.
 pub const BROWSER_LEASE_TTL: TimeDelta = TimeDelta::seconds(20);
-/// How long a browser may take to start.
-pub const BROWSER_START_TTL: TimeDelta = TimeDelta::seconds(60);
-/// How often the lease of a running browser is renewed.
+/// How long a process may use a browser after it began to renew its lease for the last time. It is shorter
+/// than the lease, so that the browser has ended before another process takes the session over: by the
+/// time that this takes, and by how much their clocks may differ.
+pub const BROWSER_FENCE: Duration = Duration::from_secs(16);
+/// How often the lease of a browser is renewed that is being started or runs.
 pub const LEASE_RENEW_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Moves sessions through their states; the only writer of sessions beside their creation.
@@ -35,6 +37,7 @@ pub struct SessionEngine {
     pub clock: Arc<dyn Clock>,
     pub hub: Arc<SessionHub>,
     pub wakeups: Wakeups,
+    pub traces: SessionTraces,
 }
 
 /// Wakes workers of this process before their poll interval has passed.
@@ -83,7 +86,7 @@ impl SessionEngine {
                 Some(browser) => session.apply_from(browser, event.clone(), now)?,
                 None => session.apply(event.clone(), now)?,
             };
-            Ok(change.map(|change| (change, now + BROWSER_START_TTL)))
+            Ok(change.map(|change| (change, now + BROWSER_LEASE_TTL)))
         };
         let (session, is_changed) = self.commit(id, decide).await?;
         self.announce(&session, is_changed);
@@ -107,7 +110,7 @@ impl SessionEngine {
                 return Err(AdvanceError::NotFound);
             }
             let change = session.apply(event.clone(), now)?;
-            Ok(change.map(|change| (change, now + BROWSER_START_TTL)))
+            Ok(change.map(|change| (change, now + BROWSER_LEASE_TTL)))
         };
         let (session, is_changed) = self.commit(id, decide).await?;
         self.announce(&session, is_changed);
@@ -159,7 +162,10 @@ impl SessionEngine {
                 return Ok((session, false));
             };
             match self.sessions.commit(&change, alive_until).await {
-                Ok(()) => return Ok((change.session, true)),
+                Ok(()) => {
+                    self.traces.committed(&session, &change);
+                    return Ok((change.session, true));
+                }
                 Err(CommitError::Stale) => (),
                 Err(CommitError::Store(error)) => return Err(error.into()),
             }

@@ -2,15 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use domain::{
-    id::{InstanceId, SessionId},
-    session::{Event, Lease},
-};
+use domain::{id::InstanceId, session::Event};
 use tokio::time::Instant;
 
 use crate::{
     advance::{AdvanceError, SessionEngine},
     browser_turns::BrowserTurns,
+    instances::WaitMover,
+    live::WaitingSession,
 };
 
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -21,6 +20,8 @@ pub struct Draining {
     pub turns: Arc<BrowserTurns>,
     /// This process.
     pub node: InstanceId,
+    /// Where there are other instances.
+    pub mover: Option<Arc<WaitMover>>,
 }
 
 impl Draining {
@@ -36,8 +37,8 @@ impl Draining {
         let began = Instant::now();
         self.engine.hub.start_draining();
         loop {
-            for (session, lease) in self.engine.hub.waiting(self.node) {
-                self.withdraw(session, lease).await;
+            for waiting in self.engine.hub.waiting(self.node) {
+                self.hand_over(waiting).await;
             }
             let running = self.engine.hub.running(self.node);
             let took = began.elapsed();
@@ -48,7 +49,15 @@ impl Draining {
         }
     }
 
-    async fn withdraw(&self, session: SessionId, lease: Lease) {
+    /// Moves a session to another instance, where it keeps its place. Where there is none that is known,
+    /// it waits for its page to connect again, to a process that has room.
+    async fn hand_over(&self, waiting: WaitingSession) {
+        if let Some(mover) = &self.mover
+            && mover.move_away(&waiting).await
+        {
+            return;
+        }
+        let WaitingSession { session, lease, .. } = waiting;
         match self.engine.advance(session, Some(lease.browser), Event::StartWithdrawn).await {
             Ok(_) => {
                 tracing::info!(session.id = %session, "session {session} waits for a browser of another process");

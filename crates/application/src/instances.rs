@@ -1,19 +1,20 @@
 //! The other instances of the deployment: which of them run, and which one serves a session.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use domain::{
     id::{InstanceId, SessionId},
-    placement::{Instance, least_used},
+    placement::{Instance, least_used, plan_moves},
     session::{Session, State},
-    worker_region::WorkerRegion,
 };
 use ports::{
+    clock::Clock,
     driving::SocketRouter,
     instances::{
         InstanceLinks, InstanceRegistry, LinkError, RelayedSocket, ReportedInstance, SocketKind,
@@ -23,10 +24,18 @@ use ports::{
 };
 use tokio::{runtime::Handle, time::Instant};
 
-use crate::{detached::detached, live::SessionHub, workers::Worker};
+use crate::{
+    browser_turns::BrowserTurns,
+    detached::detached,
+    live::{SessionHub, WaitingSession},
+    workers::Worker,
+};
 
+mod moves;
 #[cfg(test)]
 mod tests;
+
+pub use self::moves::WaitMover;
 
 /// How often an instance reports, and reads what the others have reported.
 pub const REPORT_INTERVAL: Duration = Duration::from_secs(1);
@@ -36,12 +45,19 @@ pub const REPORT_TTL: Duration = Duration::from_secs(5);
 const ENTRY_TTL: Duration = Duration::from_secs(60);
 /// How long an instance that did not answer is not asked again.
 pub const UNREACHABLE_TTL: Duration = Duration::from_secs(5);
+/// How long a session that was moved counts in addition to what its new instance reports. It is among the
+/// reported ones once its applicant is connected there.
+const MOVED_TTL: Duration = Duration::from_secs(5);
 
 /// What an instance knows of the others.
 pub struct InstanceDirectory {
     /// This instance; what changes while it runs is added from the hub.
     own: Instance,
     hub: Arc<SessionHub>,
+    turns: Arc<BrowserTurns>,
+    clock: Arc<dyn Clock>,
+    /// What this instance has reported last: all decide about the same reports.
+    reported: Mutex<Option<Instance>>,
     known: Mutex<HashMap<InstanceId, KnownInstance>>,
 }
 
@@ -52,11 +68,14 @@ struct KnownInstance {
     unreachable_since: Option<Instant>,
     /// The sessions that were sent there since its last report.
     sent: u32,
+    /// When sessions that waited here were moved there, the latest ones.
+    moved: VecDeque<Instant>,
 }
 
 impl KnownInstance {
     const fn new(last: ReportedInstance, now: Instant) -> Self {
-        Self { last, reported_at: now, unreachable_since: None, sent: 0 }
+        let moved = VecDeque::new();
+        Self { last, reported_at: now, unreachable_since: None, sent: 0, moved }
     }
 
     fn is_running(&self, now: Instant) -> bool {
@@ -65,25 +84,25 @@ impl KnownInstance {
     }
 
     /// Returns what it reported, with the sessions that were sent there since.
-    fn expected(&self) -> Instance {
+    fn expected(&self, now: Instant) -> Instance {
         let instance = self.last.instance.clone();
-        Instance { sessions: instance.sessions.saturating_add(self.sent), ..instance }
+        let moved = self.moved.iter().filter(|at| now - **at < MOVED_TTL).count();
+        let sent = self.sent.saturating_add(u32::try_from(moved).unwrap_or(u32::MAX));
+        Instance { sessions: instance.sessions.saturating_add(sent), ..instance }
     }
 }
 
 impl InstanceDirectory {
-    /// `address` is where other instances reach this one, as `HOST:PORT`; `slots` is the number of its
-    /// browsers.
+    /// What changes of this instance while it runs is taken from the hub and the queue.
     #[must_use]
     pub fn new(
-        id: InstanceId,
-        address: String,
-        region: Option<WorkerRegion>,
-        slots: u32,
+        own: Instance,
         hub: Arc<SessionHub>,
+        turns: Arc<BrowserTurns>,
+        clock: Arc<dyn Clock>,
     ) -> Self {
-        let own = Instance { id, address, region, slots, sessions: 0, is_draining: false };
-        Self { own, hub, known: Mutex::default() }
+        let (reported, known) = (Mutex::default(), Mutex::default());
+        Self { own, hub, turns, clock, reported, known }
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<InstanceId, KnownInstance>> {
@@ -92,8 +111,35 @@ impl InstanceDirectory {
 
     /// Returns what this instance tells of itself now.
     fn own(&self) -> Instance {
-        let sessions = u32::try_from(self.hub.running(self.own.id)).unwrap_or(u32::MAX);
-        Instance { sessions, is_draining: self.hub.is_draining(), ..self.own.clone() }
+        let movable = self.movable();
+        let since = movable.iter().map(|(_, since)| *since).min();
+        let waited = since.map_or(0, |since| (self.clock.now() - since).num_seconds());
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let sessions = self.hub.running(self.own.id).saturating_add(self.turns.arriving());
+        Instance {
+            sessions: count(sessions),
+            waiting: count(movable.len()),
+            waited: u32::try_from(waited).unwrap_or(0),
+            is_draining: self.hub.is_draining(),
+            ..self.own.clone()
+        }
+    }
+
+    /// Returns the sessions that another instance could run, in the order of their turns, and since when each
+    /// has waited.
+    fn movable(&self) -> Vec<(WaitingSession, DateTime<Utc>)> {
+        if self.turns.load(self.clock.now()).waiting == 0 {
+            return vec![];
+        }
+        let waiting = self.hub.waiting(self.own.id).into_iter();
+        let mut waiting: HashMap<_, _> =
+            waiting.map(|waiting| (waiting.lease.browser, waiting)).collect();
+        let order = self.turns.in_order().into_iter();
+        let movable = order.filter_map(|(browser, since)| {
+            let session = waiting.remove(&browser).filter(WaitingSession::may_move)?;
+            Some((session, since))
+        });
+        movable.collect()
     }
 
     /// Takes over what the instances have reported. Returns those whose entries are to be deleted, since
@@ -108,6 +154,7 @@ impl InstanceDirectory {
                 Some(entry) if entry.last.count == last.count => entry,
                 Some(entry) => KnownInstance {
                     unreachable_since: entry.unreachable_since,
+                    moved: entry.moved,
                     ..KnownInstance::new(last, now)
                 },
                 None => KnownInstance::new(last, now),
@@ -138,12 +185,39 @@ impl InstanceDirectory {
         let own = self.own();
         let mut known = self.known();
         let running = known.values().filter(|known| known.is_running(now));
-        let others: Vec<_> = running.map(KnownInstance::expected).collect();
+        let others: Vec<_> = running.map(|known| known.expected(now)).collect();
         let chosen = least_used(&own, &others).filter(|chosen| chosen.id != own.id)?;
         if let Some(known) = known.get_mut(&chosen.id) {
             known.sent = known.sent.saturating_add(1);
         }
         Some((chosen.id, chosen.address.clone()))
+    }
+
+    /// Returns to which instances sessions that wait here are moved now, by identifier and address, and how
+    /// many to each.
+    fn moves(&self) -> Vec<(InstanceId, String, u32)> {
+        let own = self.reported.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(own) = own.filter(|own| own.waiting > 0) else { return vec![] };
+        let now = Instant::now();
+        let known = self.known();
+        let running = known.values().filter(|known| known.is_running(now));
+        let others: Vec<_> = running.map(|known| known.expected(now)).collect();
+        let moves = plan_moves(&own, &others).into_iter().filter_map(|(to, count)| {
+            let address = known.get(&to)?.last.instance.address.clone();
+            Some((to, address, count))
+        });
+        moves.collect()
+    }
+
+    /// Notes that a session which waited here was moved to another instance.
+    fn moved(&self, to: InstanceId) {
+        let now = Instant::now();
+        if let Some(known) = self.known().get_mut(&to) {
+            while known.moved.front().is_some_and(|at| now - *at >= MOVED_TTL) {
+                known.moved.pop_front();
+            }
+            known.moved.push_back(now);
+        }
     }
 
     /// Returns whether a session can begin at another instance.
@@ -206,7 +280,9 @@ impl InstanceReports {
     /// # Errors
     /// The store fails. Without its reports the other instances count as stopped after 5 s.
     pub async fn exchange(&self) -> Result<(), ports::StoreError> {
-        self.registry.report(&self.directory.own()).await?;
+        let own = self.directory.own();
+        self.registry.report(&own).await?;
+        *self.directory.reported.lock().unwrap_or_else(PoisonError::into_inner) = Some(own);
         let reported = self.registry.instances().await?;
         for (gone, count) in self.directory.update(reported, Instant::now()) {
             self.registry.remove(gone, Some(count)).await?;

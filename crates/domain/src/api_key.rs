@@ -54,7 +54,7 @@ impl FromStr for Environment {
 pub struct UnknownEnvironment;
 
 /// The SHA-256 hash of a key. The key itself is not stored.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct KeyHash(pub [u8; 32]);
 
 /// The stored record of a key.

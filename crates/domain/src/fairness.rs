@@ -5,7 +5,7 @@
 //! [`DEVELOPMENT_WEIGHT`] times: development does not crowd out production, and production does
 //! not starve it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -18,9 +18,13 @@ use crate::{
 pub const DEVELOPMENT_WEIGHT: usize = 4;
 /// How long an entry waits after it last asked for a turn; then it is removed.
 pub const WAITING_TTL: TimeDelta = TimeDelta::seconds(10);
-/// The maximum number of waiting entries of all teams together. A team without a waiting entry
-/// may add one beyond it.
+/// The maximum number of waiting entries of all teams together, and of held ones beside them. A team
+/// without a waiting entry may add one beyond it, and a held entry that asks again is not refused.
 pub const MAX_WAITING: usize = 2000;
+/// The number of turns, the last ones that were finished, of which the mean length is known.
+const KNOWN_LENGTHS: usize = 32;
+/// The least number of finished turns from which an expected wait is computed.
+const ENOUGH_LENGTHS: usize = 3;
 /// The maximum age of the computed places in the queue.
 const PLACES_TTL: TimeDelta = TimeDelta::seconds(1);
 
@@ -84,16 +88,30 @@ struct Waiting {
     tenant: Tenant,
     since: DateTime<Utc>,
     asked_at: DateTime<Utc>,
+    /// Whether it keeps its place without a turn, as [`TurnQueue::hold`] says.
+    is_held: bool,
+    /// Whether it has arrived from elsewhere, and has not asked for a turn yet.
+    is_arriving: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Running {
+    tenant: Tenant,
+    /// Since when it had waited.
+    waited_since: DateTime<Utc>,
+    /// When it got its turn.
+    since: DateTime<Utc>,
 }
 
 /// The running and the waiting entries of one process.
 #[derive(Debug)]
 pub struct TurnQueue<Id> {
     quotas: Quotas,
-    /// The running entries, each with the time since which it had waited.
-    running: BTreeMap<Id, (Tenant, DateTime<Utc>)>,
+    running: BTreeMap<Id, Running>,
+    /// How long the last turns were that were finished.
+    lengths: VecDeque<TimeDelta>,
     waiting: BTreeMap<Id, Waiting>,
-    /// The waiting entries of each tenant, the longest waiting first.
+    /// The waiting entries of each tenant that are not held, the longest waiting first.
     queues: BTreeMap<Tenant, BTreeSet<(DateTime<Utc>, Id)>>,
     places: BTreeMap<Id, usize>,
     places_computed_at: DateTime<Utc>,
@@ -103,7 +121,7 @@ pub struct TurnQueue<Id> {
 pub type BrowserQueue = TurnQueue<BrowserId>;
 
 /// The number of turns of each tenant, updated while turns are assigned.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Shares {
     by_tenant: BTreeMap<Tenant, usize>,
     by_team: BTreeMap<TeamId, usize>,
@@ -118,6 +136,17 @@ impl Shares {
         self.total < quotas.total
             && of_team < quotas.per_team
             && (!tenant.is_development() || self.development < quotas.development)
+    }
+
+    /// Returns whether the tenant's own quotas allow one more turn, whatever the others have. A quota of all
+    /// turns is none.
+    fn is_within_quota(&self, tenant: Tenant, quotas: Quotas) -> bool {
+        let of_team = self.by_team.get(&tenant.team).copied().unwrap_or_default();
+        let is_limited = |quota: usize, taken: usize| quota < quotas.total && taken >= quota;
+        let is_of_team = is_limited(quotas.per_team, of_team);
+        let is_of_development =
+            tenant.is_development() && is_limited(quotas.development, self.development);
+        !is_of_team && !is_of_development
     }
 
     /// Returns the rank of the tenant's next turn: the lowest rank is served first.
@@ -142,6 +171,7 @@ impl<Id: Copy + Ord> TurnQueue<Id> {
         Self {
             quotas,
             running: BTreeMap::new(),
+            lengths: VecDeque::new(),
             waiting: BTreeMap::new(),
             queues: BTreeMap::new(),
             places: BTreeMap::new(),
@@ -156,43 +186,112 @@ impl<Id: Copy + Ord> TurnQueue<Id> {
         if self.running.contains_key(&id) {
             return Turn::Now;
         }
-        if !self.waiting.contains_key(&id) {
-            if self.is_full(tenant) {
-                return Turn::Full;
-            }
-            self.enqueue(id, tenant, now, now);
+        let waited = self.waiting.get(&id).map(|waiting| waiting.since);
+        if waited.is_none() && self.is_full(tenant) {
+            return Turn::Full;
         }
-        let since = self.waiting.get_mut(&id).map_or(now, |waiting| {
-            waiting.asked_at = now;
-            waiting.since
-        });
+        let since = waited.unwrap_or(now);
+        match self.waiting.get_mut(&id).filter(|waiting| !waiting.is_held) {
+            Some(waiting) => waiting.asked_at = now,
+            None => self.enqueue(id, tenant, since, now),
+        }
         if self.is_next(id) {
             self.dequeue(id);
-            self.running.insert(id, (tenant, since));
+            self.running.insert(id, Running { tenant, waited_since: since, since: now });
             return Turn::Now;
         }
         Turn::Wait { place: self.place(id, now), since }
     }
 
+    /// Adds an entry that has waited elsewhere since a time, unless it is in the queue already. It is held
+    /// until it asks for a turn, or says that it can use none; as many entries are held as by
+    /// [`Self::hold`], and a further one begins to wait when it asks.
+    pub fn arrive(&mut self, id: Id, tenant: Tenant, since: DateTime<Utc>, now: DateTime<Utc>) {
+        self.remove_expired(now);
+        let is_known = self.running.contains_key(&id) || self.waiting.contains_key(&id);
+        if !is_known && self.may_hold(tenant.team) {
+            // The clock of whoever says so may be ahead.
+            let since = since.min(now);
+            let arrived =
+                Waiting { tenant, since, asked_at: now, is_held: true, is_arriving: true };
+            self.waiting.insert(id, arrived);
+        }
+    }
+
+    /// Returns the number of entries that have arrived and have not asked for a turn yet.
+    #[must_use]
+    pub fn arriving(&self) -> usize {
+        self.waiting.values().filter(|waiting| waiting.is_arriving).count()
+    }
+
+    /// Keeps the place of an entry that can use no turn now: others get theirs, and it is not counted,
+    /// until it asks again. A turn that it has is taken back. The caller says so again within
+    /// [`WAITING_TTL`].
+    ///
+    /// Returns since when the entry has waited; `None` if as many entries are held as may wait, and this
+    /// one is not in the queue any more.
+    pub fn hold(&mut self, id: Id, tenant: Tenant, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.remove_expired(now);
+        let had_turn = self.running.remove(&id).map(|running| running.waited_since);
+        let waited = self.waiting.get(&id).copied();
+        let is_arriving = waited.is_some_and(|waiting| waiting.is_arriving);
+        let since = had_turn.or(waited.map(|waiting| waiting.since)).unwrap_or(now);
+        self.dequeue(id);
+        if !self.may_hold(tenant.team) {
+            return None;
+        }
+        let held = Waiting { tenant, since, asked_at: now, is_held: true, is_arriving };
+        self.waiting.insert(id, held);
+        Some(since)
+    }
+
     /// Takes back a turn that could not be used because no capacity was left. The entry waits
     /// again, with its former waiting time.
     pub fn refused(&mut self, id: Id, tenant: Tenant, now: DateTime<Utc>) -> Turn {
-        let since = self.running.remove(&id).map_or(now, |(_, since)| since);
+        let since = self.running.remove(&id).map_or(now, |running| running.waited_since);
         self.dequeue(id);
         self.enqueue(id, tenant, since, now);
         Turn::Wait { place: self.place(id, now), since }
     }
 
-    /// Removes an entry whose turn has ended or is no longer needed.
+    /// Removes an entry whose turn is no longer needed.
     pub fn ended(&mut self, id: Id) {
         self.running.remove(&id);
         self.dequeue(id);
     }
 
-    /// Returns the number of waiting entries.
+    /// Removes an entry that has used its turn. The time that it took is one of those that tell how long
+    /// others will wait.
+    pub fn finished(&mut self, id: Id, now: DateTime<Utc>) {
+        if let Some(Running { since, .. }) = self.running.get(&id) {
+            self.lengths.push_back((now - *since).max(TimeDelta::zero()));
+            if self.lengths.len() > KNOWN_LENGTHS {
+                self.lengths.pop_front();
+            }
+        }
+        self.ended(id);
+    }
+
+    /// Returns how long an entry at a place in the queue, from 1, is expected to wait: turns become free one
+    /// after the other, as if they were spread evenly over the mean length of the last ones. `None` while too
+    /// few turns have been finished.
+    #[must_use]
+    pub fn expected_wait(&self, place: usize) -> Option<TimeDelta> {
+        if self.lengths.len() < ENOUGH_LENGTHS {
+            return None;
+        }
+        let sum: i64 = self.lengths.iter().map(TimeDelta::num_milliseconds).sum();
+        let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        let mean = sum.checked_div(number(self.lengths.len()))?;
+        let turns = number(self.running.len().max(1));
+        let wait = mean.saturating_mul(number(place)).checked_div(turns)?;
+        TimeDelta::try_milliseconds(wait)
+    }
+
+    /// Returns the number of waiting entries that are not held.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.waiting.len()
+        self.queues.values().map(BTreeSet::len).sum()
     }
 
     /// Returns how much of the resource is used at a time, and who waits for it then.
@@ -202,7 +301,7 @@ impl<Id: Copy + Ord> TurnQueue<Id> {
         QueueLoad {
             total: self.quotas.total,
             running: self.running.len(),
-            waiting: self.waiting.len(),
+            waiting: self.waiting(),
             waiting_since: heads.map(|(since, _)| *since).min(),
         }
     }
@@ -210,8 +309,29 @@ impl<Id: Copy + Ord> TurnQueue<Id> {
     /// Returns the numbers of running and of waiting entries of a team.
     #[must_use]
     pub fn of_team(&self, team: TeamId) -> (usize, usize) {
-        let running = self.running.values().filter(|(tenant, _)| tenant.team == team).count();
+        let running = self.running.values().filter(|running| running.tenant.team == team).count();
         (running, self.waiting_of(team))
+    }
+
+    /// Returns the entries in the order of their turns, each with the time since which it has waited. Those
+    /// of a tenant whose quota is reached are left out: a turn that becomes free is not for them.
+    #[must_use]
+    pub fn in_order(&self) -> Vec<(Id, DateTime<Utc>)> {
+        let order = self.turns(self.shares()).filter(|turn| turn.is_within_quota);
+        order.filter_map(|turn| Some((turn.id, self.waiting.get(&turn.id)?.since))).collect()
+    }
+
+    /// Returns since when an entry has waited; `None` if it does not wait.
+    #[must_use]
+    pub fn waiting_since(&self, id: Id) -> Option<DateTime<Utc>> {
+        self.waiting.get(&id).map(|waiting| waiting.since)
+    }
+
+    /// Returns whether one more entry of a team may be held.
+    fn may_hold(&self, team: TeamId) -> bool {
+        let held = self.waiting.values().filter(|waiting| waiting.is_held);
+        let of_team = held.clone().filter(|waiting| waiting.tenant.team == team).count();
+        of_team < self.quotas.waiting_per_team && held.count() < MAX_WAITING
     }
 
     fn waiting_of(&self, team: TeamId) -> usize {
@@ -222,13 +342,14 @@ impl<Id: Copy + Ord> TurnQueue<Id> {
     /// Returns whether the queue takes no further entry of the tenant. When other teams have
     /// filled the queue, a team without a waiting entry may still add one, up to twice the limit.
     fn is_full(&self, tenant: Tenant) -> bool {
-        let (own, all) = (self.waiting_of(tenant.team), self.waiting.len());
+        let (own, all) = (self.waiting_of(tenant.team), self.waiting());
         let limit = if own == 0 { MAX_WAITING.saturating_mul(2) } else { MAX_WAITING };
         own >= self.quotas.waiting_per_team || all >= limit
     }
 
     fn enqueue(&mut self, id: Id, tenant: Tenant, since: DateTime<Utc>, now: DateTime<Utc>) {
-        self.waiting.insert(id, Waiting { tenant, since, asked_at: now });
+        let waiting = Waiting { tenant, since, asked_at: now, is_held: false, is_arriving: false };
+        self.waiting.insert(id, waiting);
         self.queues.entry(tenant).or_default().insert((since, id));
     }
 
@@ -253,7 +374,7 @@ impl<Id: Copy + Ord> TurnQueue<Id> {
 
     fn shares(&self) -> Shares {
         let mut shares = Shares::default();
-        self.running.values().for_each(|(tenant, _)| shares.add(*tenant));
+        self.running.values().for_each(|running| shares.add(running.tenant));
         shares
     }
 
@@ -284,7 +405,7 @@ impl<Id: Copy + Ord> TurnQueue<Id> {
     fn turns(&self, shares: Shares) -> impl Iterator<Item = NextTurn<Id>> {
         let queues = self.queues.iter().map(|(tenant, queue)| (*tenant, queue.iter().peekable()));
         let mut queues: Vec<_> = queues.collect();
-        let (mut shares, quotas) = (shares, self.quotas);
+        let (taken, mut shares, quotas) = (shares.clone(), shares, self.quotas);
         std::iter::from_fn(move || {
             let full = shares.total >= quotas.total;
             let heads = queues.iter_mut().enumerate().filter_map(|(index, (tenant, queue))| {
@@ -298,8 +419,9 @@ impl<Id: Copy + Ord> TurnQueue<Id> {
                 queue.next();
             }
             let is_free = shares.allows(tenant, quotas);
+            let is_within_quota = taken.is_within_quota(tenant, quotas);
             shares.add(tenant);
-            Some(NextTurn { id, is_free })
+            Some(NextTurn { id, is_free, is_within_quota })
         })
     }
 }
@@ -309,6 +431,8 @@ struct NextTurn<Id> {
     id: Id,
     /// Whether the turn is free now.
     is_free: bool,
+    /// Whether its tenant may have more turns than it has now.
+    is_within_quota: bool,
 }
 
 #[cfg(test)]

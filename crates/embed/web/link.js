@@ -9,7 +9,7 @@
  * @typedef {{ number: number, kind: Kind, text: string, translated: boolean, left: number, share: ShareItem[], witnessed: boolean }} Prompt
  * @typedef {{ text: string, code: string | null, at: string | null, shared: string[], attested: (boolean | null)[], missing: string[] }} Outcome
  * @typedef {{ code: string, text: string, left: number }} Failure
- * @typedef {{ t: 'state', status: string, progress: number, platform: string, place: number | null, guest: number | null,
+ * @typedef {{ t: 'state', status: string, progress: number, platform: string, place: number | null, waitMinutes: number | null, guest: number | null,
  *   prompt: Prompt | null, failure: Failure | null, outcome: Outcome | null }} State
  * @typedef {{ id: number, kind: 'alert' | 'confirm' | 'prompt' | 'leave', message: string }} Dialog
  * @typedef {{ t: 'scene', fields: import('./writer.js').Field[], focused: number | null,

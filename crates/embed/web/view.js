@@ -24,6 +24,15 @@ const SLACK = 30_000;
 
 const WAITING = new Set(['CREATED', 'INITIALIZING', 'READY', 'CONNECTED', 'LOADING_TREE']);
 
+/**
+ * Says that the session waits for a browser, and for how long where that is known.
+ * @param {number} place @param {number | null} minutes
+ */
+function queued(place, minutes) {
+  const expected = minutes && words.expected.replace('{time}', duration(minutes * 60_000));
+  return [words.full, words.place.replace('{number}', whole(place)), expected].filter(Boolean).join(' ');
+}
+
 export class View {
   screen = /** @type {HTMLCanvasElement} */ (element('screen'));
   writer = /** @type {HTMLInputElement} */ (element('writer'));
@@ -117,7 +126,7 @@ export class View {
       this.#isOver = true;
       showOutcome(state, this.#share);
     } else if (WAITING.has(state.status)) {
-      this.#note(state.platform, state.place === null ? words.starting : `${words.full} ${words.place.replace('{number}', whole(state.place))}`);
+      this.#note(state.platform, state.place === null ? words.starting : queued(state.place, state.waitMinutes));
     } else if (state.status === 'VERIFYING') {
       this.#note(words.attesting, words.certifying);
     }

@@ -184,8 +184,16 @@ impl HttpClient {
     /// # Errors
     /// TLS cannot be set up.
     pub fn new() -> Result<Self, rustls::Error> {
+        Self::trusting(&[])
+    }
+
+    /// Creates a client that trusts the root certificates of Mozilla and `roots`, in DER.
+    ///
+    /// # Errors
+    /// One of `roots` is not a certificate, or TLS cannot be set up.
+    pub fn trusting(roots: &[Vec<u8>]) -> Result<Self, rustls::Error> {
         let limits = PoolLimits { idle_connections: MAX_IDLE_CONNECTIONS, idle: IDLE_TIMEOUT };
-        let client = pooled_client(HttpConnector::new(), tls_config(&[])?, limits);
+        let client = pooled_client(HttpConnector::new(), tls_config(roots)?, limits);
         Ok(Self { client })
     }
 

@@ -338,7 +338,8 @@ impl Stage<'_> {
         let deployment = Deployment::prepare(Kind::Sqlite).await;
         let config = Config::load(None, |name| deployment.setting(name)).expect("a configuration");
         let clock = Arc::new(FakeClock::at(sample::noon()));
-        let parts = Overrides { clock: clock.clone(), program: binary(), ..Overrides::default() };
+        let parts =
+            Overrides { clock: Some(clock.clone()), program: binary(), ..Overrides::default() };
         let service = Service::start(&config, parts).await.expect("a service");
         allow_return(&deployment, &deployment.team);
         let Self { sheet, applicant, .. } = *self;

@@ -90,6 +90,10 @@ fn incompatible_migrations_are_refused() {
         ("INSERT INTO platforms (id) VALUES (1)", "few-rows"),
         ("CREATE OR REPLACE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "not known"),
         ("LOCK TABLE users", ""),
+        ("CREATE FUNCTION f() RETURNS void LANGUAGE sql AS ''; SELECT f()", "not known"),
+        ("-- avouch:partition users\nSELECT pg_sleep(1)", "of the migration itself"),
+        ("-- avouch:partition\nSELECT 1", "not understood"),
+        ("DROP FUNCTION f()", "not known"),
         ("-- avouch:concurrently\nCREATE INDEX CONCURRENTLY a ON users (role)", "two statements"),
         (
             "-- avouch:concurrently\nDROP INDEX CONCURRENTLY IF EXISTS a; CREATE INDEX b ON users (role)",
@@ -127,6 +131,8 @@ fn compatible_migrations_are_accepted() {
         "-- avouch:concurrently\n-- Why.\nDROP INDEX CONCURRENTLY IF EXISTS a;\n
          CREATE INDEX CONCURRENTLY a ON sessions (status) WHERE closed_at IS NULL;",
         "ALTER TABLE users VALIDATE CONSTRAINT a",
+        "-- avouch:partition users\nCREATE FUNCTION f() RETURNS void LANGUAGE sql AS 'SELECT 1';
+         SELECT f(); DROP FUNCTION f(); CREATE VIEW parts AS SELECT 1 AS a",
     ];
     for sql in accepted {
         assert_eq!(sample(sql, Database::Postgres), Vec::<String>::new(), "{sql}");

@@ -29,6 +29,9 @@ pub(super) struct Directives {
     pub(super) contract: Option<(String, String)>,
     /// `-- avouch:few-rows TABLE: reason`: rows of these tables may be rewritten.
     pub(super) few_rows: BTreeSet<String>,
+    /// `-- avouch:partition TABLE`: the table becomes the first partition of one with its name, by
+    /// a function of the migration.
+    pub(super) partitions: bool,
 }
 
 impl Directives {
@@ -46,6 +49,7 @@ impl Directives {
                     let (of, since) = rest.split_once(" since ").ok_or_else(unknown)?;
                     directives.contract = Some((of.to_owned(), since.to_owned()));
                 }
+                "partition" if !rest.is_empty() => directives.partitions = true,
                 "few-rows" => {
                     let (table, reason) = rest.split_once(": ").ok_or_else(unknown)?;
                     if reason.trim().is_empty() {
@@ -84,6 +88,7 @@ impl Rules<'_> {
         };
         let own = statements.iter().filter_map(|statement| match statement {
             Statement::CreateTable(table) => Some(name(&table.name)),
+            Statement::CreateFunction(function) => Some(name(&function.name)),
             _ => None,
         });
         let own: BTreeSet<_> = own.collect();
@@ -146,6 +151,20 @@ impl Rules<'_> {
             Statement::CreateFunction(function) if !function.or_replace => vec![],
             Statement::CreateTrigger(trigger) if own.contains(&name(&trigger.table_name)) => vec![],
             Statement::Comment { .. } => vec![],
+            Statement::CreateView(view) if !view.or_replace && !view.materialized => vec![],
+            Statement::Query(query) if self.directives.partitions => {
+                let text = query.to_string();
+                let call = text.strip_prefix("SELECT ").and_then(|call| call.strip_suffix("()"));
+                if call.is_some_and(|called| own.contains(called)) {
+                    return vec![];
+                }
+                vec!["only a function of the migration itself is called".to_owned()]
+            }
+            Statement::DropFunction(drop)
+                if drop.func_desc.iter().all(|function| own.contains(&name(&function.name))) =>
+            {
+                vec![]
+            }
             Statement::Drop { object_type: ObjectType::Table | ObjectType::Index, .. } => {
                 self.contract_only("what the release before may use is removed")
             }

@@ -74,6 +74,7 @@ async fn a_deployment_that_works_passes_and_nothing_is_changed() {
             "database",
             "data folder",
             "secret key",
+            "certificate",
             "sandbox",
             "browser",
             "egress",
@@ -148,6 +149,10 @@ async fn everything_that_does_not_work_is_told_with_what_to_do() {
         ("AWS_REGION", "eu-west-1"),
         ("AWS_ALLOW_HTTP", "true"),
         ("AWS_ENDPOINT", &bucket),
+        ("AVOUCH_INSTANCE_LISTEN", "127.0.0.1:8443"),
+        ("AVOUCH_INSTANCE_CERT", "/nowhere/cert.pem"),
+        ("AVOUCH_INSTANCE_KEY", "/nowhere/key.pem"),
+        ("AVOUCH_INSTANCE_ROOTS", "/nowhere/roots.pem"),
         ("AVOUCH_DATABSE_URL", "postgres://ada:geheim@db"),
     ];
     let (passed, report) = doctor(temporary.path(), &settings, "json");

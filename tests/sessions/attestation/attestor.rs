@@ -7,7 +7,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use acceptance::{eventually, free_port, service::Deployment};
+use acceptance::{contains, eventually, free_port, service::Deployment};
 use serde_json::Value;
 
 use super::{TIMEOUT, tool};
@@ -36,8 +36,11 @@ pub(super) async fn assert_found_nowhere(deployment: &Deployment) {
             {
                 files += 1;
                 for canary in CANARIES {
-                    let holds = bytes.windows(canary.len()).any(|part| part == canary.as_bytes());
-                    assert!(!holds, "{canary} in {}", entry.path().display());
+                    assert!(
+                        !contains(&bytes, canary.as_bytes()),
+                        "{canary} in {}",
+                        entry.path().display()
+                    );
                 }
             }
         }
@@ -131,7 +134,7 @@ pub(super) fn memory_contains(pid: u32, text: &str) -> bool {
         }
         let mut bytes = vec![];
         let _ = memory.by_ref().take(end - start).read_to_end(&mut bytes);
-        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+        contains(&bytes, text.as_bytes())
     });
     let mut children = children.split_whitespace().filter_map(|child| child.parse().ok());
     here || children.any(|child| memory_contains(child, text))

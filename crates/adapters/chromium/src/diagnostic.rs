@@ -18,9 +18,7 @@ use tokio::net::TcpStream;
 use url::Url;
 
 use crate::{
-    backend::Backend,
-    factory::unavailable,
-    fleet::{Fleet, FleetContext},
+    fleet::{Fleet, error_chain},
     fleet_address::FleetAddress,
     launch::{Chromium, LaunchOptions},
     sandbox::{Installation, Sandbox, SandboxError},
@@ -222,18 +220,24 @@ impl Diagnostic for FleetDiagnostic {
     async fn examine(&self) -> Vec<Diagnosis> {
         let advice = "see Browsers elsewhere in the operator's guide; while the service runs on this \
                       machine, its proxy has the address";
-        let fleet = match Fleet::listen(&self.0).await {
+        let fleet = match Fleet::listen(self.0.clone()).await {
             Ok(fleet) => fleet,
             Err(error) => return vec![Diagnosis::error("the fleet's proxy", &error, advice)],
         };
-        match FleetContext::create(&fleet).await {
-            Ok(attached) => {
-                let version = version(&attached.user_agent).to_owned();
-                Backend::Context(attached.context).end().await;
-                vec![Diagnosis::ok(format!("the fleet has {version}, which uses our proxy"))]
+        let examined = fleet.examine().await.into_iter().map(|(endpoint, result)| match result {
+            Ok(user_agent) => {
+                let version = version(&user_agent);
+                Diagnosis::ok(format!("{}: {version}, which uses our proxy", endpoint.name))
             }
-            Err(error) => vec![Diagnosis::failed(unavailable(&error).to_string(), advice)],
-        }
+            Err(error) if error.is_full() => Diagnosis::warning(
+                format!("{}: all browsers are in use", endpoint.name),
+                "examine it again when one is free",
+            ),
+            Err(error) => {
+                Diagnosis::failed(format!("{}: {}", endpoint.name, error_chain(&error)), advice)
+            }
+        });
+        examined.collect()
     }
 }
 

@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use ports::browser::{Scale, StartError};
@@ -14,14 +15,19 @@ use tokio::net::TcpListener;
 use crate::{
     backend::{Backend, EgressGuard, HostedBackend},
     browser::UnassignedBrowser,
-    client::{DevToolsClient, SocketError},
-    fleet::{AttachedContext, Fleet, FleetContext, FleetError},
+    client::{DevToolsClient, DevToolsError},
+    fleet::{AttachedContext, Fleet, error_chain},
     forwarder::Forwarder,
     hosted::{BrowserHosts, HostError, HostedBrowser},
-    launch::{Chromium, LaunchOptions, Launched, first_reply},
+    launch::{Chromium, LaunchError, LaunchOptions, Launched, first_reply},
     sandbox::{PROXY_ADDRESS, Sandbox},
     slots::Slot,
 };
+
+/// The time within which a browser that replied once is set up: about 0.3 s on an idle machine.
+const SETUP_TIMEOUT: Duration = Duration::from_secs(40);
+/// The same for the first of two browsers.
+const FIRST_SETUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The source of browsers.
 #[derive(Debug)]
@@ -106,6 +112,7 @@ impl BrowserFactory {
     pub(crate) fn supported_scale(&self, wanted: Scale) -> Scale {
         match &self.source {
             BrowserSource::Local(_) | BrowserSource::Hosts(_) => wanted,
+            BrowserSource::Fleet(fleet) if fleet.supports_scales() => wanted,
             BrowserSource::Fleet(_) => Scale::One,
         }
     }
@@ -113,39 +120,94 @@ impl BrowserFactory {
     pub(crate) async fn create(&self, scale: Scale, slot: Slot) -> Result<WarmBrowser, StartError> {
         match &self.source {
             BrowserSource::Local(local) => self.launch(local, scale, slot).await,
-            BrowserSource::Fleet(fleet) => match FleetContext::create(fleet).await {
+            BrowserSource::Fleet(fleet) => match fleet.attach(scale).await {
                 Ok(AttachedContext { context, events, user_agent, credential }) => {
                     let (backend, egress) =
                         (Backend::Context(context), EgressGuard::Shared(credential));
-                    let browser = UnassignedBrowser::initialize(backend, events, &user_agent).await;
+                    let browser =
+                        UnassignedBrowser::initialize(backend, events, &user_agent, SETUP_TIMEOUT)
+                            .await;
                     let browser = browser.map_err(|error| unavailable(&error))?;
                     Ok(WarmBrowser { browser, egress, slot, scale })
                 }
-                Err(FleetError::Socket(SocketError::AtCapacity(_))) => Err(StartError::NoRoom),
+                Err(error) if error.is_full() => Err(StartError::NoRoom),
                 Err(error) => Err(unavailable(&error)),
             },
             BrowserSource::Hosts(hosts) => start_on_host(&**hosts, scale, slot).await,
         }
     }
 
+    /// Starts a browser, and another one in its place if it does not reply: Chromium sometimes hangs in
+    /// its start.
     async fn launch(
         &self,
         local: &LocalBrowsers,
         scale: Scale,
         slot: Slot,
     ) -> Result<WarmBrowser, StartError> {
+        let first = self.launch_within(FIRST_SETUP_TIMEOUT, local, scale, slot.index).await;
+        let launched = match first {
+            Err(error) if error.is_timeout() => {
+                tracing::warn!(
+                    error = error_chain(&error),
+                    "a browser hung in its start; another one is started"
+                );
+                self.launch_within(SETUP_TIMEOUT, local, scale, slot.index).await
+            }
+            launched => launched,
+        };
+        let (browser, egress) = launched.map_err(LocalStartError::into_start_error)?;
+        Ok(WarmBrowser { browser, egress, slot, scale })
+    }
+
+    /// Starts a browser that is set up within this time from its first reply, or ended.
+    async fn launch_within(
+        &self,
+        bound: Duration,
+        local: &LocalBrowsers,
+        scale: Scale,
+        slot: usize,
+    ) -> Result<(UnassignedBrowser, EgressGuard), LocalStartError> {
         let number = self.launched.fetch_add(1, Ordering::Relaxed);
-        let (options, own_listener) = local.launch_options(number, scale, slot.index).await?;
-        let launched = Chromium::launch(&options).await.map_err(|error| unavailable(&error))?;
+        let (options, own_listener) = local.launch_options(number, scale, slot).await?;
+        let launched = Chromium::launch(&options).await?;
         let Launched { chromium, events, user_agent, proxy_listener } = launched;
         let listener = proxy_listener.or(own_listener);
         let listener = listener
             .ok_or_else(|| StartError::Unavailable("the sandbox sent no proxy socket".into()))?;
         let backend = Backend::Process(Box::new(chromium));
-        let browser = UnassignedBrowser::initialize(backend, events, &user_agent).await;
-        let browser = browser.map_err(|error| unavailable(&error))?;
-        let egress = EgressGuard::Dedicated(Forwarder::start(listener));
-        Ok(WarmBrowser { browser, egress, slot, scale })
+        let browser = UnassignedBrowser::initialize(backend, events, &user_agent, bound).await?;
+        Ok((browser, EgressGuard::Dedicated(Forwarder::start(listener))))
+    }
+}
+
+/// The reason why a browser of this machine did not start.
+#[derive(Debug, thiserror::Error)]
+enum LocalStartError {
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    #[error(transparent)]
+    Setup(#[from] DevToolsError),
+    #[error(transparent)]
+    Other(#[from] StartError),
+}
+
+impl LocalStartError {
+    /// Whether the browser runs but did not reply.
+    fn is_timeout(&self) -> bool {
+        matches!(
+            self,
+            Self::Launch(LaunchError::NotResponding(DevToolsError::TimedOut(_)))
+                | Self::Setup(DevToolsError::TimedOut(_))
+        )
+    }
+
+    fn into_start_error(self) -> StartError {
+        match self {
+            Self::Other(error) => error,
+            Self::Launch(error) => unavailable(&error),
+            Self::Setup(error) => unavailable(&error),
+        }
     }
 }
 
@@ -163,19 +225,12 @@ async fn start_on_host(
     let backend = Backend::Hosted(HostedBackend::new(client, guard));
     let user_agent = first_reply(backend.client()).await.map_err(|error| unavailable(&error))?;
     let egress = EgressGuard::Dedicated(Forwarder::of_connections(connections));
-    let browser = UnassignedBrowser::initialize(backend, events, &user_agent).await;
+    let browser = UnassignedBrowser::initialize(backend, events, &user_agent, SETUP_TIMEOUT).await;
     let browser = browser.map_err(|error| unavailable(&error))?;
     Ok(WarmBrowser { browser, egress, slot, scale })
 }
 
 /// Converts an error, with all its causes.
 pub(crate) fn unavailable(error: &dyn std::error::Error) -> StartError {
-    let mut why = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        why.push_str(": ");
-        why.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    StartError::Unavailable(why)
+    StartError::Unavailable(error_chain(error))
 }

@@ -37,9 +37,9 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const REMOVE_ATTEMPTS: usize = 20;
 const REMOVE_INTERVAL: Duration = Duration::from_millis(50);
 
-const FLAGS: &[&str] = &[
+/// The flags of every browser that we start, here or in a fleet.
+pub(crate) const FLAGS: &[&str] = &[
     "--headless=new",
-    "--remote-debugging-pipe",
     "--no-first-run",
     "--no-default-browser-check",
     "--disable-background-networking",
@@ -264,6 +264,7 @@ fn build_command(
     };
     command
         .args(FLAGS)
+        .arg("--remote-debugging-pipe")
         .arg(flag("--user-data-dir=", &folder.join("profile")))
         .args(&options.flags)
         .env_clear()

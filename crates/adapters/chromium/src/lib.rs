@@ -12,6 +12,7 @@ mod diagnostic;
 mod factory;
 mod fleet;
 mod fleet_address;
+mod fleet_certificate;
 mod fleet_proxy;
 mod forwarder;
 mod host;
@@ -36,7 +37,10 @@ pub use self::{
     },
     factory::{BrowserSource, LocalBrowsers},
     fleet::{Fleet, FleetSetupError},
-    fleet_address::{FleetAddress, InvalidFleetAddress},
+    fleet_address::{
+        CertificateFiles, EndpointKind, FleetAddress, FleetEndpoint, InvalidFleetAddress,
+    },
+    fleet_certificate::ProxyCertificateError,
     host::{BrowserHandle, BrowserHost, LocalBrowser},
     hosted::{BrowserHosts, ByteStream, Duplex, HostError, HostedBrowser},
     launch::{Chromium, LaunchError, LaunchOptions, Launched},

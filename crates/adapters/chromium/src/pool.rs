@@ -9,6 +9,7 @@ use std::{
 
 use async_trait::async_trait;
 use domain::{egress::Egress, egress_proxy::EgressProxies, id::BrowserId};
+use futures_util::future::join_all;
 use ports::browser::{Browser, BrowserPool, BrowserSpec, StartError};
 
 use crate::{
@@ -105,9 +106,8 @@ impl ChromiumPool {
             registry.closed = true;
             registry.running.keys().copied().collect()
         };
-        for id in running {
-            self.release(id).await;
-        }
+        // At once: one that does not answer must not keep the others from being ended.
+        join_all(running.into_iter().map(|id| self.release(id))).await;
         self.warm_pool.end().await;
     }
 

@@ -8,6 +8,7 @@ use std::{
 };
 
 use domain::{egress::Egress, egress_proxy::EgressProxies, request::Location};
+use futures_util::future::join_all;
 use ports::browser::{BrowserSpec, Scale, StartError};
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -193,9 +194,8 @@ impl WarmPool {
 
     /// Ends all warm browsers.
     pub(crate) async fn end(&self) {
-        while let Some(warm) = self.take(None) {
-            warm.browser.end().await;
-        }
+        let warm: Vec<_> = std::iter::from_fn(|| self.take(None)).collect();
+        join_all(warm.iter().map(|warm| warm.browser.end())).await;
     }
 
     /// Removes a warm browser that is not closed, of this scale if there is one.

@@ -10,8 +10,7 @@ use std::{
     time::Duration,
 };
 
-use chromium::{BrowserSource, ChromiumPool, Fleet, PoolOptions};
-use domain::secret::Secret;
+use chromium::{BrowserSource, ChromiumPool, Fleet, FleetAddress, PoolOptions};
 use ports::browser::BrowserPool as _;
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use serde_json::{Value, json};
@@ -110,13 +109,14 @@ async fn a_page_reaches_nothing_of_our_network() {
 async fn a_page_in_a_fleet_reaches_nothing_of_its_network() {
     let shared = SharedChromium::start(WEBRTC_FLAGS).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
+    let address = listener.local_addr().unwrap();
+    let address = FleetAddress::new(&shared.url(), address, None).unwrap();
     let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_root_certificates(RootCertStore::empty())
         .with_no_client_auth();
-    let fleet = Fleet::new(Secret::new(shared.url()), Arc::new(tls), listener, address);
+    let fleet = Fleet::new(address, Arc::new(tls), listener).unwrap();
     reaches_nothing(BrowserSource::Fleet(fleet)).await;
 }
 

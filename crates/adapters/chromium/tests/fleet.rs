@@ -5,11 +5,16 @@ mod common;
 
 use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
-use chromium::{BrowserSource, ChromiumPool, Fleet, PoolOptions};
-use domain::{secret::Secret, workflow::PageFetch};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use chromium::{BrowserSource, CertificateFiles, ChromiumPool, Fleet, FleetAddress, PoolOptions};
+use domain::workflow::PageFetch;
 use ports::browser::{BrowserPool as _, StartError};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{
+    ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
+};
 use testkit::{
+    certificates::Authority,
     contract::browser_pool::Pool,
     fleet::{SharedChromium, WEBRTC_FLAGS},
     tls::acceptor,
@@ -18,6 +23,7 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
     net::{TcpListener, TcpStream},
 };
+use tokio_rustls::TlsConnector;
 
 use self::common::{options, spec};
 
@@ -81,13 +87,85 @@ async fn browsers_that_bypass_their_proxy_are_refused() {
 async fn a_proxy_that_the_fleet_cannot_reach_is_an_error() {
     let shared = SharedChromium::start(WEBRTC_FLAGS).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = Secret::new(shared.url());
-    let fleet = Fleet::new(url, tls(RootCertStore::empty()), listener, "127.0.0.1:1".to_owned());
+    let fleet = fleet(&shared.url(), RootCertStore::empty(), listener, "127.0.0.1:1");
     let pool = ChromiumPool::new(options_with(fleet).await);
     let error = pool.start(spec(HOST, "US")).await.map(drop).unwrap_err();
     let StartError::Unavailable(why) = error else { panic!("{error:?}") };
     assert!(why.contains("127.0.0.1:1"), "{why}");
     assert_eq!(shared.contexts(), 0);
+}
+
+#[tokio::test]
+async fn browsers_reach_the_proxy_over_tls_if_it_has_a_certificate() {
+    let authority = Authority::new("fleet");
+    let (known, unknown) = (authority.valid(&["127.0.0.1"]), authority.valid(&["127.0.0.1"]));
+    let trusted = format!(
+        "--ignore-certificate-errors-spki-list={}",
+        STANDARD.encode(known.public_key_sha256())
+    );
+    let flags: Vec<_> = WEBRTC_FLAGS.iter().copied().chain([trusted.as_str()]).collect();
+    let shared = SharedChromium::start(&flags).await;
+    for (certified, is_trusted) in [(unknown, false), (known, true)] {
+        let files = tempfile::tempdir().unwrap();
+        let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| files.path().join(name));
+        std::fs::write(&certificate, &certified.certificate).unwrap();
+        std::fs::write(&key, &certified.key).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut address =
+            FleetAddress::new(&shared.url(), listener.local_addr().unwrap(), None).unwrap();
+        address.proxy_certificate = Some(CertificateFiles { certificate, key });
+        let fleet = Fleet::new(address, tls(RootCertStore::empty()), listener).unwrap();
+        let pool = ChromiumPool::new(options_with(fleet).await);
+        match pool.start(spec(HOST, "US")).await {
+            Ok(browser) => {
+                assert!(is_trusted);
+                browser.navigate(PAGE).await.unwrap();
+                let fetched = browser.fetch(&PageFetch::get(&format!("{PAGE}x"), 100)).await;
+                assert_eq!(fetched.unwrap().body, "<h1>hello</h1>");
+            }
+            Err(StartError::Unavailable(why)) if !is_trusted => {
+                assert!(why.contains("https://127.0.0.1:"), "{why}");
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+        pool.end_all().await;
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_of_the_proxy_that_is_replaced_is_read_again() {
+    let files = tempfile::tempdir().unwrap();
+    let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| files.path().join(name));
+    let write = |authority: &Authority| {
+        let certified = authority.valid(&["localhost"]);
+        std::fs::write(&certificate, &certified.certificate).unwrap();
+        std::fs::write(&key, &certified.key).unwrap();
+    };
+    let (before, after) = (Authority::new("before"), Authority::new("after"));
+    write(&before);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listen = listener.local_addr().unwrap();
+    let mut address = FleetAddress::new("ws://127.0.0.1:1/", listen, None).unwrap();
+    address.proxy_certificate =
+        Some(CertificateFiles { certificate: certificate.clone(), key: key.clone() });
+    let _fleet = Fleet::new(address, tls(RootCertStore::empty()), listener).unwrap();
+    let is_from = async |authority: &Authority| {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(authority.pem().as_bytes()).unwrap()).unwrap();
+        let stream = TcpStream::connect(listen).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        TlsConnector::from(tls(roots)).connect(name, stream).await.is_ok()
+    };
+    assert!(is_from(&before).await && !is_from(&after).await);
+    std::fs::write(&certificate, "nothing").unwrap();
+    tokio::time::sleep(Duration::from_millis(2100)).await;
+    assert!(is_from(&before).await, "a certificate that cannot be used is not taken");
+    write(&after);
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
+    while !is_from(&after).await {
+        assert!(tokio::time::Instant::now() < deadline, "the certificate was not read again");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
 }
 
 #[tokio::test]
@@ -125,8 +203,8 @@ async fn browsers_end_with_their_fleet() {
 async fn the_proxy_refuses_clients_without_a_credential() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let url = Secret::new("ws://127.0.0.1:1/".to_owned());
-    let fleet = Fleet::new(url, tls(RootCertStore::empty()), listener, address.to_string());
+    let url = "ws://127.0.0.1:1/";
+    let fleet = fleet(url, RootCertStore::empty(), listener, &address.to_string());
     let _pool = ChromiumPool::new(options_with(fleet).await);
     for header in ["", "Proxy-Authorization: Basic dTpw\r\n"] {
         let mut stream = TcpStream::connect(address).await.unwrap();
@@ -161,8 +239,13 @@ async fn contract() -> Pool {
 async fn pool(url: &str, roots: RootCertStore) -> Arc<ChromiumPool> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let url = Secret::new(url.to_owned());
-    ChromiumPool::new(options_with(Fleet::new(url, tls(roots), listener, address)).await)
+    ChromiumPool::new(options_with(fleet(url, roots, listener, &address)).await)
+}
+
+fn fleet(urls: &str, roots: RootCertStore, listener: TcpListener, proxy: &str) -> Fleet {
+    let listen = listener.local_addr().unwrap();
+    let address = FleetAddress::new(urls, listen, Some(proxy.to_owned())).unwrap();
+    Fleet::new(address, tls(roots), listener).unwrap()
 }
 
 /// Returns options with one site.

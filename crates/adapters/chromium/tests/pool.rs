@@ -6,6 +6,7 @@ mod common;
 use std::{
     collections::{BTreeSet, HashMap},
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::Path,
     sync::Arc,
     time::Duration,
@@ -73,6 +74,35 @@ async fn a_browser_above_its_memory_limit_is_ended() {
     let browser = pool.pool.start(spec(HOST, "US")).await.unwrap();
     tokio::time::timeout(TIMEOUT, browser.ended()).await.unwrap();
     until(|| (pool.running)() == 0).await;
+}
+
+/// Replies to the first command only if it is the first process, as a Chromium that hangs in its start.
+const HANGS_ONCE: &str = r#"#!/bin/bash
+if mkdir "$(dirname "$0")/hung"; then
+    IFS= read -r -d '' -u 3
+    printf '{"id":1,"result":{"userAgent":"none"}}\0' >&4
+    exec sleep 600
+fi
+exec /usr/lib/chromium/chromium "$@"
+"#;
+
+#[tokio::test]
+async fn a_browser_that_hangs_in_its_start_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let executable = folder.path().join("chromium");
+    fs::write(&executable, HANGS_ONCE).unwrap();
+    fs::set_permissions(&executable, fs::Permissions::from_mode(0o755)).unwrap();
+    let (pool, _) = pool_with(|options| {
+        let BrowserSource::Local(local) = &mut options.source else { return };
+        local.executable = executable;
+        local.sandbox = None;
+    })
+    .await;
+    let browser = pool.pool.start(spec(HOST, "US")).await.unwrap();
+    browser.navigate(&pool.page).await.unwrap();
+    assert!(folder.path().join("hung").exists());
+    let folders = fs::read_dir(pool.guard.downcast_ref::<TempDir>().unwrap()).unwrap();
+    assert_eq!(folders.count(), 1, "the folder of the browser that hung was not removed");
 }
 
 async fn until(condition: impl Fn() -> bool) {

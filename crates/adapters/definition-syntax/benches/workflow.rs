@@ -1,6 +1,6 @@
 //! Measures the interpreter on an observation with 500 signals, against the look-ups in sets alone that
-//! it cannot do without, and the replay of a fixture with ten pages of 2,000 nodes, against matching
-//! its selectors alone.
+//! it cannot do without, and replays against matching their selectors alone: of a fixture with ten pages
+//! of 2,000 nodes, and of the fixture of each platform in `platforms/`.
 #![expect(clippy::unwrap_used, reason = "a benchmark panics to fail")]
 
 use std::{
@@ -16,7 +16,7 @@ use chrono::DateTime;
 use definition_syntax::Syntax;
 use domain::workflow::{
     Definition, Fixture, FixtureEvent, Observation, PageNode, PageTree, Run, RunResult, StepResult,
-    replay,
+    find_elements, replay, write_out,
 };
 use ports::definition_syntax::DefinitionSyntax as _;
 use serde_json::{Map, Value, json};
@@ -26,13 +26,18 @@ const PAGES: usize = 10;
 const NODES: usize = 2000;
 const ROUNDS: usize = 200;
 
+/// What was measured, and the median time.
+type Figure = (String, Duration);
+
 fn main() {
-    let figures = [interpreter(), replays()];
+    let mut figures = vec![interpreter(), replays()];
+    figures.extend(platforms());
     for [(name, took), (base, base_took)] in &figures {
         let ratio = took.as_secs_f64() / base_took.as_secs_f64();
         println!("{name}: {took:?}; {base}: {base_took:?}; ratio {ratio:.2}");
     }
-    let figure = |(name, took): &(&str, Duration)| json!({ "name": name, "micros": took.as_secs_f64() * 1e6 });
+    let figure =
+        |(name, took): &Figure| json!({ "name": name, "micros": took.as_secs_f64() * 1e6 });
     let figures: Vec<_> = figures.iter().flatten().map(figure).collect();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target/bench");
     fs::create_dir_all(&folder).unwrap();
@@ -97,7 +102,7 @@ fn definition(signals: usize) -> Definition {
     .unwrap()
 }
 
-fn interpreter() -> [(&'static str, Duration); 2] {
+fn interpreter() -> [Figure; 2] {
     let definition = Arc::new(definition(SIGNALS));
     let watched: Vec<_> = definition.selectors().into_iter().map(str::to_owned).collect();
     let page = Observation {
@@ -114,7 +119,7 @@ fn interpreter() -> [(&'static str, Duration); 2] {
         let page = page.clone();
         watched.iter().filter(|selector| page.present.contains(*selector)).count()
     });
-    [("an observation with 500 signals", took), ("set look-ups alone", base)]
+    [("an observation with 500 signals".into(), took), ("set look-ups alone".into(), base)]
 }
 
 /// A page with two levels of elements and texts.
@@ -148,7 +153,7 @@ fn page(number: usize) -> PageTree {
     PageTree { nodes }
 }
 
-fn replays() -> [(&'static str, Duration); 2] {
+fn replays() -> [Figure; 2] {
     let definition = Arc::new(definition(30));
     let event = |(at, page): (u64, usize)| FixtureEvent::Page {
         at: at * 1000,
@@ -159,6 +164,7 @@ fn replays() -> [(&'static str, Duration); 2] {
         http_status: Some(200),
         cookies: BTreeSet::new(),
         is_read: page + 1 == PAGES,
+        is_first: false,
     };
     let fixture = Fixture {
         schema: Fixture::SCHEMA.into(),
@@ -169,19 +175,55 @@ fn replays() -> [(&'static str, Duration); 2] {
         pages: (0..PAGES).map(page).collect(),
     };
     assert_eq!(fixture.error(), None);
-    let syntax = Syntax;
-    let select =
-        |page: &PageTree, scope: usize, selector: &str| syntax.select(page, scope, selector);
     let replayed = replay(&definition, &fixture, &select);
     assert_eq!(replayed.result.path, ["wait", "read", "review", "end"]);
     assert_eq!(replayed.result.data.len(), 10);
-    let took = median(|| replay(&definition, &fixture, &select));
+    measure("a replay of ten pages", &definition, &fixture)
+}
+
+/// Replays the fixture of each platform.
+fn platforms() -> Vec<[Figure; 2]> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../platforms");
+    let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
+    let mut folders: Vec<_> = entries.map(|entry| entry.path()).filter(|p| p.is_dir()).collect();
+    folders.sort();
+    folders.iter().map(|folder| platform(folder)).collect()
+}
+
+fn platform(folder: &Path) -> [Figure; 2] {
+    let read = |path: &Path| -> Value {
+        serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let mut definition = read(&folder.join("definition.json"));
+    let sign_ins = definition.get_mut("signIns").and_then(Value::as_object_mut);
+    for sign_in in sign_ins.into_iter().flat_map(Map::values_mut) {
+        *sign_in = read(&folder.join(sign_in.as_str().unwrap()));
+    }
+    let written_out = write_out(&definition).unwrap().map(|written| written.document);
+    let definition = serde_json::from_value(written_out.unwrap_or(definition)).unwrap();
+    let fixture: Fixture = serde_json::from_value(read(&folder.join("fixture.json"))).unwrap();
+    let definition = Arc::new(definition);
+    let replayed = replay(&definition, &fixture, &select);
+    assert_eq!(fixture.expected.differences(&replayed.result), Vec::<String>::new());
+    let name = folder.file_name().unwrap().display();
+    let (pages, nodes) =
+        (fixture.pages.len(), fixture.pages.iter().map(|p| p.nodes.len()).sum::<usize>());
+    measure(&format!("{name}: {pages} pages, {nodes} nodes"), &definition, &fixture)
+}
+
+fn select(page: &PageTree, scope: usize, selector: &str) -> Vec<usize> {
+    Syntax.select(page, scope, selector)
+}
+
+/// Measures a replay, and matching each selector in each page.
+fn measure(name: &str, definition: &Arc<Definition>, fixture: &Fixture) -> [Figure; 2] {
+    let took = median(|| replay(definition, fixture, &select));
     let base = median(|| {
         let selectors = definition.selectors();
         let found = fixture.pages.iter().flat_map(|page| {
-            selectors.iter().map(move |selector| syntax.select(page, 0, selector).len())
+            selectors.iter().map(move |one| find_elements(page, 0, one, &select).len())
         });
         found.sum::<usize>()
     });
-    [("a replay of ten pages", took), ("matching its selectors alone", base)]
+    [(name.to_owned(), took), ("matching its selectors alone".to_owned(), base)]
 }

@@ -216,12 +216,14 @@ fn place(error: &ValidationError<'_>, document: &Value) -> JsonPath {
 
 fn must_be_one_of(value: &Value, options: &[&Value]) -> String {
     let names: Vec<_> = options.iter().filter_map(|option| option.as_str()).collect();
-    let suggestion = value.as_str().map(|value| suggestion(value, &names)).unwrap_or_default();
+    let closest = value.as_str().and_then(|value| closest_name(value, names));
+    let suggestion =
+        closest.map(|closest| format!("did you mean `{closest}`? It ")).unwrap_or_default();
     let options: BTreeSet<_> = options.iter().map(ToString::to_string).collect();
     let options: Vec<_> = options.into_iter().collect();
     match options.as_slice() {
         [one] => format!("must be {one}"),
-        _ => format!("must be one of {}{suggestion}", options.join(", ")),
+        _ => format!("{suggestion}must be one of {}", options.join(", ")),
     }
 }
 

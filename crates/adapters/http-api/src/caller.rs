@@ -18,7 +18,7 @@ use ports::{
     driving::{self, AccessDenied, AuthOutcome, Authenticator, RequestCredentials, RequestPurpose},
 };
 
-use super::{error::ApiError, refusals::ShownKey};
+use super::{error::ApiError, refusals::ShownKey, request_spans::Admitted};
 
 /// The time within which a body must arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(15);
@@ -135,13 +135,19 @@ pub(super) fn admitted(
     if let Some(window) = outcome.window {
         request.extensions_mut().insert(window);
     }
-    outcome.result.map_err(|refusal| {
-        request.extensions_mut().insert(ShownKey::new(key(request), outcome.key));
-        match refusal {
-            AccessDenied::Unauthorized => ApiError::Unauthorized,
-            AccessDenied::TooMany { retry_after } => ApiError::TooMany(retry_after),
+    match outcome.result {
+        Ok(caller) => {
+            request.extensions_mut().insert(Admitted);
+            Ok(caller)
         }
-    })
+        Err(refusal) => {
+            request.extensions_mut().insert(ShownKey::new(key(request), outcome.key));
+            Err(match refusal {
+                AccessDenied::Unauthorized => ApiError::Unauthorized,
+                AccessDenied::TooMany { retry_after } => ApiError::TooMany(retry_after),
+            })
+        }
+    }
 }
 
 pub(super) fn credentials(request: &HttpRequest, purpose: RequestPurpose) -> RequestCredentials {

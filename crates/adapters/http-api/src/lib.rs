@@ -22,6 +22,7 @@ mod prometheus;
 mod query;
 mod recordings;
 mod refusals;
+mod request_spans;
 mod sessions;
 mod stream;
 
@@ -49,6 +50,7 @@ pub use self::{
     caller::{TrustedProxies, address},
     diagnostic::AddressDiagnostic,
     prometheus::Metrics,
+    request_spans::RequestSpans,
 };
 
 /// The maximum size of a body; larger ones are refused.
@@ -87,6 +89,8 @@ pub struct Services {
     pub router: Option<Arc<dyn SocketRouter>>,
     /// The metrics of `/metrics`; `None` if they are served elsewhere.
     pub metrics: Option<Metrics>,
+    /// Records the spans of partners' requests; `None` to record none.
+    pub spans: Option<RequestSpans>,
 }
 
 /// Returns the complete application.
@@ -129,6 +133,11 @@ pub fn app(
                 config
                     .app_data(web::Data::new(gathered))
                     .route("/metrics", web::get().to(local_metrics));
+            }
+        })
+        .configure(|config| {
+            if let Some(spans) = services.spans {
+                config.app_data(spans);
             }
         })
         .configure(|config| {

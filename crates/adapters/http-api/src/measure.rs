@@ -8,6 +8,8 @@ use metrics::Histogram;
 /// All methods that are not served share one name, since each name is a time series.
 const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "DELETE", "other"];
 const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
+/// The route of paths that are none of the interface.
+pub(super) const NO_ROUTE: &str = "none";
 const ROUTES: [&str; 23] = [
     "browser-session/{id}",
     "browser-session",
@@ -31,7 +33,7 @@ const ROUTES: [&str; 23] = [
     "/embed",
     "/portal",
     "/docs",
-    "none",
+    NO_ROUTE,
 ];
 
 type Classes = [OnceLock<Histogram>; CLASSES.len()];
@@ -44,8 +46,8 @@ static SERIES: [Routes; METHODS.len()] =
 
 pub(super) fn measure(request: &HttpRequest, status: StatusCode, started_at: Instant) {
     let duration = started_at.elapsed();
-    let (method, route) = (request.method().as_str(), route(request.path()));
-    tracing::debug!(method, route, status = status.as_u16(), took = ?duration, "answered");
+    let (name, route) = (request.method().as_str(), route(request.path()));
+    tracing::debug!(method = name, route, status = status.as_u16(), took = ?duration, "answered");
     let class = match status.as_u16() / 100 {
         2 => "2xx",
         3 => "3xx",
@@ -53,7 +55,7 @@ pub(super) fn measure(request: &HttpRequest, status: StatusCode, started_at: Ins
         _ => "5xx",
     };
     let position = |names: &[&str], name| names.iter().position(|known| *known == name);
-    let method = METHODS.iter().copied().find(|known| *known == method).unwrap_or("other");
+    let method = method(request);
     let series = position(&METHODS, method)
         .and_then(|method| SERIES.get(method))
         .zip(position(&ROUTES, route))
@@ -71,6 +73,12 @@ pub(super) fn measure(request: &HttpRequest, status: StatusCode, started_at: Ins
     }
 }
 
+/// Returns the name of a request's method.
+pub(super) fn method(request: &HttpRequest) -> &'static str {
+    let method = request.method().as_str();
+    METHODS.iter().copied().find(|known| *known == method).unwrap_or("other")
+}
+
 /// Returns the route of a path. It does not use the router's patterns, since it runs for each
 /// request.
 pub(super) fn route(path: &str) -> &'static str {
@@ -80,11 +88,11 @@ pub(super) fn route(path: &str) -> &'static str {
             _ if path.starts_with("/embed/") => "/embed",
             _ if path.starts_with("/portal") => "/portal",
             _ if path.starts_with("/docs") => "/docs",
-            _ => exact(path).unwrap_or("none"),
+            _ => exact(path).unwrap_or(NO_ROUTE),
         };
     };
     let Some(session) = rest.strip_prefix("browser-session/") else {
-        return exact(rest).filter(|route| !route.starts_with('/')).unwrap_or("none");
+        return exact(rest).filter(|route| !route.starts_with('/')).unwrap_or(NO_ROUTE);
     };
     match session.split_once('/') {
         None => "browser-session/{id}",
@@ -93,7 +101,7 @@ pub(super) fn route(path: &str) -> &'static str {
         Some((_, "data")) => "browser-session/{id}/data",
         Some((_, "attestation")) => "browser-session/{id}/attestation",
         Some((_, "resend-notification")) => "browser-session/{id}/resend-notification",
-        Some(_) => "none",
+        Some(_) => NO_ROUTE,
     }
 }
 

@@ -49,6 +49,11 @@ pub(super) const METRICS: &[Metric] = &[
         help: "Whether the process stops once its sessions have ended",
     },
     Metric {
+        name: "avouch_clock_difference_seconds",
+        kind: Gauge,
+        help: "How far the clock of the database is ahead of the one that the process goes by",
+    },
+    Metric {
         name: "avouch_http_request_seconds",
         kind: Histogram(SHORT),
         help: "Requests by method, route and class of status",
@@ -105,6 +110,11 @@ pub(super) const METRICS: &[Metric] = &[
         name: "avouch_browser_start_seconds",
         kind: Histogram(LONG),
         help: "Time to start a browser for a session, by outcome",
+    },
+    Metric {
+        name: "avouch_fleet_attempts_total",
+        kind: Counter,
+        help: "Attempts to get a browser from an endpoint of the fleet, by outcome",
     },
     Metric {
         name: "avouch_browsers_lost_total",
@@ -186,6 +196,16 @@ pub(super) const METRICS: &[Metric] = &[
         kind: Histogram(SHORT),
         help: "Time of a statement or transaction, by outcome",
     },
+    Metric {
+        name: "avouch_spans_exported_total",
+        kind: Counter,
+        help: "Spans that the collector of traces has taken",
+    },
+    Metric {
+        name: "avouch_spans_dropped_total",
+        kind: Counter,
+        help: "Spans that were lost, by reason",
+    },
 ];
 
 /// The labels of one time series.
@@ -200,6 +220,7 @@ pub(super) fn initial_counters() -> Vec<(&'static str, SeriesLabels)> {
         "avouch_browsers_lost_total",
         "avouch_deliveries_exhausted_total",
         "avouch_egress_refusals_total",
+        "avouch_spans_exported_total",
     ]
     .map(|name| (name, vec![]))
     .into();
@@ -215,6 +236,7 @@ pub(super) fn initial_counters() -> Vec<(&'static str, SeriesLabels)> {
     for name in ["avouch_link_attempts_total", "avouch_account_mail_attempts_total"] {
         add(name, "outcome", vec!["sent", "put_off", "failed"]);
     }
+    add("avouch_spans_dropped_total", "reason", vec!["queue", "export", "rejected"]);
     for kind in ["start_browser", "release_browser", "forget_recording"] {
         for outcome in ["done", "put_off", "given_up"] {
             let labels = vec![("kind", kind), ("outcome", outcome)];

@@ -25,7 +25,7 @@ use domain::rate::RateWindow;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use super::{error::ErrorBodies, measure::measure, refusals};
+use super::{error::ErrorBodies, measure::measure, refusals, request_spans};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -56,6 +56,7 @@ pub(super) async fn respond(
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse, Error> {
     let started_at = Instant::now();
+    let begun = request_spans::begin(request.request());
     let id = request_id(request.headers());
     let https = request.app_data::<Https>().is_some_and(|https| https.0);
     let errors = request.app_data::<Rc<ErrorBodies>>().cloned();
@@ -87,6 +88,9 @@ pub(super) async fn respond(
         headers.insert(RESET, window.reset().into());
     }
     span.in_scope(|| measure(response.request(), response.status(), started_at));
+    if let Some(begun) = begun {
+        begun.end(response.request(), response.status());
+    }
     Ok(response)
 }
 

@@ -125,6 +125,18 @@ impl InstanceIdentity {
         Ok(config)
     }
 
+    /// Returns whether the certificate is valid at this time for other instances: by the roots, as they
+    /// verify it themselves.
+    ///
+    /// # Errors
+    /// It is not, or not at this time.
+    pub(crate) fn is_valid_at(&self, at: UnixTime) -> Result<(), Error> {
+        let loaded = self.current();
+        let (first, others) =
+            loaded.certified.cert.split_first().ok_or(Error::NoCertificatesPresented)?;
+        loaded.verifier.verify_client_cert(first, others, at).map(drop)
+    }
+
     /// Returns the name that the other side must have.
     pub(crate) const fn peer(&self) -> &ServerName<'static> {
         &self.peer

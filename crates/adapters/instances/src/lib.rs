@@ -2,11 +2,13 @@
 //! sides, issued by the deployment's own authority.
 
 pub mod browsers;
+mod diagnostic;
 mod identity;
 mod links;
 mod multiplexer;
 
 pub use self::{
+    diagnostic::{CertificateDiagnostic, HostsDiagnostic},
     identity::{IdentityError, IdentityFiles, InstanceIdentity},
     links::TlsLinks,
 };

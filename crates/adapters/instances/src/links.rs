@@ -8,8 +8,8 @@ use http_body_util::Empty;
 use hyper::{
     Request, Response, StatusCode,
     body::Incoming,
-    client::conn::http1,
-    header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL, UPGRADE},
+    client::conn::http1::{self, SendRequest},
+    header::{CONNECTION, HOST, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL, UPGRADE},
     upgrade::Upgraded,
 };
 use hyper_util::rt::TokioIo;
@@ -25,6 +25,7 @@ use tokio_rustls::TlsConnector;
 use crate::identity::InstanceIdentity;
 
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
+const REACH_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long bytes may wait for room at the other instance.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The headers of the response that the client needs (RFC 6455, section 4.2.2).
@@ -56,23 +57,41 @@ impl InstanceLinks for TlsLinks {
         let reader = Reader { stream: reader, buffer: vec![0; MAX_READ] };
         Ok(RelayedSocket { headers, reader: Box::new(reader), writer: Box::new(Writer(writer)) })
     }
+
+    async fn reach(&self, address: &str) -> Result<(), LinkError> {
+        let answer = async {
+            // With TLS 1.3 a server refuses a client's certificate after the handshake: only an answer
+            // shows that it did not.
+            let request = Request::get("/").header(HOST, address).body(Empty::<Bytes>::new());
+            let request = request.map_err(unreachable)?;
+            self.connect(address).await?.send_request(request).await.map_err(unreachable)
+        };
+        let answered = tokio::time::timeout(REACH_TIMEOUT, answer).await;
+        let late = |_| LinkError::Unreachable(format!("no answer within {REACH_TIMEOUT:?}"));
+        answered.map_err(late)?.map(drop)
+    }
 }
 
 impl TlsLinks {
-    async fn handshake(
-        &self,
-        address: &str,
-        request: &SocketRequest,
-    ) -> Result<Response<Incoming>, LinkError> {
+    async fn connect(&self, address: &str) -> Result<SendRequest<Empty<Bytes>>, LinkError> {
         let stream = TcpStream::connect(address).await.map_err(unreachable)?;
         // Input is small, and an applicant waits for its effect.
         stream.set_nodelay(true).map_err(unreachable)?;
         let connector = TlsConnector::from(self.0.current().client.clone());
         let stream = connector.connect(self.0.peer().clone(), stream).await.map_err(unreachable)?;
-        let (mut sender, connection) =
+        let (sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(unreachable)?;
         // Ends with the upgraded connection, or when `sender` is dropped.
         tokio::spawn(connection.with_upgrades());
+        Ok(sender)
+    }
+
+    async fn handshake(
+        &self,
+        address: &str,
+        request: &SocketRequest,
+    ) -> Result<Response<Incoming>, LinkError> {
+        let mut sender = self.connect(address).await?;
         let mut open = Request::get(request.kind.path(request.session))
             .header(CONNECTION, "upgrade")
             .header(UPGRADE, "websocket");

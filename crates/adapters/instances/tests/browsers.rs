@@ -14,15 +14,18 @@ use std::{
 
 use async_trait::async_trait;
 use instances::{
-    IdentityFiles, InstanceIdentity, TlsLinks,
+    CertificateDiagnostic, HostsDiagnostic, IdentityFiles, InstanceIdentity, TlsLinks,
     browsers::{
         BrowserHosts, ByteStream, HostSettings, HostedBrowser, HostedBrowsers, OpenError,
         StartError, serve,
     },
 };
-use ports::instances::{InstanceLinks as _, SocketKind, SocketRequest};
+use ports::{
+    diagnostic::{DiagnosisState, Diagnostic as _},
+    instances::{InstanceLinks as _, SocketKind, SocketRequest},
+};
 use tempfile::TempDir;
-use testkit::certificates::Authority;
+use testkit::certificates::{Authority, Certified};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex},
     net::TcpListener,
@@ -35,8 +38,16 @@ const HOST: &str = "browser-host.avouch.internal";
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 fn identity(authority: &Authority, name: &str, peer: &str) -> (TempDir, Arc<InstanceIdentity>) {
+    let (folder, files) = files(authority, &authority.valid(&[name]), (name, peer));
+    (folder, InstanceIdentity::open(files).unwrap())
+}
+
+fn files(
+    authority: &Authority,
+    certified: &Certified,
+    (name, peer): (&str, &str),
+) -> (TempDir, IdentityFiles) {
     let folder = tempfile::tempdir().unwrap();
-    let certified = authority.valid(&[name]);
     let path = |file: &str| folder.path().join(file);
     fs::write(path("roots.pem"), authority.pem()).unwrap();
     fs::write(path("cert.pem"), &certified.certificate).unwrap();
@@ -48,8 +59,7 @@ fn identity(authority: &Authority, name: &str, peer: &str) -> (TempDir, Arc<Inst
         name: name.to_owned(),
         peer: peer.to_owned(),
     };
-    let identity = InstanceIdentity::open(files).unwrap();
-    (folder, identity)
+    (folder, files)
 }
 
 /// A browser as the host has it.
@@ -350,4 +360,53 @@ async fn requests_that_are_not_understood_end_the_connection() {
     drop(silent);
     let (_files, hosts) = connect(&authority, &[&host]).await;
     assert!(hosts.open(1).await.is_ok(), "others are served meanwhile");
+}
+
+#[tokio::test]
+async fn each_host_is_examined() {
+    let authority = Authority::new("deployment");
+    let (near, draining) = (Host::start(&authority, 3).await, Host::start(&authority, 3).await);
+    draining.draining.cancel();
+    let far = Host::with(&authority, 3, HOST, Some("eu-west"), None).await;
+    let stranger = Host::start(&Authority::new("another"), 3).await;
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let addresses = [near.address, draining.address, far.address, stranger.address, closed];
+    let certified = authority.valid(&[INSTANCE]);
+    let (_folder, files) = files(&authority, &certified, (INSTANCE, HOST));
+    let mut names: Vec<_> = addresses.map(|address| address.to_string()).into();
+    names.push("nowhere.invalid:8443".to_owned());
+    let found = HostsDiagnostic { names, files, region: None }.examine().await;
+    let expected = [
+        (DiagnosisState::Ok, "0 of 3 browsers run, release 1.2.3"),
+        (DiagnosisState::Warning, "it drains"),
+        (DiagnosisState::Warning, "its region is eu-west, and this instance's none"),
+        (DiagnosisState::Failed, "certificate"),
+        (DiagnosisState::Failed, "refused"),
+        (DiagnosisState::Failed, "nowhere.invalid:8443"),
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for (diagnosis, (state, part)) in found.iter().zip(expected) {
+        assert_eq!(diagnosis.state, state, "{diagnosis:?}");
+        assert!(diagnosis.detail.contains(part), "{diagnosis:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_certificate_is_examined_as_others_verify_it() {
+    let authority = Authority::new("deployment");
+    let names = (INSTANCE, INSTANCE);
+    let cases = [
+        (authority.valid(&[INSTANCE]), DiagnosisState::Ok, "other instances accept it"),
+        (authority.expired(&[INSTANCE]), DiagnosisState::Failed, "expired"),
+        (authority.valid(&["other.example"]), DiagnosisState::Failed, "not valid for"),
+        (Authority::new("another").valid(&[INSTANCE]), DiagnosisState::Failed, "UnknownIssuer"),
+    ];
+    for (certified, state, part) in cases {
+        let (_folder, files) = files(&authority, &certified, names);
+        let found = CertificateDiagnostic { files: Some(files) }.examine().await;
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].state, state, "{found:?}");
+        assert!(found[0].detail.contains(part), "{found:?}");
+    }
+    assert_eq!(CertificateDiagnostic { files: None }.examine().await[0].state, DiagnosisState::Ok);
 }

@@ -14,7 +14,7 @@ use ports::{
     account_store::{TeamMembers as _, User, UserStore as _},
     catalogue::Catalogue as _,
     delivery::{
-        AttemptResult, CLAIM_MARGIN, ClaimRequest, Delivery, DeliveryAttempt, DeliveryQueue as _,
+        AttemptResult, CLAIM_TTL, ClaimRequest, Delivery, DeliveryAttempt, DeliveryQueue as _,
     },
     delivery_log::DeliveryLog as _,
     invitations::InvitationStore as _,
@@ -52,7 +52,7 @@ async fn a_claim_from_before_a_delivery_was_sent_again_settles_nothing() {
     let store = MemoryStore::new();
     let id = owing(&store).await;
     let lost = claimed(&store, TimeDelta::zero()).await;
-    let expired = TimeDelta::seconds(30) + CLAIM_MARGIN;
+    let expired = CLAIM_TTL;
     let held = claimed(&store, expired).await;
     assert!(settle(&store, &held).await);
     assert!(store.send_again(id, noon() + expired).await.unwrap());

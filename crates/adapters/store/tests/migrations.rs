@@ -33,6 +33,17 @@ struct Line {
     line: String,
 }
 
+/// Applies a step: its statements one by one where they cannot be in a transaction.
+async fn apply(client: &tokio_postgres::Client, step: &str) {
+    let statements: Vec<&str> = match step.strip_prefix("-- avouch:concurrently\n") {
+        Some(statements) => statements.split_terminator(";\n").collect(),
+        None => vec![step],
+    };
+    for statement in statements {
+        client.batch_execute(statement).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn steps_of_postgres_can_be_taken_back() {
     let server = std::env::var("TEST_DATABASE_URL").unwrap_or_else(|_| {
@@ -55,12 +66,12 @@ async fn steps_of_postgres_can_be_taken_back() {
     };
     for (step, up, down) in steps("postgres") {
         let before = shape().await;
-        client.batch_execute(&up).await.unwrap();
+        apply(&client, &up).await;
         let after = shape().await;
         assert_ne!(before, after, "{step} does something");
         client.batch_execute(&down).await.unwrap();
         assert_eq!(shape().await, before, "{step} back");
-        client.batch_execute(&up).await.unwrap();
+        apply(&client, &up).await;
         assert_eq!(shape().await, after, "{step} again");
     }
 }
@@ -72,7 +83,8 @@ fn steps_of_sqlite_can_be_taken_back() {
         let before = sqlite_shape(&mut database);
         database.batch_execute(&up).unwrap();
         let after = sqlite_shape(&mut database);
-        assert_ne!(before, after, "{step} does something");
+        // A step that only PostgreSQL needs has the same number here.
+        assert_eq!(before == after, up.starts_with("-- Only PostgreSQL"), "{step}");
         database.batch_execute(&down).unwrap();
         assert_eq!(sqlite_shape(&mut database), before, "{step} back");
         database.batch_execute(&up).unwrap();

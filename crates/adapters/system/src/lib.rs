@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod data_dir;
+pub mod deployment_clock;
 pub mod diagnostic;
 pub mod encryption;
 pub mod places;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, ops::RangeInclusive, path::PathBuf};
 
-use chromium::{FleetAddress, InvalidFleetAddress};
+use chromium::{CertificateFiles, FleetAddress, InvalidFleetAddress};
 use chrono::TimeDelta;
 use domain::fairness::Quotas;
 
@@ -63,7 +63,7 @@ pub(super) fn browsers(
     let text =
         |key: &str, default: &str| values.get(key).map_or_else(|| default.to_owned(), Clone::clone);
     let browser = text("browser", "chromium");
-    if !browser.starts_with("ws://") && !browser.starts_with("wss://") {
+    if !FleetAddress::is_fleet(&browser) {
         let memory =
             within(&text("browser_memory_mb", "1536"), "browser_memory_mb", 256..=65_536, faults);
         return BrowserConfig::Here {
@@ -77,7 +77,10 @@ pub(super) fn browsers(
     let listen = listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
     let address = FleetAddress::new(&browser, listen, values.get("browser_proxy_address").cloned());
     match address {
-        Ok(address) => BrowserConfig::Elsewhere(address),
+        Ok(address) => BrowserConfig::Elsewhere(FleetAddress {
+            proxy_certificate: proxy_certificate(values, faults),
+            ..address
+        }),
         Err(invalid) => {
             faults.extend(invalid.into_iter().map(fault));
             BrowserConfig::Here { program: browser.into(), memory: 0, sandbox: true }
@@ -85,13 +88,69 @@ pub(super) fn browsers(
     }
 }
 
+/// Reads the files of the proxy's certificate; `None` if browsers reach it without TLS.
+fn proxy_certificate(
+    values: &BTreeMap<String, String>,
+    faults: &mut Vec<String>,
+) -> Option<CertificateFiles> {
+    match (values.get("browser_proxy_cert"), values.get("browser_proxy_key")) {
+        (Some(certificate), Some(key)) => {
+            Some(CertificateFiles { certificate: certificate.into(), key: key.into() })
+        }
+        (None, None) => None,
+        (Some(_), None) | (None, Some(_)) => {
+            faults.push("browser_proxy_cert and browser_proxy_key need each other".into());
+            None
+        }
+    }
+}
+
 fn fault(invalid: InvalidFleetAddress) -> String {
     match invalid {
-        InvalidFleetAddress::Url => {
-            "browser must be a program, or ws(s)://HOST[:PORT]/… without a user".into()
+        InvalidFleetAddress::Count => "browser must have 1 to 32 endpoints".into(),
+        InvalidFleetAddress::Url(number) => format!(
+            "browser must be a program, or ws(s)://HOST[:PORT]/… without a user, \
+             selenium+http(s)://HOST[:PORT] or browserless+ws(s)://HOST[:PORT]/… (endpoint {number})"
+        ),
+        InvalidFleetAddress::Weight(number) => {
+            format!("browser: only #weight=1 to #weight=100 may follow endpoint {number}")
         }
         InvalidFleetAddress::Proxy => {
             "browser_proxy_address must be HOST:PORT, as the fleet sees us".into()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fleet_has_endpoints_and_a_certificate_for_its_proxy() {
+        let listen = ("browser_proxy_listen", "10.0.0.7:8181");
+        let grids = ("browser", "selenium+https://grid:4444#weight=2 wss://fleet/?token=x");
+        let certificate = [("browser_proxy_cert", "cert.pem"), ("browser_proxy_key", "key.pem")];
+        let (config, faults) = read(&[&[listen, grids], &certificate[..]].concat());
+        assert_eq!(faults, "");
+        let BrowserConfig::Elsewhere(address) = config else { panic!("{config:?}") };
+        let weights: Vec<_> = address.endpoints.iter().map(|endpoint| endpoint.weight).collect();
+        assert_eq!(weights, [2, 1]);
+        assert!(address.proxy_certificate.is_some());
+        for (values, fault) in [
+            (vec![listen, grids, certificate[0]], "need each other"),
+            (vec![listen, ("browser", "ws://a selenium+http://#weight=2")], "(endpoint 2)"),
+            (vec![listen, ("browser", "ws://a#weight=0")], "follow endpoint 1"),
+            (vec![grids], "browser_proxy_listen must be"),
+        ] {
+            let (_, faults) = read(&values);
+            assert!(faults.contains(fault), "{faults}");
+        }
+    }
+
+    fn read(values: &[(&str, &str)]) -> (BrowserConfig, String) {
+        let values = values.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let mut faults = vec![];
+        let config = browsers(&values.collect(), None, &mut faults);
+        (config, faults.join("; "))
     }
 }

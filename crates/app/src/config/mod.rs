@@ -4,6 +4,7 @@
 mod attestation;
 mod browsers;
 mod connections;
+mod durations;
 mod files;
 mod identity;
 mod instances;
@@ -13,6 +14,7 @@ mod names;
 mod regions;
 mod roles;
 mod sign_ins;
+mod traces;
 mod values;
 
 use std::{
@@ -22,6 +24,7 @@ use std::{
     time::Duration,
 };
 
+use ::traces::TraceConfig;
 use application::settings::{Addresses, Limits, SignInPolicy};
 use chrono::TimeDelta;
 use domain::{
@@ -48,16 +51,18 @@ use self::{
     attestation::attesting,
     browsers::{browsers, quotas},
     connections::{database_url, redis, schema_policy, timeouts},
+    durations::{drain_times, retentions},
     identity::identity,
     instances::{host_identity, instances},
     mailing::mailing,
-    names::{KEYS, SECRETS},
+    names::{KEYS, SECRETS, variable_of},
     regions::addresses,
     roles::{has_no_browsers, roles},
     sign_ins::sign_ins,
+    traces::traces,
     values::{
-        checked_url, encryption, limits, one_of, read_file, roots, seal_keys, socket, storage,
-        within,
+        checked_url, country_codes, encryption, limits, one_of, read_file, roots, seal_keys,
+        socket, storage, within,
     },
 };
 
@@ -121,8 +126,11 @@ pub struct Config {
     pub trusted_proxies: Networks,
     /// How long the data of a closed session is retained.
     pub retention: TimeDelta,
+    pub session_retention: TimeDelta,
     /// The address of the metrics, if it is not the main one.
     pub metrics_listen: Option<SocketAddr>,
+    /// Where traces are sent; `None` to record none.
+    pub traces: Option<TraceConfig>,
     pub log: String,
     pub log_json: bool,
 }
@@ -163,7 +171,7 @@ impl Config {
         };
         files::take(&mut values, &mut faults);
         for key in KEYS {
-            let name = format!("AVOUCH_{}", key.to_uppercase());
+            let name = variable_of(key);
             if let Some(value) = files::variable(&name, key, &environment, &mut faults) {
                 values.insert((*key).to_owned(), value);
             }
@@ -203,14 +211,11 @@ impl Config {
         let most = if runs_none { 0 } else { most };
         let warm = bounded("browsers_warm", "1", 0..=100);
         let (quotas, queue_patience) = quotas(values, most, &mut bounded);
-        let drain = bounded("drain_seconds", "600", 0..=86_400);
-        let drain_min = bounded("drain_min_seconds", "5", 0..=600).min(drain);
-        let days = bounded("retention_days", "30", 1..=3650);
+        let (drain_min, drain) = drain_times(&mut bounded);
+        let (retention, session_retention) = retentions(&mut bounded);
         let seconds = bounded("migration_seconds", "600", 1..=86_400);
         let migration_limits = MigrationLimits::for_migrations_of(Duration::from_secs(seconds));
-        let countries = values.get("countries").map(|list| {
-            list.split(',').map(|code| code.trim().to_ascii_uppercase()).collect::<Vec<_>>()
-        });
+        let countries = values.get("countries").map(|list| country_codes(list));
         let proxies = text("trusted_proxies", "").parse::<Networks>();
         let proxies = proxies.map_err(|error| faults.push(format!("trusted_proxies: {error}")));
         let metrics = values.get("metrics_listen");
@@ -231,8 +236,8 @@ impl Config {
             browsers: usize::try_from(most).unwrap_or_default(),
             quotas,
             queue_patience,
-            drain: Duration::from_secs(drain),
-            drain_min: Duration::from_secs(drain_min),
+            drain,
+            drain_min,
             browsers_warm: usize::try_from(warm).unwrap_or_default(),
             egress: egress.unwrap_or_default(),
             egress_roots,
@@ -249,8 +254,10 @@ impl Config {
             redis: redis(values, faults),
             limits: limits(values, faults),
             trusted_proxies: proxies.unwrap_or_default(),
-            retention: TimeDelta::days(i64::try_from(days).unwrap_or(30)),
+            retention,
+            session_retention,
             metrics_listen: metrics,
+            traces: traces(values, faults),
             log: text("log", "info"),
             log_json: one_of(&text("log_format", "text"), "log_format", "json", "text", faults),
         }

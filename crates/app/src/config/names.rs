@@ -1,6 +1,6 @@
 //! The names of all settings.
 
-/// The names of all keys; their variables are in upper case with the prefix `AVOUCH_`.
+/// The names of all keys; [`variable_of`] tells their variables.
 pub(super) const KEYS: &[&str] = &[
     "listen",
     "role",
@@ -38,6 +38,8 @@ pub(super) const KEYS: &[&str] = &[
     "browser_jail",
     "browser_proxy_listen",
     "browser_proxy_address",
+    "browser_proxy_cert",
+    "browser_proxy_key",
     "egress_allow",
     "egress_roots",
     "egress_proxy",
@@ -76,7 +78,24 @@ pub(super) const KEYS: &[&str] = &[
     "recipient_limit",
     "trusted_proxies",
     "retention_days",
+    "session_retention_days",
     "metrics_listen",
+    "otel_exporter_otlp_endpoint",
+    "otel_exporter_otlp_traces_endpoint",
+    "otel_exporter_otlp_headers",
+    "otel_exporter_otlp_certificate",
+    "otel_exporter_otlp_timeout",
+    "otel_exporter_otlp_protocol",
+    "otel_exporter_otlp_traces_headers",
+    "otel_exporter_otlp_traces_certificate",
+    "otel_exporter_otlp_traces_timeout",
+    "otel_exporter_otlp_traces_protocol",
+    "otel_traces_exporter",
+    "otel_traces_sampler",
+    "otel_traces_sampler_arg",
+    "otel_service_name",
+    "otel_resource_attributes",
+    "otel_sdk_disabled",
     "log",
     "log_format",
 ];
@@ -94,13 +113,25 @@ pub(super) const SECRETS: &[&str] = &[
     "sms_key",
     "oidc_client_secret",
     "redis_url",
+    "otel_exporter_otlp_headers",
+    "otel_exporter_otlp_traces_headers",
 ];
+
+/// Returns the environment variable of a key: in upper case with the prefix `AVOUCH_`. The keys that
+/// begin with `otel_` have the names that OpenTelemetry specifies, without a prefix.
+pub(super) fn variable_of(key: &str) -> String {
+    let name = key.to_uppercase();
+    if name.starts_with("OTEL_") { name } else { format!("AVOUCH_{name}") }
+}
 
 /// Returns whether an environment variable is a setting of the service, or is certainly not meant
 /// to be one: Kubernetes sets `AVOUCH_PORT_…` and `AVOUCH_SERVICE_…` for a service called avouch.
 pub(crate) fn is_setting(variable: &str) -> bool {
     let Some(name) = variable.strip_prefix("AVOUCH_") else { return true };
     let key = name.to_lowercase();
+    if key.starts_with("otel_") {
+        return false;
+    }
     let in_file = key.strip_suffix("_file").is_some_and(|key| SECRETS.contains(&key));
     let theirs = ["PORT", "SERVICE_HOST"].contains(&name)
         || ["PORT_", "SERVICE_PORT", "ATTESTOR_OPEN_TO_EVERYONE", "ATTESTOR_CONFIG"]

@@ -33,6 +33,11 @@ pub(super) fn within(
     })
 }
 
+/// Reads country codes that commas separate.
+pub(super) fn country_codes(list: &str) -> Vec<String> {
+    list.split(',').map(|code| code.trim().to_ascii_uppercase()).collect()
+}
+
 pub(super) fn seal_keys(text: &str, faults: &mut Vec<String>) -> EncryptionKeys {
     let keys = text
         .parse()

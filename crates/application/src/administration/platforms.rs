@@ -16,6 +16,8 @@ use ports::{
     driving::PlatformAdminService,
 };
 
+use crate::trusted_keys::once_nobody_trusts_the_earlier_value;
+
 /// Implements [`PlatformAdminService`].
 pub struct PlatformAdministration {
     pub catalogue: Arc<dyn Catalogue>,
@@ -29,7 +31,9 @@ impl PlatformAdminService for PlatformAdministration {
         definition: &Definition,
         canary: Option<CanaryShare>,
     ) -> Result<(PlatformId, DefinitionVersion), PublishError> {
-        self.catalogue.publish(definition, canary, self.clock.now()).await
+        let published = self.catalogue.publish(definition, canary, self.clock.now()).await?;
+        once_nobody_trusts_the_earlier_value().await;
+        Ok(published)
     }
 
     async fn versions(
@@ -45,6 +49,8 @@ impl PlatformAdminService for PlatformAdministration {
         id: PlatformId,
         change: &VersionChange,
     ) -> Result<(), ChooseVersionError> {
-        self.catalogue.choose_version(id, change, self.clock.now()).await
+        self.catalogue.choose_version(id, change, self.clock.now()).await?;
+        once_nobody_trusts_the_earlier_value().await;
+        Ok(())
     }
 }

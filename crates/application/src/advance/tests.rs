@@ -166,6 +166,7 @@ fn beside_a_rival(world: &World, id: SessionId, times: usize) -> (SessionEngine,
         clock: rival.clone(),
         hub: world.engine.hub.clone(),
         wakeups: world.engine.wakeups.clone(),
+        traces: world.engine.traces.clone(),
     };
     (engine, rival)
 }

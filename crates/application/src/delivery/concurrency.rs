@@ -38,8 +38,8 @@ const MAX_LIMIT: u16 = 128;
 const PREFETCH_FACTOR: u16 = 4;
 /// A response within this time is quick.
 const QUICK_REPLY: Duration = Duration::from_millis(250);
-/// A delivery that was claimed ahead for longer is dropped, because its lease would expire during the
-/// call. It can be claimed again once the lease has expired.
+/// A delivery that was claimed ahead for longer is dropped, so that another process can send it once its
+/// lease has expired.
 const PREFETCH_TTL: Duration = Duration::from_secs(5);
 /// Endpoints that are kept although they have no delivery in hand.
 const MAX_IDLE_ENDPOINTS: usize = 1024;

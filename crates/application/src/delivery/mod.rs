@@ -1,9 +1,10 @@
 //! Webhook dispatch: claims due deliveries, calls the endpoints, records the results.
 //!
-//! No database connection is held during a call. A claim is a lease: if this process dies, the lease
-//! expires and another process sends the delivery. An endpoint may receive a delivery twice; none is
+//! No database connection is held during a call. A claim is a lease that is renewed during the call: if
+//! this process dies, the lease expires and another process sends the delivery. An endpoint may receive a delivery twice; none is
 //! lost (at-least-once delivery).
 
+mod claims;
 mod concurrency;
 mod give_up;
 mod result_writer;
@@ -33,10 +34,14 @@ use tokio_util::task::TaskTracker;
 
 pub use self::give_up::DeliveryGiveUp;
 use self::{
+    claims::{HeldClaim, HeldClaims},
     concurrency::{CallResult, ConcurrencyLimits},
     result_writer::{CallOutcome, ResultWriter},
 };
-use crate::workers::{Worker, log_error};
+use crate::{
+    session_traces::SessionTraces,
+    workers::{Worker, log_error},
+};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Calls that complete within this time are replaced by a single claim.
@@ -58,22 +63,30 @@ pub struct WebhookDispatcher {
     pub sender: Arc<dyn WebhookSender>,
     pub backoff: Backoff,
     pub tasks: TaskTracker,
+    pub traces: SessionTraces,
+}
+
+/// A delivery with its claim.
+struct HeldDelivery {
+    delivery: Delivery,
+    claim: HeldClaim,
 }
 
 /// State shared by all running calls.
 #[derive(Default)]
 struct InFlight {
-    limits: Mutex<ConcurrencyLimits<Delivery>>,
+    limits: Mutex<ConcurrencyLimits<HeldDelivery>>,
+    claims: Arc<HeldClaims>,
     /// Notified when capacity becomes free that a claim can use.
     capacity: Notify,
 }
 
 impl InFlight {
-    fn limits(&self) -> MutexGuard<'_, ConcurrencyLimits<Delivery>> {
+    fn limits(&self) -> MutexGuard<'_, ConcurrencyLimits<HeldDelivery>> {
         self.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next(&self, webhook: WebhookId) -> Option<Delivery> {
+    fn next(&self, webhook: WebhookId) -> Option<HeldDelivery> {
         let mut limits = self.limits();
         let next = limits.next(webhook, Instant::now().into_std());
         metrics::gauge!("avouch_deliveries_in_flight").set(f64::from(limits.in_flight()));
@@ -112,8 +125,15 @@ impl Worker for WebhookDispatcher {
         let (send, outcomes) = mpsc::channel(MAX_UNWRITTEN_RESULTS);
         let (log, clock) = (self.log.clone(), self.clock.clone());
         let failing = HashSet::new();
-        self.tasks.spawn(ResultWriter { log, clock, outcomes, failing }.run());
         let in_flight = Arc::new(InFlight::default());
+        let claims = in_flight.claims.clone();
+        self.tasks.spawn(async move {
+            let writer = ResultWriter { log: log.clone(), clock: clock.clone(), outcomes, failing };
+            tokio::select! {
+                () = writer.run() => (),
+                () = claims.renew(&*log, &*clock) => (),
+            }
+        });
         metrics::gauge!("avouch_deliveries_in_flight").set(0.0);
         let mut cursor = ClaimCursor::default();
         loop {
@@ -149,7 +169,9 @@ impl WebhookDispatcher {
             let webhook = delivery.webhook.id;
             let count = claimed.entry(webhook).or_default();
             *count = count.saturating_add(1);
-            in_flight.limits().on_claimed(webhook, delivery, Instant::now().into_std());
+            let Some(claim) = in_flight.claims.hold(&delivery) else { continue };
+            let held = HeldDelivery { delivery, claim };
+            in_flight.limits().on_claimed(webhook, held, Instant::now().into_std());
             self.spawn_ready(in_flight, webhook, send);
         }
         if in_flight.limits().note_claimed(&ask, &claimed, next) {
@@ -165,9 +187,9 @@ impl WebhookDispatcher {
         webhook: WebhookId,
         send: &mpsc::Sender<CallOutcome>,
     ) {
-        while let Some(delivery) = in_flight.next(webhook) {
+        while let Some(held) = in_flight.next(webhook) {
             let (me, in_flight, send) = (self.clone(), in_flight.clone(), send.clone());
-            self.tasks.spawn(async move { me.run_delivery(&in_flight, delivery, &send).await });
+            self.tasks.spawn(async move { me.run_delivery(&in_flight, held, &send).await });
         }
     }
 
@@ -175,20 +197,20 @@ impl WebhookDispatcher {
     async fn run_delivery(
         &self,
         in_flight: &Arc<InFlight>,
-        first: Delivery,
+        first: HeldDelivery,
         send: &mpsc::Sender<CallOutcome>,
     ) {
         let mut next = Some(first);
-        while let Some(delivery) = next {
+        while let Some(HeldDelivery { delivery, claim }) = next {
             let webhook = delivery.webhook.id;
-            let outcome = self.call(&delivery).await;
+            let outcome = self.call(&delivery, claim).await;
             let attempt = &outcome.settled.attempt;
             let result = classify(&attempt.call.answer);
             if in_flight.limits().on_completed(webhook, result, attempt.took) {
                 in_flight.capacity.notify_one();
             }
             // The channel is full only if the database is slower than all endpoints together. The
-            // next delivery is taken after this wait, because its lease may expire during it.
+            // next delivery is taken after this wait, because it is dropped if it waits for too long.
             let _ = send.send(outcome).await;
             next = in_flight.next(webhook);
             // A success raises the endpoint's limit by one.
@@ -196,7 +218,7 @@ impl WebhookDispatcher {
         }
     }
 
-    async fn call(&self, delivery: &Delivery) -> CallOutcome {
+    async fn call(&self, delivery: &Delivery, claim: HeldClaim) -> CallOutcome {
         let (at, began) = (self.clock.now(), Instant::now());
         let waited = (at - delivery.due).to_std().unwrap_or_default();
         metrics::histogram!("avouch_delivery_wait_seconds").record(waited);
@@ -208,10 +230,16 @@ impl WebhookDispatcher {
             metrics::counter!("avouch_deliveries_exhausted_total").increment(1);
         }
         let attempt = DeliveryAttempt { at, took, call };
-        let (webhook, claim) = (delivery.webhook.id, delivery.claim);
-        let settled =
-            AttemptResult { delivery: delivery.id, webhook, claim, attempt, decision: verdict };
-        CallOutcome { settled, was_failing: delivery.endpoint_failing }
+        self.traces.attempted(delivery, &attempt);
+        let (webhook, number) = (delivery.webhook.id, delivery.claim);
+        let settled = AttemptResult {
+            delivery: delivery.id,
+            webhook,
+            claim: number,
+            attempt,
+            decision: verdict,
+        };
+        CallOutcome { settled, claim, was_failing: delivery.endpoint_failing }
     }
 
     fn judge(&self, delivery: &Delivery, answer: &WebhookResponse) -> DeliveryDecision {

@@ -14,11 +14,12 @@ use ports::{
 };
 use tokio::{sync::mpsc, time::Instant};
 
+use super::claims::HeldClaim;
 use crate::workers::log_error;
 
 /// Maximum number of results in one statement.
 const MAX_BATCH: usize = 256;
-/// How long a write is retried. After that the leases have expired, and the deliveries are sent again.
+/// How long a write is retried. After that the leases are not renewed, and the deliveries are sent again.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum number of endpoints that are remembered as failing.
 const MAX_FAILING_ENDPOINTS: usize = 10_000;
@@ -27,6 +28,8 @@ const RETRY_DELAY: Duration = Duration::from_millis(250);
 /// The result of a call, and whether the endpoint was failing before.
 pub(super) struct CallOutcome {
     pub(super) settled: AttemptResult,
+    /// Held until the result is stored.
+    pub(super) claim: HeldClaim,
     pub(super) was_failing: bool,
 }
 
@@ -51,18 +54,22 @@ impl ResultWriter {
                     self.failing.remove(&tally.webhook);
                 }
             }
-            let settled: Vec<_> = batch.drain(..).map(|outcome| outcome.settled).collect();
-            self.write(&settled).await;
+            self.write(&batch).await;
+            batch.clear();
             if let Err(error) = self.log.note_health(&tallies, self.clock.now()).await {
                 log_error(&error, "failed to record the health of webhook endpoints");
             }
         }
     }
 
-    async fn write(&self, settled: &[AttemptResult]) {
+    async fn write(&self, batch: &[CallOutcome]) {
         let began = Instant::now();
         loop {
-            match self.log.settle_deliveries(settled).await {
+            let settled = batch.iter().map(|outcome| {
+                let claim = outcome.claim.number();
+                AttemptResult { claim, ..outcome.settled.clone() }
+            });
+            match self.log.settle_deliveries(&settled.collect::<Vec<_>>()).await {
                 Ok(held) => {
                     let lost = held.iter().filter(|held| !**held).count();
                     if lost > 0 {
@@ -103,7 +110,7 @@ fn success(settled: &AttemptResult) -> Option<bool> {
 /// Updates to record: failures, and successes that follow failures.
 fn tallies(batch: &[CallOutcome], failing: &HashSet<WebhookId>) -> Vec<HealthUpdate> {
     let mut tallies: HashMap<WebhookId, HealthUpdate> = HashMap::new();
-    for CallOutcome { settled, was_failing } in batch {
+    for CallOutcome { settled, was_failing, .. } in batch {
         let webhook = settled.webhook;
         let Some(success) = success(settled) else { continue };
         let is_healthy =

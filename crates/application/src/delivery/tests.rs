@@ -169,14 +169,71 @@ async fn a_call_that_runs_while_the_service_stops_completes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_lease_of_a_call_is_renewed_until_its_result_is_stored() {
+    let setup = Setup::new().await;
+    setup.world.webhook().await;
+    setup.endpoint.delays.push(Duration::from_secs(28));
+    let id = setup.closed().await;
+    let other = setup.dispatcher();
+    tokio::join!(setup.run(40), run_for(&other, 40));
+    assert_eq!(setup.states(id).await, [DeliveryState::Delivered]);
+    assert_eq!((setup.attempts(id).await.len(), setup.endpoint.bodies().len()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_dead_process_was_sending_is_sent_again_within_seconds() {
+    let setup = Setup::new().await;
+    setup.world.webhook().await;
+    setup.endpoint.delays.push(Duration::from_secs(28));
+    let id = setup.closed().await;
+    // A process that is dead to the database: nothing that it writes arrives.
+    let flaky = Arc::new(Flaky::new(setup.world.store.clone()));
+    for _ in 0..1000 {
+        flaky.failures.push(());
+    }
+    let dead = WebhookDispatcher { log: flaky, ..setup.dispatcher() };
+    run_for(&dead, 1).await;
+    assert_eq!(setup.endpoint.bodies().len(), 1);
+    setup.run(4).await;
+    assert_eq!(setup.endpoint.bodies().len(), 1, "its lease is still running");
+    setup.run(2).await;
+    assert_eq!(setup.states(id).await, [DeliveryState::Delivered]);
+    assert_eq!(setup.endpoint.bodies().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_lease_expired_is_not_repeated_by_its_own_process() {
+    let setup = Setup::new().await;
+    setup.world.webhook().await;
+    setup.endpoint.delays.push(Duration::from_secs(28));
+    let id = setup.closed().await;
+    let flaky = Arc::new(Flaky::new(setup.world.store.clone()));
+    // Renewals are attempted every 500 ms; the first results come after 28 s.
+    for _ in 0..30 {
+        flaky.failures.push(());
+    }
+    let dispatcher = WebhookDispatcher { log: flaky.clone(), ..setup.dispatcher() };
+    run_for(&dispatcher, 40).await;
+    assert_eq!(setup.states(id).await, [DeliveryState::Delivered]);
+    assert_eq!((setup.attempts(id).await.len(), setup.endpoint.bodies().len()), (1, 1));
+    assert_eq!(flaky.failures.next(), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_result_of_a_call_that_outlived_its_lease_is_discarded() {
     let setup = Setup::new().await;
     setup.world.webhook().await;
-    // The lease is the timeout of 30 seconds and a margin of 15.
-    setup.endpoint.delays.push(Duration::from_secs(60));
+    setup.endpoint.delays.push(Duration::from_secs(28));
     setup.endpoint.answers.push(status(410));
     let id = setup.closed().await;
-    setup.run(46).await;
+    // A process that cannot renew its leases.
+    let flaky = Arc::new(Flaky::new(setup.world.store.clone()));
+    for _ in 0..30 {
+        flaky.failures.push(());
+    }
+    let cut_off = WebhookDispatcher { log: flaky, ..setup.dispatcher() };
+    run_for(&cut_off, 1).await;
+    setup.run(8).await;
     assert_eq!(setup.states(id).await, [DeliveryState::Delivered], "by another claim");
     setup.world.tasks.close();
     setup.world.tasks.wait().await;
@@ -209,8 +266,8 @@ async fn a_result_that_cannot_be_written_is_given_up_and_the_delivery_is_sent_ag
     let setup = Setup::new().await;
     setup.world.webhook().await;
     let flaky = Arc::new(Flaky::new(setup.world.store.clone()));
-    // A write is repeated every 250 ms for a minute.
-    for _ in 0..250 {
+    // A write is repeated every 250 ms for a minute, the renewal of the lease every 500 ms.
+    for _ in 0..400 {
         flaky.failures.push(());
     }
     let dispatcher = WebhookDispatcher { log: flaky.clone(), ..setup.dispatcher() };
@@ -257,6 +314,7 @@ impl Setup {
             sender: self.endpoint.clone(),
             backoff: "5x6".parse().unwrap(),
             tasks: self.world.tasks.clone(),
+            traces: self.world.engine.traces.clone(),
         }
     }
 

@@ -3,16 +3,32 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use domain::{
+    api_key::Environment,
+    fairness::{Quotas, Tenant, Turn},
     id::BrowserId,
     session::{Event, Lease},
 };
 use ports::{StoreError, instances::SocketKind};
 
 use super::*;
-use crate::testing::World;
+use crate::testing::{Counting, World};
 
 const OWN: u128 = 1;
 const OTHER: u128 = 2;
+
+/// One browser runs at once.
+const QUOTAS: Quotas = Quotas { total: 1, per_team: 1, development: 1, waiting_per_team: 10 };
+
+const UNUSED: Instance = Instance {
+    id: InstanceId::from_u128(OTHER),
+    address: String::new(),
+    region: None,
+    slots: 4,
+    sessions: 0,
+    waiting: 0,
+    waited: 0,
+    is_draining: false,
+};
 
 /// Links of which those to some addresses fail.
 #[derive(Default)]
@@ -33,6 +49,10 @@ impl InstanceLinks for Links {
                 writer: Box::new(NoBytes),
             }),
         }
+    }
+
+    async fn reach(&self, _: &str) -> Result<(), LinkError> {
+        self.failure.lock().unwrap().clone().map_or(Ok(()), Err)
     }
 }
 
@@ -57,6 +77,7 @@ struct Setup {
     links: Arc<Links>,
     reports: InstanceReports,
     router: InstanceRouter,
+    mover: WaitMover,
 }
 
 impl Setup {
@@ -65,7 +86,10 @@ impl Setup {
         let world = World::new().await;
         let hub = world.engine.hub.clone();
         let own = InstanceId::from_u128(OWN);
-        let directory = InstanceDirectory::new(own, "10.0.0.1:1".into(), None, slots, hub);
+        let turns = Arc::new(BrowserTurns::new(QUOTAS));
+        let own = Instance { id: own, address: "10.0.0.1:1".into(), slots, ..UNUSED };
+        let clock = world.engine.clock.clone();
+        let directory = InstanceDirectory::new(own, hub, turns.clone(), clock);
         let directory = Arc::new(directory);
         let links = Arc::<Links>::default();
         let router = InstanceRouter {
@@ -74,20 +98,20 @@ impl Setup {
             sessions: world.store.clone(),
             runtime: Handle::current(),
         };
+        let mover = WaitMover {
+            engine: world.engine.clone(),
+            turns,
+            directory: directory.clone(),
+            links: links.clone(),
+            random: Arc::new(Counting::default()),
+        };
         let reports = InstanceReports { directory, registry: world.store.clone() };
-        Self { world, links, reports, router }
+        Self { world, links, reports, router, mover }
     }
 
     /// Another instance reports that it has four browsers and these sessions.
     async fn other_reports(&self, sessions: u32) {
-        let other = Instance {
-            id: InstanceId::from_u128(OTHER),
-            address: "10.0.0.2:1".into(),
-            region: None,
-            slots: 4,
-            sessions,
-            is_draining: false,
-        };
+        let other = Instance { address: "10.0.0.2:1".into(), sessions, ..UNUSED };
         self.world.store.report(&other).await.unwrap();
         self.reports.exchange().await.unwrap();
     }
@@ -97,6 +121,26 @@ impl Setup {
         let id = self.world.session().await;
         let lease = Lease { browser: BrowserId::from_u128(9), node: InstanceId::from_u128(OTHER) };
         self.world.apply(id, [Event::BrowserRequested { lease }]).await
+    }
+
+    /// A session of an applicant who is connected here, which asks for its turn.
+    async fn asks_here(&self, browser: u128) -> (SessionId, Turn) {
+        let (id, now) = (self.world.session().await, self.world.clock.now());
+        let lease =
+            Lease { browser: BrowserId::from_u128(browser), node: InstanceId::from_u128(OWN) };
+        let session = self.world.apply(id, [Event::BrowserRequested { lease }]).await;
+        let tenant = Tenant { team: self.world.team, environment: Environment::Development };
+        let turn = self.mover.turns.ask(lease.browser, tenant, now);
+        let live = self.world.engine.hub.change(id, |state| {
+            state.present = true;
+            state.place = (turn != Turn::Now).then_some(1);
+        });
+        live.publish(&session);
+        (id, turn)
+    }
+
+    async fn lease(&self, id: SessionId) -> Lease {
+        self.world.read(id).await.state.lease().unwrap()
     }
 
     async fn is_relayed(&self, session: SessionId, kind: SocketKind) -> bool {
@@ -151,7 +195,7 @@ async fn sessions_that_were_sent_count_until_the_next_report() {
     let session = setup.world.session().await;
     let expected = || {
         let known = setup.router.directory.known();
-        known.values().map(|known| known.expected().sessions).sum::<u32>()
+        known.values().map(|known| known.expected(Instant::now()).sessions).sum::<u32>()
     };
     for sent in 1..=2 {
         assert!(setup.is_relayed(session, SocketKind::Applicant).await);
@@ -209,4 +253,59 @@ async fn without_the_store_no_instance_is_relayed_to() -> Result<(), StoreError>
     tokio::time::advance(REPORT_TTL + Duration::from_secs(1)).await;
     assert!(!setup.is_relayed(session.id, SocketKind::Applicant).await);
     Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_waits_is_moved_once_another_instance_has_a_browser() {
+    let setup = Setup::new(1).await;
+    assert_eq!(setup.asks_here(11).await.1, Turn::Now);
+    let since = setup.world.clock.now();
+    let (second, turn) = setup.asks_here(12).await;
+    assert_eq!(turn, Turn::Wait { place: 1, since });
+    let (third, _) = setup.asks_here(13).await;
+
+    setup.mover.move_waiting().await;
+    setup.other_reports(4).await;
+    setup.mover.move_waiting().await;
+    assert_eq!(setup.lease(second).await.browser, BrowserId::from_u128(12), "it is full");
+
+    setup.world.clock.forward(chrono::TimeDelta::seconds(2));
+    setup.other_reports(3).await;
+    *setup.links.failure.lock().unwrap() = Some(LinkError::Unreachable("no route".into()));
+    setup.mover.move_waiting().await;
+    *setup.links.failure.lock().unwrap() = None;
+    setup.mover.move_waiting().await;
+    assert_eq!(setup.lease(second).await.browser, BrowserId::from_u128(12), "it is left out");
+
+    setup.router.directory.reachable(InstanceId::from_u128(OTHER));
+    setup.mover.move_waiting().await;
+    let moved = setup.world.read(second).await;
+    assert_eq!(moved.state.lease().unwrap().node, InstanceId::from_u128(OTHER));
+    assert_eq!(moved.state.waiting_since(), Some(since), "it keeps its place");
+    assert!(runs_elsewhere(Some(&setup.router.directory), Some(&moved)));
+    // It is not reported there yet, but the place is taken.
+    setup.other_reports(3).await;
+    setup.mover.move_waiting().await;
+    assert_eq!(setup.lease(third).await.node, InstanceId::from_u128(OWN));
+    tokio::time::advance(MOVED_TTL).await;
+    setup.other_reports(3).await;
+    setup.mover.move_waiting().await;
+    assert_eq!(setup.lease(third).await.node, InstanceId::from_u128(OTHER));
+    assert_eq!(setup.mover.turns.of_team(setup.world.team), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_drains_moves_a_session_where_it_keeps_its_place() {
+    let setup = Setup::new(1).await;
+    setup.asks_here(11).await;
+    let (waiting, _) = setup.asks_here(12).await;
+    let own = InstanceId::from_u128(OWN);
+    let hub = &setup.world.engine.hub;
+    hub.start_draining();
+    let [session] = <[_; 1]>::try_from(hub.waiting(own)).ok().unwrap();
+    assert!(!setup.mover.move_away(&session).await, "there is no other");
+    setup.other_reports(9).await;
+    assert!(setup.mover.move_away(&session).await, "however full it is");
+    assert_eq!(setup.lease(waiting).await.node, InstanceId::from_u128(OTHER));
+    assert!(!setup.mover.move_away(&session).await, "it waits here no longer");
 }

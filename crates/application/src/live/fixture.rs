@@ -51,19 +51,31 @@ struct State {
     newest_response: u64,
     last_observation: Option<Observation>,
     last_page: Option<usize>,
+    /// The number of nodes that the run had entered at the last state of the page.
+    nodes: usize,
     result: Option<RunResult>,
     /// Whether a bound was reached, so that the fixture is a part of the run.
     is_cut: bool,
 }
 
+/// When a command was carried out.
+#[derive(Clone, Copy)]
+pub(crate) struct Moment {
+    pub now: DateTime<Utc>,
+    /// The number of nodes that the run had entered.
+    pub nodes: usize,
+    /// Whether the applicant is asked to type.
+    pub is_typing: bool,
+}
+
 impl FixtureCapture {
-    /// Records the result of a command. `is_typing` tells whether the applicant is asked to type.
+    /// Records the result of a command.
     pub(crate) async fn record(
         &self,
         browser: &dyn Browser,
         command: &Command,
         result: &StepResult,
-        (now, is_typing): (DateTime<Utc>, bool),
+        Moment { now, nodes, is_typing }: Moment,
     ) {
         match (command, result) {
             (Command::Goto { url }, _) => {
@@ -86,7 +98,7 @@ impl FixtureCapture {
             }
             (Command::Watch, StepResult::Seen(page)) => {
                 match browser.page_tree(is_typing).await {
-                    Ok(tree) => self.state().page(page, tree, now, false),
+                    Ok(tree) => self.state().page(page, tree, now, Seen::Watched { nodes }),
                     // Its document is being replaced, or is too large for a fixture.
                     Err(_) => self.state().responses(page),
                 }
@@ -95,7 +107,7 @@ impl FixtureCapture {
                 if let (Ok(page), Ok(tree)) =
                     (browser.observe().await, browser.page_tree(is_typing).await)
                 {
-                    self.state().page(&page, tree, now, true);
+                    self.state().page(&page, tree, now, Seen::Read);
                 }
             }
             (Command::ReadResponse { .. }, _) => {
@@ -158,6 +170,13 @@ impl FixtureCapture {
     }
 }
 
+/// By which command a run saw a state of the page.
+#[derive(Clone, Copy)]
+enum Seen {
+    Read,
+    Watched { nodes: usize },
+}
+
 impl State {
     fn push(&mut self, event: FixtureEvent) {
         if self.events.len() < Fixture::MAX_EVENTS {
@@ -183,13 +202,17 @@ impl State {
         }
     }
 
-    /// Records a state of the page, if it is another one or was read.
-    fn page(&mut self, seen: &Observation, tree: PageTree, now: DateTime<Utc>, is_read: bool) {
+    /// Records a state of the page, if it is another one, was read, or is the first of a node.
+    fn page(&mut self, seen: &Observation, tree: PageTree, now: DateTime<Utc>, by: Seen) {
         let started_at = *self.started_at.get_or_insert(now);
         self.responses(seen);
         let Some(page) = self.index(tree) else { return };
         let is_same = self.last_page == Some(page) && self.last_observation.as_ref() == Some(seen);
-        if is_same && !is_read {
+        let (is_read, is_first) = match by {
+            Seen::Read => (true, false),
+            Seen::Watched { nodes } => (false, std::mem::replace(&mut self.nodes, nodes) != nodes),
+        };
+        if is_same && !is_read && !is_first {
             return;
         }
         (self.last_page, self.last_observation) = (Some(page), Some(seen.clone()));
@@ -202,6 +225,7 @@ impl State {
             http_status: seen.http_status,
             cookies: seen.cookies.clone(),
             is_read,
+            is_first,
         });
     }
 

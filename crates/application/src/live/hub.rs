@@ -70,6 +70,8 @@ pub(crate) struct LiveState {
     pub(crate) asked: u64,
     /// The session's position among those that wait for a browser, from 1.
     pub(crate) place: Option<u32>,
+    /// For how many minutes a session at a place is expected to wait, where that is known.
+    pub(crate) wait_minutes: Option<u32>,
     /// How often the session's browser could not be started.
     pub(crate) failed_starts: u32,
     /// How many observers are connected.
@@ -84,6 +86,16 @@ pub(crate) struct HubLoad {
     /// Sessions whose applicant is connected.
     pub(crate) applicants: u32,
     pub(crate) observers: u32,
+}
+
+/// A session that waits for a browser.
+pub(crate) struct WaitingSession {
+    pub(crate) session: SessionId,
+    pub(crate) lease: Lease,
+    /// Whether it tries a draft, which one instance alone knows.
+    pub(crate) is_draft: bool,
+    /// How often the wait was moved.
+    pub(crate) moves: u8,
 }
 
 /// A guest that asks to join.
@@ -114,6 +126,18 @@ impl SessionHub {
     /// Returns the live session, which is created if there is none.
     pub(crate) fn find_or_create(&self, id: SessionId) -> Arc<LiveSession> {
         self.sessions().entry(id).or_insert_with(|| Arc::new(LiveSession::new())).clone()
+    }
+
+    /// Changes the live session, which is created if there is none. It is not removed in between.
+    pub(crate) fn change(
+        &self,
+        id: SessionId,
+        change: impl FnOnce(&mut LiveState),
+    ) -> Arc<LiveSession> {
+        let mut sessions = self.sessions();
+        let live = sessions.entry(id).or_insert_with(|| Arc::new(LiveSession::new()));
+        live.state.send_modify(change);
+        live.clone()
     }
 
     /// Publishes a session to all who are connected to it here.
@@ -167,11 +191,17 @@ impl SessionHub {
     }
 
     /// Returns the sessions that wait for a browser of this process.
-    pub(crate) fn waiting(&self, node: InstanceId) -> Vec<(SessionId, Lease)> {
+    pub(crate) fn waiting(&self, node: InstanceId) -> Vec<WaitingSession> {
         let waits = |(id, live): (&SessionId, &Arc<LiveSession>)| {
             let state = live.state.borrow();
             let session = state.session.as_ref().filter(|_| state.place.is_some())?;
-            initializing(session, node).map(|lease| (*id, lease))
+            let State::Initializing { lease, history } = session.state else { return None };
+            (lease.node == node).then(|| WaitingSession {
+                session: *id,
+                lease,
+                is_draft: session.terms.platform.is_of_drafts(),
+                moves: history.moves,
+            })
         };
         self.sessions().iter().filter_map(waits).collect()
     }

@@ -23,12 +23,12 @@ pub use self::{
     fixture::FixtureCapture,
     hub::{RETRY_OFFER, SessionHub},
     observer::Observers,
-    runner::AuthorTools,
+    runner::{AuthorTools, NO_SHOW_TTL},
     start::SessionStarter,
 };
 pub(crate) use self::{
     devices::with_code,
-    hub::LiveSession,
+    hub::{LiveSession, WaitingSession},
     nodes::nodes,
     recorder::Recorder,
     runner::{WorkflowRunner, run_workflow},

@@ -3,6 +3,8 @@
 use domain::workflow::Run;
 use tokio::sync::{mpsc, watch};
 
+use crate::session_traces::NodeSpans;
+
 /// Nodes that a run may enter before the recorder has read them.
 const MAX_PENDING_NODES: usize = 64;
 
@@ -10,12 +12,14 @@ const MAX_PENDING_NODES: usize = 64;
 pub(crate) struct Nodes {
     recorder: mpsc::Sender<String>,
     last: watch::Sender<Option<String>>,
+    spans: Option<NodeSpans>,
 }
 
-/// Returns a publisher of nodes, and the receiver for the recorder, which ends with the publisher.
-pub(crate) fn nodes() -> (Nodes, mpsc::Receiver<String>) {
+/// Returns a publisher of nodes, and the receiver for the recorder, which ends with the publisher. The
+/// nodes are also spans of the session's trace, if it is recorded.
+pub(crate) fn nodes(spans: Option<NodeSpans>) -> (Nodes, mpsc::Receiver<String>) {
     let (recorder, entered) = mpsc::channel(MAX_PENDING_NODES);
-    (Nodes { recorder, last: watch::Sender::new(None) }, entered)
+    (Nodes { recorder, last: watch::Sender::new(None), spans }, entered)
 }
 
 impl Nodes {
@@ -24,6 +28,9 @@ impl Nodes {
         for node in run.path().iter().skip(published) {
             // A recorder that is behind misses the node; the run does not wait for it.
             let _ = self.recorder.try_send(node.clone());
+            if let Some(spans) = &self.spans {
+                spans.enter(node);
+            }
         }
         self.last.send_replace(run.path().last().cloned());
         run.path().len()

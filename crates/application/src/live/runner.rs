@@ -3,7 +3,7 @@
 
 mod prompts;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
@@ -18,23 +18,33 @@ use ports::{
     workflow_trace::WorkflowTrace,
 };
 use serde_json::{Map, Value};
-use tokio::sync::{Mutex, watch};
+use tokio::{
+    sync::{Mutex, watch},
+    time::Instant,
+};
 
 use self::prompts::RunMode;
 use super::{
-    fixture::{FixtureCapture, masked_event},
+    fixture::{FixtureCapture, Moment, masked_event},
     hub::LiveSession,
     nodes::Nodes,
 };
 use crate::{
-    advance::{AdvanceError, BROWSER_LEASE_TTL, LEASE_RENEW_INTERVAL, SessionEngine},
+    advance::{
+        AdvanceError, BROWSER_FENCE, BROWSER_LEASE_TTL, LEASE_RENEW_INTERVAL, SessionEngine,
+    },
     attestations::Attestations,
     definition_statistics::RunStatistics,
 };
 
+/// How long after a renewal of a lease failed the next one follows.
+const LEASE_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Attempts of a page to lead elsewhere, after which the session fails: a page that goes on forever
 /// cannot be used.
 const MAX_REFUSED_NAVIGATIONS: u32 = 30;
+/// How long a browser waits for an applicant who left before it was up: for a reload or a network that
+/// was lost for a moment. They have not seen the platform's page, and lose nothing with the browser.
+pub const NO_SHOW_TTL: Duration = Duration::from_secs(30);
 
 /// One run of a workflow, in one browser.
 pub(crate) struct WorkflowRunner {
@@ -121,6 +131,11 @@ async fn run_to_end(runner: WorkflowRunner) {
             metrics::counter!("avouch_browsers_lost_total").increment(1);
             runner.apply(Event::BrowserLost).await.map(drop)
         }
+        () = runner.wait_for_no_show() => {
+            let id = runner.id;
+            tracing::info!(session.id = %id, "session {id} waits for its applicant, and gives its browser back");
+            runner.apply(Event::ApplicantAbsent).await.map(drop)
+        }
         () = runner.wait_for_abandonment() => {
             runner.count(&RunFacts::default(), ErrorCode::UserInputTimeout);
             runner.apply(runner.failed(ErrorCode::UserInputTimeout)).await.map(drop)
@@ -170,7 +185,7 @@ impl WorkflowRunner {
         let load = async {
             let Command::Goto { .. } = &first.command else { return Ok(None) };
             self.wait_for_applicant().await;
-            Ok(Some(self.command(first.command.clone()).await))
+            Ok(Some(self.command(first.command.clone(), run.path().len()).await))
         };
         let ((), result) = tokio::try_join!(self.open(), load)?;
         self.run(run, first, result).await
@@ -238,7 +253,7 @@ impl WorkflowRunner {
                     if is_watch && must_wait {
                         self.browser.changed().await;
                     }
-                    self.command(command).await
+                    self.command(command, run.path().len()).await
                 };
                 tokio::select! {
                     result = execute => Some(result),
@@ -361,12 +376,12 @@ impl WorkflowRunner {
     }
 
     /// Carries a command out, and returns its result for the interpreter.
-    async fn command(&self, command: Command) -> StepResult {
+    async fn command(&self, command: Command, nodes: usize) -> StepResult {
         let Some(capture) = self.capture() else { return self.execute(command).await };
         let result = self.execute(command.clone()).await;
         let is_typing = self.live.state.borrow().prompt.is_some();
-        let now = self.engine.clock.now();
-        capture.record(&*self.browser, &command, &result, (now, is_typing)).await;
+        let moment = Moment { now: self.engine.clock.now(), nodes, is_typing };
+        capture.record(&*self.browser, &command, &result, moment).await;
         result
     }
 
@@ -411,6 +426,13 @@ impl WorkflowRunner {
         })
     }
 
+    /// Returns when the applicant has not been at the page since the run began, for [`NO_SHOW_TTL`].
+    async fn wait_for_no_show(&self) {
+        if tokio::time::timeout(NO_SHOW_TTL, self.wait_for_applicant()).await.is_ok() {
+            std::future::pending::<()>().await;
+        }
+    }
+
     /// Returns when the applicant has been away for [`MIN_ABSENCE`] while still needed and no step
     /// waits any longer: for a reload, a lost network, or to fetch a code.
     async fn wait_for_abandonment(&self) {
@@ -444,19 +466,35 @@ impl WorkflowRunner {
         std::future::pending::<()>().await;
     }
 
-    /// Renews the browser's lease. Returns when the session has another browser, or none.
+    /// Renews the browser's lease. Returns when the session has another browser, or none, or may have
+    /// one soon because the lease could not be renewed: then this browser must not be used any more.
     async fn keep_lease(&self) {
+        // The lease was renewed just before the run.
+        let mut fence = Instant::now() + LEASE_RENEW_INTERVAL * 2;
         loop {
+            let began = Instant::now();
+            if began >= fence {
+                let id = self.id;
+                tracing::error!(session.id = %id, "the lease of the browser of session {id} could not be renewed in time; the browser ends");
+                return;
+            }
             let expires_at = self.engine.clock.now() + BROWSER_LEASE_TTL;
-            match self.engine.leases.renew(self.id, self.lease.browser, expires_at).await {
-                Ok(true) => (),
-                Ok(false) => return,
-                Err(error) => {
+            let renewal = self.engine.leases.renew(self.id, self.lease.browser, expires_at);
+            let next = match tokio::time::timeout_at(fence, renewal).await {
+                Ok(Ok(true)) => {
+                    fence = began + BROWSER_FENCE;
+                    LEASE_RENEW_INTERVAL
+                }
+                Ok(Ok(false)) => return,
+                Ok(Err(error)) => {
                     let error: &dyn std::error::Error = &error;
                     tracing::warn!(session.id = %self.id, error, "failed to renew the lease of a browser, retrying");
+                    LEASE_RETRY_DELAY
                 }
-            }
-            tokio::time::sleep(LEASE_RENEW_INTERVAL).await;
+                // The database does not answer.
+                Err(_) => continue,
+            };
+            tokio::time::sleep_until(fence.min(Instant::now() + next)).await;
         }
     }
 }

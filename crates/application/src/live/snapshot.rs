@@ -14,6 +14,7 @@ pub(super) fn snapshot_of(state: &LiveState) -> Option<SessionSnapshot> {
         progress: session.progress.percent(),
         platform: definition.map(|d| d.display_name.clone()).unwrap_or_default(),
         place: state.place,
+        wait_minutes: state.place.and(state.wait_minutes),
         guest: state.guest.as_ref().map(|guest| guest.number),
         prompt: state.prompt.clone(),
         failure: failure(session),

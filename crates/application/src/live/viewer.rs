@@ -101,10 +101,8 @@ impl ActiveViewer {
         definition: Option<Arc<Definition>>,
     ) -> Self {
         let screen = joining.device;
-        let live = services.engine.hub.find_or_create(session.id);
-        live.publish(session);
         let mut number = 0;
-        live.state.send_modify(|state| {
+        let live = services.engine.hub.change(session.id, |state| {
             state.viewer = state.viewer.saturating_add(1);
             number = state.viewer;
             state.present = true;
@@ -116,6 +114,7 @@ impl ActiveViewer {
                 browser.input(Input::Resize(screen.viewport));
             }
         });
+        live.publish(session);
         let (sent, handovers, retry) = (Mutex::default(), Mutex::default(), Mutex::default());
         let (id, outlines) = (session.id, OutlineRequests::default());
         let is_new = matches!(session.state, State::Created { .. });

@@ -18,7 +18,7 @@ use ports::{
 };
 
 use super::AuditTrail;
-use crate::api_keys::ApiKeyText;
+use crate::{api_keys::ApiKeyText, trusted_keys::once_nobody_trusts_the_earlier_value};
 
 /// The keys that a team has at once, revoked ones included.
 const MAX_KEYS: usize = 200;
@@ -65,6 +65,7 @@ impl KeyService for ApiKeys {
         if !self.keys.rotate_key(id, &text.hash()).await? {
             return Err(PortalError::NotFound("API key"));
         }
+        once_nobody_trusts_the_earlier_value().await;
         Ok(Secret::new(text.expose().to_owned()))
     }
 
@@ -73,6 +74,7 @@ impl KeyService for ApiKeys {
         self.audit.record(user, "key.revoke", &id.to_string()).await?;
         // A key that was revoked meanwhile is revoked, which is all that was asked for.
         self.keys.revoke_key(id, self.clock.now()).await?;
+        once_nobody_trusts_the_earlier_value().await;
         Ok(())
     }
 }
@@ -87,6 +89,10 @@ impl ApiKeys {
     async fn team_key(&self, user: &SignedInUser, id: ApiKeyId) -> Result<ApiKey, PortalError> {
         self.require_to_change(user)?;
         let key = self.keys.key(id).await?.filter(|key| key.team == user.team);
+        if key.as_ref().is_some_and(|key| key.revoked_at.is_some()) {
+            // Whoever has revoked it may be waiting still.
+            once_nobody_trusts_the_earlier_value().await;
+        }
         key.filter(|key| key.revoked_at.is_none()).ok_or(PortalError::NotFound("API key"))
     }
 }

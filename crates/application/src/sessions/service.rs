@@ -1,13 +1,15 @@
 //! The driving ports of the partner API: what partners create, read, end and erase.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use chrono::TimeDelta;
 use domain::{
     api_key::Environment,
-    id::{SessionId, TeamId},
+    id::{ApiKeyId, SessionId, TeamId},
     notification::Channel,
     request::{GivenData, ListQuery, NewSession, PageRequest},
-    session::{Event, ProofHash, Session, SkippedTime},
+    session::{Event, ProofHash, Session, SkippedTime, Status},
     template::TemplateStatus,
 };
 use ports::{
@@ -27,6 +29,8 @@ use ports::{
 use super::{LookupUseCases, SessionUseCases};
 use crate::{advance::AdvanceError, workers::log_error};
 
+/// The sessions that are read at once while open ones are looked for.
+const OPEN_SESSIONS_PAGE: i64 = 100;
 /// How long a link to a recording is valid.
 const RECORDING_LINK_TTL: TimeDelta = TimeDelta::days(7);
 
@@ -107,12 +111,9 @@ impl SessionService for SessionUseCases {
         if caller.environment == Environment::Production {
             return Err(SessionError::ProductionKey);
         }
-        let page = PageRequest { limit: MAX_SKIPPED_SESSIONS.into(), offset: 0 };
-        let query = ListQuery { status: None, page };
-        let (newest, _) = self.sessions.list(caller.id, query).await?;
         let mut moved = 0;
-        for session in newest.iter().filter(|session| session.closed_at.is_none()) {
-            match self.engine.advance(session.id, None, Event::TimeSkipped { by }).await {
+        for id in self.open_sessions(caller.id).await? {
+            match self.engine.advance(id, None, Event::TimeSkipped { by }).await {
                 Ok(_) => moved += 1,
                 // It ended meanwhile.
                 Err(AdvanceError::Rejected(_) | AdvanceError::NotFound) => (),
@@ -148,6 +149,31 @@ impl SessionService for SessionUseCases {
     async fn erase(&self, caller: &Caller, id: SessionId) -> Result<Session, SessionError> {
         self.terminate(caller, id).await?;
         Ok(self.engine.erase(id).await?)
+    }
+}
+
+impl SessionUseCases {
+    /// Returns the open sessions of a key, up to [`MAX_SKIPPED_SESSIONS`]. One whose status changes
+    /// meanwhile may be left out, unless it is among the newest.
+    async fn open_sessions(&self, owner: ApiKeyId) -> Result<BTreeSet<SessionId>, StoreError> {
+        let open = Status::ALL.iter().filter(|status| !status.is_closed());
+        let statuses = std::iter::once(None).chain(open.map(|status| Some(*status)));
+        let mut found = BTreeSet::new();
+        for status in statuses {
+            let mut page = PageRequest { limit: OPEN_SESSIONS_PAGE, offset: 0 };
+            loop {
+                let (sessions, _) = self.sessions.list(owner, ListQuery { status, page }).await?;
+                let open = sessions.iter().filter(|session| session.closed_at.is_none());
+                found.extend(open.map(|session| session.id));
+                let is_last = i64::try_from(sessions.len()).is_ok_and(|read| read < page.limit);
+                // Of all statuses together, only the newest page is read.
+                if is_last || status.is_none() || found.len() >= MAX_SKIPPED_SESSIONS {
+                    break;
+                }
+                page.offset = page.offset.saturating_add(page.limit);
+            }
+        }
+        Ok(found.into_iter().take(MAX_SKIPPED_SESSIONS).collect())
     }
 }
 

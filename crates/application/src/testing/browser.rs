@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -117,14 +118,14 @@ impl Browser for FakeBrowser {
             let mut page = self.page.subscribe();
             let _ = page.changed().await;
         };
-        let _ = tokio::time::timeout(std::time::Duration::from_secs(1), change).await;
+        let _ = tokio::time::timeout(Duration::from_secs(1), change).await;
     }
 
     async fn fetch(&self, _: &PageFetch) -> Result<Fetched, BrowserError> {
         if let Some(fetched) = self.bodies.next() {
             return fetched;
         }
-        tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+        tokio::time::sleep(Duration::from_secs(10)).await;
         Err(BrowserError::TimedOut)
     }
 
@@ -161,7 +162,7 @@ impl Browser for FakeBrowser {
     }
 
     async fn outline(&self) -> Result<PageOutline, BrowserError> {
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
         match self.outlines.next() {
             Some(outline) => outline,
             None => std::future::pending().await,
@@ -184,12 +185,18 @@ pub(crate) struct FakePool {
     pub(crate) failures: Script<StartError>,
     pub(crate) started: Mutex<Vec<BrowserSpec>>,
     pub(crate) released: Mutex<Vec<BrowserId>>,
+    /// How long each start takes.
+    pub(crate) start_time: Mutex<Duration>,
 }
 
 #[async_trait]
 impl BrowserPool for FakePool {
     async fn start(&self, spec: BrowserSpec) -> Result<Arc<dyn Browser>, StartError> {
         self.started.lock().unwrap_or_else(PoisonError::into_inner).push(spec);
+        let time = *self.start_time.lock().unwrap_or_else(PoisonError::into_inner);
+        if !time.is_zero() {
+            tokio::time::sleep(time).await;
+        }
         match self.failures.next() {
             Some(error) => Err(error),
             None => Ok(self.browser.clone()),

@@ -41,6 +41,7 @@ use crate::{
     attestations::Attestations,
     fakes::TextReader,
     live::{SessionDevices, SessionHub},
+    session_traces::SessionTraces,
     settings::Addresses,
     urls::Urls,
 };
@@ -74,6 +75,7 @@ impl World {
             clock: clock.clone(),
             hub: Arc::new(SessionHub::default()),
             wakeups: Wakeups::default(),
+            traces: SessionTraces::default(),
         });
         let team = TeamId::from_u128(0x7EA);
         store.add_team(team, "Lender", noon()).await.unwrap();

@@ -1,12 +1,12 @@
 //! Starts the browser of a session, in the session's turn.
 
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc};
 
 use chrono::TimeDelta;
 use domain::{
     error_code::ErrorCode,
     fairness::{Tenant, Turn},
-    id::PlatformId,
+    id::{PlatformId, SessionId},
     session::{DefinitionVersion, Event, Lease, Session, State},
     workflow::Definition,
 };
@@ -23,13 +23,17 @@ use ports::{
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
+use super::log_error;
 use crate::{
-    advance::{AdvanceError, BROWSER_START_TTL, SessionEngine},
+    advance::{AdvanceError, BROWSER_LEASE_TTL, LEASE_RENEW_INTERVAL, SessionEngine},
     attestations::Attestations,
-    browser_turns::{BrowserTurns, MAX_START_FAILURES, START_RETRY_DELAY, delay_at},
+    browser_turns::{
+        ABSENT_RETRY_DELAY, BrowserTurns, MAX_START_FAILURES, START_RETRY_DELAY, delay_at,
+    },
     definition_statistics::RunStatistics,
     drafts::DraftSessions,
     live::{AuthorTools, LiveSession, Recorder, WorkflowRunner, nodes, run_workflow},
+    session_traces::BrowserStart,
 };
 
 /// Starts browsers, and runs the workflows of their sessions.
@@ -66,11 +70,16 @@ impl BrowserStarter {
             return Ok(ClaimOutcome::Done);
         }
         if engine.hub.is_draining() {
+            let waits = |live: Arc<LiveSession>| live.state.borrow().place.is_some();
+            if engine.hub.find(id).is_some_and(waits) {
+                // `Draining` hands it over, with its place.
+                return Ok(ClaimOutcome::RetryAt(engine.clock.now() + START_RETRY_DELAY));
+            }
             engine.advance(id, Some(lease.browser), Event::StartWithdrawn).await?;
             self.turns.ended(lease.browser);
             return Ok(ClaimOutcome::Done);
         }
-        let expires_at = engine.clock.now() + BROWSER_START_TTL;
+        let expires_at = engine.clock.now() + BROWSER_LEASE_TTL;
         engine.leases.renew(id, lease.browser, expires_at).await?;
         let found = self.catalogue.definition_of(&session).await?;
         let Some((workflow, definition)) = found else {
@@ -79,29 +88,63 @@ impl BrowserStarter {
             engine.advance(id, Some(lease.browser), failed).await?;
             return Ok(ClaimOutcome::Done);
         };
-        let live = engine.hub.find_or_create(id);
         let Some(key) = self.keys.key(session.owner).await? else {
             return Err(AdvanceError::NotFound);
         };
         let tenant = Tenant { team: key.team, environment: session.terms.environment };
+        let now = engine.clock.now();
+        // After a browser was lost, a session may come back long after it has waited.
+        let since = session.state.waiting_since();
+        if let Some(since) = since.filter(|since| now - *since < self.queue_timeout) {
+            self.turns.arrive(lease.browser, tenant, since, now);
+        }
+        let live = engine.hub.find(id).filter(|live| live.state.borrow().present);
+        let Some(live) = live else { return self.hold(claim, lease, tenant).await };
         let turn = self.turns.ask(lease.browser, tenant, engine.clock.now());
         if turn != Turn::Now {
             return self.wait(claim, lease, &live, turn).await;
         }
         let device = live.state.borrow().device;
         let spec = self.spec(lease, &session, &definition, device);
-        let began = Instant::now();
-        let started = self.pool.start(spec).await;
-        measure_start(&started, began);
+        let (at, began) = (engine.clock.now(), Instant::now());
+        let started = tokio::select! {
+            started = self.pool.start(spec) => started,
+            never = self.keep_lease(id, lease) => match never {},
+        };
+        if let Some(outcome) = measure_start(&started, began) {
+            let is_first = live.state.borrow().failed_starts == 0;
+            let (took, error) = (began.elapsed(), outcome.err());
+            let browser = BrowserStart { at, took, is_first, error };
+            engine.traces.browser_started(&session, &browser);
+        }
+        // The applicant may have left while it started, or left and come back.
+        let live = engine.hub.find(id).unwrap_or(live);
         match started {
             Ok(browser) => {
                 let took = began.elapsed().as_millis();
                 tracing::info!(session.id = %id, "a browser for session {id} was up in {took} ms");
                 let platform = (session.terms.platform, session.terms.custom_url);
-                self.run((claim, lease), live, browser, (workflow, definition), platform);
+                self.run((claim, lease), browser, (workflow, definition), platform);
                 Ok(ClaimOutcome::Done)
             }
             Err(error) => self.not_started(claim, lease, tenant, &live, error).await,
+        }
+    }
+
+    /// Renews the lease of a browser that is being started, which may take longer than the lease lasts.
+    async fn keep_lease(&self, id: SessionId, lease: Lease) -> Infallible {
+        loop {
+            tokio::time::sleep(LEASE_RENEW_INTERVAL).await;
+            let expires_at = self.engine.clock.now() + BROWSER_LEASE_TTL;
+            match self.engine.leases.renew(id, lease.browser, expires_at).await {
+                Ok(true) => (),
+                // The session has ended, or has another browser: this one is released.
+                Ok(false) => std::future::pending().await,
+                Err(error) => log_error(
+                    &error,
+                    "failed to renew the lease of a browser that is being started, retrying",
+                ),
+            }
         }
     }
 
@@ -109,12 +152,17 @@ impl BrowserStarter {
     fn run(
         &self,
         (claim, lease): (&OutboxClaim, Lease),
-        live: Arc<LiveSession>,
         browser: Arc<dyn Browser>,
         (workflow, definition): (DefinitionVersion, Definition),
         (platform, custom_url): (PlatformId, Option<String>),
     ) {
-        let (nodes, entered) = nodes();
+        // With its browser, the live session stays although nobody is connected to it.
+        let live = self.engine.hub.change(claim.session, |state| {
+            state.browser = Some(browser.clone());
+            state.place = None;
+        });
+        let spans = self.engine.traces.nodes(claim.session, self.engine.clock.clone());
+        let (nodes, entered) = nodes(spans);
         let recorder = Recorder {
             sessions: self.engine.sessions.clone(),
             clock: self.engine.clock.clone(),
@@ -140,13 +188,14 @@ impl BrowserStarter {
             nodes,
             author: self.drafts.tools(claim.session).or_else(|| self.author.clone()),
         };
-        let (pool, turns) = (self.pool.clone(), self.turns.clone());
+        let (pool, turns, clock) =
+            (self.pool.clone(), self.turns.clone(), self.engine.clock.clone());
         self.tasks.spawn(async move {
             run_workflow(runner).await;
             // An effect releases the browser as a rule. This covers a session that has moved on to
             // another browser.
             pool.release(lease.browser).await;
-            turns.ended(lease.browser);
+            turns.finished(lease.browser, clock.now());
         });
     }
 
@@ -211,16 +260,44 @@ impl BrowserStarter {
             }
         };
         let delay = delay_at(place);
+        let minutes = self.turns.expected_wait(place).map(minutes);
         let place = u32::try_from(place).unwrap_or(u32::MAX);
         live.state.send_if_modified(|state| {
-            let is_changed = state.place != Some(place);
+            let is_changed = state.place != Some(place) || state.wait_minutes != minutes;
             state.place = Some(place);
+            state.wait_minutes = minutes;
             is_changed
         });
         if claim.attempt == 1 {
             tracing::info!(session.id = %id, place, "session {id} waits for a browser");
         }
         Ok(ClaimOutcome::RetryAt(now + delay))
+    }
+
+    /// Keeps the place of a session whose applicant is not at the page, and says when to look again.
+    /// After as long as a session may wait, it begins anew when they come.
+    ///
+    /// The applicant of a session is connected to the instance that starts its browser, unless that is
+    /// not reachable; there the session could not be shown to them either.
+    async fn hold(
+        &self,
+        claim: &OutboxClaim,
+        lease: Lease,
+        tenant: Tenant,
+    ) -> Result<ClaimOutcome, AdvanceError> {
+        let (id, now) = (claim.session, self.engine.clock.now());
+        if let Some(live) = self.engine.hub.find(id) {
+            // Observers may be there still; the next position is known when the applicant is back.
+            live.state.send_if_modified(|state| state.place.take().is_some());
+        }
+        let since = self.turns.hold(lease.browser, tenant, now);
+        if since.is_some_and(|since| now - since < self.queue_timeout) {
+            return Ok(ClaimOutcome::RetryAt(now + ABSENT_RETRY_DELAY));
+        }
+        self.turns.ended(lease.browser);
+        tracing::info!(session.id = %id, "session {id} waits for its applicant, and no longer for a browser");
+        self.engine.advance(id, Some(lease.browser), Event::ApplicantAbsent).await?;
+        Ok(ClaimOutcome::Done)
     }
 
     /// Ends a session that gets no browser.
@@ -256,18 +333,28 @@ impl BrowserStarter {
     }
 }
 
-/// Records how long a start took. One for which no slot was free, or whose session has ended, was not
-/// begun.
-fn measure_start(started: &Result<Arc<dyn Browser>, StartError>, began: Instant) {
+/// Records how long a start took, and returns its outcome: why it failed, if it did. `None` for one for
+/// which no slot was free, or whose session has ended: it was not begun.
+fn measure_start(
+    started: &Result<Arc<dyn Browser>, StartError>,
+    began: Instant,
+) -> Option<Result<(), &'static str>> {
     let outcome = match started {
-        Ok(_) => "started",
-        Err(StartError::NoEgress) => "no_proxy",
-        Err(StartError::Elsewhere) => "wrong_country",
-        Err(StartError::Unavailable(_)) => "failed",
-        Err(StartError::NoRoom | StartError::Released) => return,
+        Ok(_) => Ok(()),
+        Err(StartError::NoEgress) => Err("no_proxy"),
+        Err(StartError::Elsewhere) => Err("wrong_country"),
+        Err(StartError::Unavailable(_)) => Err("failed"),
+        Err(StartError::NoRoom | StartError::Released) => return None,
     };
-    metrics::histogram!("avouch_browser_start_seconds", "outcome" => outcome)
-        .record(began.elapsed());
+    let name = outcome.err().unwrap_or("started");
+    metrics::histogram!("avouch_browser_start_seconds", "outcome" => name).record(began.elapsed());
+    Some(outcome)
+}
+
+/// Returns a wait in minutes, rounded up.
+fn minutes(wait: TimeDelta) -> u32 {
+    let seconds = wait.num_seconds().max(1);
+    u32::try_from(seconds.saturating_add(59) / 60).unwrap_or(u32::MAX)
 }
 
 const fn error_code_of(error: &StartError) -> ErrorCode {

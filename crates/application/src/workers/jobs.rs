@@ -20,6 +20,7 @@ use crate::{advance::AdvanceError, browser_turns::BrowserTurns};
 /// How often each instance looks for jobs that are due, unless it is woken.
 pub const JOB_POLL_INTERVAL: Duration = Duration::from_millis(250);
 const JOB_BATCH: u16 = 32;
+/// Jobs at once beside those that start browsers, as many of which as there are turns may take long.
 const MAX_CONCURRENT_JOBS: usize = 64;
 /// Longer than any job takes.
 const JOB_LEASE_TTL: TimeDelta = TimeDelta::seconds(90);
@@ -52,7 +53,9 @@ impl Worker for OutboxWorker {
     }
 
     async fn run(&self) {
-        let slots = Arc::new(Semaphore::new(MAX_CONCURRENT_JOBS));
+        // A session whose job waits for slow starts would lose its lease.
+        let starts = self.executor.turns.load(self.clock.now()).total;
+        let slots = Arc::new(Semaphore::new(MAX_CONCURRENT_JOBS.saturating_add(starts)));
         loop {
             let now = self.clock.now();
             match self.outbox.claim(self.node, now, JOB_LEASE_TTL, JOB_BATCH).await {
@@ -127,7 +130,7 @@ impl JobExecutor {
         match claim.job {
             Job::StartBrowser { lease } => self.browsers.start(claim, lease).await,
             Job::ReleaseBrowser { lease } => {
-                self.turns.ended(lease.browser);
+                self.turns.finished(lease.browser, self.clock.now());
                 self.pool.release(lease.browser).await;
                 Ok(ClaimOutcome::Done)
             }

@@ -4,6 +4,7 @@
 mod account_link_mails;
 mod account_notices;
 mod browser_starter;
+mod clock;
 mod jobs;
 mod key_uses;
 mod links;
@@ -22,6 +23,7 @@ pub use self::{
     account_link_mails::AccountLinkMails,
     account_notices::AccountNoticeMails,
     browser_starter::BrowserStarter,
+    clock::{ClockAdjuster, ClockError, read_reference},
     jobs::{JOB_POLL_INTERVAL, JobExecutor, OutboxWorker},
     key_uses::KeyUseRecorder,
     links::{LinkComposer, LinkNotifications, LinkSender},

@@ -23,6 +23,9 @@ const LEASE_TTL: TimeDelta = TimeDelta::seconds(60);
 const LEASE_RENEW_INTERVAL: Duration = Duration::from_secs(15);
 const MAX_ATTEMPTS: i32 = 3;
 const RETRY_DELAY: TimeDelta = TimeDelta::seconds(10);
+/// While the storage is not available the delay doubles up to this, for about a day.
+const MAX_RETRY_DELAY: TimeDelta = TimeDelta::minutes(10);
+const MAX_STORAGE_ATTEMPTS: i32 = 150;
 /// How often segments that crashes left behind are deleted.
 const CLEANUP_INTERVAL: TimeDelta = TimeDelta::minutes(10);
 const CLEANUP_BATCH: usize = 1000;
@@ -89,6 +92,10 @@ impl Recordings {
                 tracing::warn!(session.id = %session, "failed to encode the recording of session {session}, retrying: {why}");
                 RecordingOutcome::RetryAt(self.clock.now() + RETRY_DELAY)
             }
+            Err(EncodeError::Unavailable(why)) if claim.attempt < MAX_STORAGE_ATTEMPTS => {
+                tracing::warn!(session.id = %session, "the storage of recordings is not available, retrying: {why}");
+                RecordingOutcome::RetryAt(self.clock.now() + storage_delay(claim.attempt))
+            }
             Err(error) => {
                 tracing::error!(session.id = %session, %error, "failed to encode the recording of session {session}, giving up");
                 RecordingOutcome::Failed(reason(&error).to_owned())
@@ -114,8 +121,8 @@ impl Recordings {
     }
 
     async fn encode(&self, session: SessionId) -> Result<(), EncodeError> {
-        let failed = |error: StoreError| EncodeError::Failed(crate::error_chain(&error));
-        let segments = self.vault.segments(session).await.map_err(failed)?;
+        let unavailable = |error: StoreError| EncodeError::Unavailable(crate::error_chain(&error));
+        let segments = self.vault.segments(session).await.map_err(unavailable)?;
         let recording = Recording::of(segments);
         let recording =
             recording.ok_or_else(|| EncodeError::Impossible("nothing was recorded".into()))?;
@@ -127,7 +134,7 @@ impl Recordings {
             session.id = %session, film.length_ms = length, film.took_ms = took,
             film.bytes = mp4.len(), "the recording of session {session} was encoded in {took} ms"
         );
-        self.vault.store_recording(session, mp4).await.map_err(failed)
+        self.vault.store_recording(session, mp4).await.map_err(unavailable)
     }
 
     /// Renews the lease of a claim. Returns when the claim is lost.
@@ -165,5 +172,13 @@ const fn reason(error: &EncodeError) -> &'static str {
     match error {
         EncodeError::Impossible(_) => "Nothing was recorded of this session.",
         EncodeError::Failed(_) => "The recording could not be encoded.",
+        EncodeError::Unavailable(_) => "The recording could not be stored.",
     }
+}
+
+/// Returns the delay after an attempt, of which the first one is 1.
+fn storage_delay(attempt: i32) -> TimeDelta {
+    let doublings = u32::try_from(attempt.saturating_sub(1)).unwrap_or_default().min(10);
+    let delay = RETRY_DELAY.checked_mul(1 << doublings).unwrap_or(MAX_RETRY_DELAY);
+    delay.min(MAX_RETRY_DELAY)
 }

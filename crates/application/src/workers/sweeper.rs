@@ -3,9 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::{id::InstanceId, session::Event};
 use ports::{outbox::Outbox, session_store::DueReason};
+use tokio::time::Instant;
 
 use super::{Worker, log_error};
 use crate::advance::{AdvanceError, SessionEngine};
@@ -14,6 +15,14 @@ use crate::advance::{AdvanceError, SessionEngine};
 pub const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
 /// How many of them it ends each time.
 pub const SWEEP_BATCH: u16 = 200;
+/// A step of the clock that leases allow for: they last 4 s longer than a process keeps a browser whose
+/// lease it cannot renew.
+const MAX_CLOCK_STEP: TimeDelta = TimeDelta::seconds(2);
+/// Other processes notice a step within a second, and have then renewed all leases 5 s later, or end their
+/// browsers 16 s later.
+const JUDGEMENT_PAUSE: Duration = Duration::from_secs(20);
+/// A step just before the process began was noticed by all others, and they have renewed their leases.
+const FIRST_PAUSE: Duration = Duration::from_secs(7);
 /// Age at which jobs for a process that is gone are dropped.
 const ORPHAN_AGE: TimeDelta = TimeDelta::minutes(10);
 
@@ -31,8 +40,10 @@ impl Worker for SessionSweeper {
     }
 
     async fn run(&self) {
+        let mut leases = LeaseJudgement::new();
         loop {
-            if let Err(error) = self.sweep().await {
+            let now = self.engine.clock.now();
+            if let Err(error) = self.sweep(now, leases.is_possible(now)).await {
                 log_error(&error, "failed to end expired sessions, retrying");
             }
             tokio::time::sleep(SWEEP_INTERVAL).await;
@@ -40,12 +51,39 @@ impl Worker for SessionSweeper {
     }
 }
 
+/// Notices that the clock was set forward: then all leases seem to have ended, until their holders have
+/// renewed them by the same clock.
+struct LeaseJudgement {
+    /// The time of the sweep before, by the clock and by one that nobody sets.
+    before: Option<(DateTime<Utc>, Instant)>,
+    suspended_until: Instant,
+}
+
+impl LeaseJudgement {
+    fn new() -> Self {
+        Self { before: None, suspended_until: Instant::now() + FIRST_PAUSE }
+    }
+
+    /// Whether leases that have ended by the clock count as ended.
+    fn is_possible(&mut self, now: DateTime<Utc>) -> bool {
+        let here = Instant::now();
+        if let Some((time, moment)) = self.before.replace((now, here)) {
+            let elapsed =
+                TimeDelta::from_std(here.duration_since(moment)).unwrap_or(TimeDelta::MAX);
+            if now - time > elapsed + MAX_CLOCK_STEP {
+                self.suspended_until = here + JUDGEMENT_PAUSE;
+            }
+        }
+        here >= self.suspended_until
+    }
+}
+
 impl SessionSweeper {
-    async fn sweep(&self) -> Result<(), AdvanceError> {
-        let now = self.engine.clock.now();
+    async fn sweep(&self, now: DateTime<Utc>, are_leases_judged: bool) -> Result<(), AdvanceError> {
         for (session, due) in self.engine.leases.find_due(now, SWEEP_BATCH).await? {
             let moved = match due {
                 DueReason::Expired => self.engine.advance(session.id, None, Event::Expired).await,
+                DueReason::BrowserLapsed(_) if !are_leases_judged => continue,
                 DueReason::BrowserLapsed(browser) => {
                     let is_retry_offered = session.state.offered_retry().is_some();
                     let event =
@@ -58,7 +96,9 @@ impl SessionSweeper {
                 Err(error) => return Err(error),
             }
         }
-        self.outbox.delete_orphans(self.node, now - ORPHAN_AGE).await?;
+        if are_leases_judged {
+            self.outbox.delete_orphans(self.node, now - ORPHAN_AGE).await?;
+        }
         Ok(())
     }
 }

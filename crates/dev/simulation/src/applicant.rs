@@ -41,6 +41,8 @@ pub(crate) enum Act {
     Left,
     /// The applicant has been away for [`MIN_ABSENCE`].
     AbsentForTooLong,
+    /// The applicant has been away since the browser was up.
+    NotCome,
     Cancelled,
     Declined,
     Terminated,

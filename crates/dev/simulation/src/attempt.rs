@@ -1,6 +1,6 @@
 //! The acts of an attempt as events of the session, the choice of another attempt, and crashes.
 
-use application::advance::{BROWSER_LEASE_TTL, BROWSER_START_TTL, LEASE_RENEW_INTERVAL};
+use application::advance::{BROWSER_LEASE_TTL, LEASE_RENEW_INTERVAL};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     error_code::ErrorCode,
@@ -59,6 +59,10 @@ impl Simulation<'_> {
             }
             Act::AbsentForTooLong => {
                 self.fail(number, ErrorCode::UserInputTimeout);
+                return;
+            }
+            Act::NotCome => {
+                self.wait_for_applicant(number);
                 return;
             }
             Act::Left => {
@@ -133,8 +137,10 @@ impl Simulation<'_> {
             let team = live.unopened.team;
             live.queued_since = None;
             live.epoch = live.epoch.saturating_add(1);
-            let lapses_in = lapse(live, now) - now;
-            if matches!(live.session.state, State::Initializing { .. }) {
+            let is_starting = matches!(live.session.state, State::Initializing { .. });
+            let waits = is_starting && slot_since.is_none();
+            let lapses_in = lapse(live, waits, now) - now;
+            if is_starting {
                 // The job that would start the browser is deleted as an orphan.
                 self.writes.add(Write::JobDeleted, 1);
             }
@@ -178,10 +184,11 @@ impl Simulation<'_> {
     }
 }
 
-/// Returns when the lease of a session lapses whose instance has stopped.
-fn lapse(live: &LiveSession, now: DateTime<Utc>) -> DateTime<Utc> {
-    if matches!(live.session.state, State::Initializing { .. }) {
-        return live.renewed_at + BROWSER_START_TTL;
+/// Returns when the lease of a session lapses whose instance has stopped. While a session waits for a
+/// browser, it is renewed each time that it asks for its turn.
+fn lapse(live: &LiveSession, waits: bool, now: DateTime<Utc>) -> DateTime<Utc> {
+    if waits {
+        return live.renewed_at + BROWSER_LEASE_TTL;
     }
     let interval = i64::try_from(LEASE_RENEW_INTERVAL.as_millis()).unwrap_or(5000);
     let since = (now - live.renewed_at).num_milliseconds();

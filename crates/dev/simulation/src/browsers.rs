@@ -1,8 +1,8 @@
 //! The way of a session to its browser: where it begins, its turn, and the start.
 
 use application::{
-    browser_turns::{MAX_START_FAILURES, START_RETRY_DELAY, delay_at},
-    live::RETRY_OFFER,
+    browser_turns::{ABSENT_RETRY_DELAY, MAX_START_FAILURES, START_RETRY_DELAY, delay_at},
+    live::{NO_SHOW_TTL, RETRY_OFFER},
     workers::JOB_POLL_INTERVAL,
 };
 use chrono::{DateTime, TimeDelta, Utc};
@@ -83,13 +83,17 @@ impl Simulation<'_> {
             self.tally.left_queue = self.tally.left_queue.saturating_add(1);
             self.tally.connected_seconds += crate::numbers::in_seconds(now - live.opened_at);
         }
-        if self.parameters.deployment.withdraws_absent && !live.is_present {
-            self.withdraw(number);
+        if !live.is_present {
+            self.hold(number, attempt);
             return;
         }
         let slots = self.parameters.deployment.quotas.total;
         let Some(instance) = self.instances.same_run(by) else { return };
-        let ahead = instance.waiting_before(tenant, live.queued_since.unwrap_or(now));
+        let moved = live.session.state.waiting_since();
+        if let Some(since) = moved {
+            instance.turns.arrive(browser, tenant, since, now);
+        }
+        let ahead = instance.waiting_before(tenant, live.queued_since.or(moved).unwrap_or(now));
         // It may get a turn before those that wait for longer only if turns are free for them as well.
         let free = (ahead > 0).then(|| slots.saturating_sub(instance.turns.load(now).running));
         let mut turn = instance.turns.ask(browser, tenant, now);
@@ -111,8 +115,9 @@ impl Simulation<'_> {
                         live.waiting_since = Some(now);
                         self.tally.waiting.add(now);
                     }
-                    instance.waits(tenant, since, browser);
+                    instance.waits(tenant, since, (browser, number));
                 }
+                self.balance_later(by.0);
                 self.wait(number, attempt, (place, since));
             }
             Turn::Full => {
@@ -122,10 +127,34 @@ impl Simulation<'_> {
         }
     }
 
-    /// Gives the place in the queue up; the session waits for its applicant until it expires.
-    fn withdraw(&mut self, number: u64) {
+    /// The applicant has left: the place is kept as long as a session may wait. They do not come back.
+    fn hold(&mut self, number: u64, attempt: u32) {
+        let now = self.now;
+        let Some(live) = self.live.get_mut(&number) else { return };
+        let (by, browser, tenant) = (live.instance, live.browser, live.unopened.tenant());
+        if let Some(since) = live.waiting_since.take() {
+            self.tally.waited(live.unopened.team, since, now);
+        }
+        let Some(instance) = self.instances.same_run(by) else { return };
+        if let Some(since) = live.queued_since.take() {
+            instance.waits_no_longer(tenant, since, browser);
+        }
+        let since = instance.turns.hold(browser, tenant, now);
+        if since.is_some_and(|since| now - since < self.parameters.deployment.queue_timeout) {
+            self.writes.add(Write::JobPutOff, 1);
+            let delay = ABSENT_RETRY_DELAY + self.until_claimed();
+            let attempt = attempt.saturating_add(1);
+            self.plan(number, delay, SessionOccurrence::TurnAsked { attempt });
+            return;
+        }
         self.writes.add(Write::JobDeleted, 1);
-        if self.apply_from_browser(number, Event::StartWithdrawn)
+        self.wait_for_applicant(number);
+    }
+
+    /// Gives the browser of an applicant who is away back, or their place; the session waits for them
+    /// until it expires.
+    pub(crate) fn wait_for_applicant(&mut self, number: u64) {
+        if self.apply_from_browser(number, Event::ApplicantAbsent)
             && let Some(live) = self.live.get(&number)
         {
             let until = live.session.expires_at - self.now;
@@ -147,7 +176,7 @@ impl Simulation<'_> {
     }
 
     /// Returns how long a job that is due waits until it is claimed.
-    fn until_claimed(&mut self) -> TimeDelta {
+    pub(crate) fn until_claimed(&mut self) -> TimeDelta {
         let interval = TimeDelta::from_std(JOB_POLL_INTERVAL).unwrap_or_default();
         self.random.uniform(interval)
     }
@@ -217,8 +246,8 @@ impl Simulation<'_> {
         live.renewed_at = now;
         live.failed_starts = 0;
         if !live.is_present {
-            // Nobody is there to connect: the run ends after the absence.
-            live.plan = [(domain::workflow::MIN_ABSENCE, applicant::Act::AbsentForTooLong)].into();
+            let time = TimeDelta::from_std(NO_SHOW_TTL).unwrap_or_default();
+            live.plan = [(time, applicant::Act::NotCome)].into();
             self.next_act(number);
             return;
         }

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use domain::webhook::{AttemptContext, Backoff, DeliveryDecision, ResponseSummary};
-use ports::delivery::CLAIM_MARGIN;
+use ports::delivery::CLAIM_TTL;
 
 use crate::{
     endpoints::{Call, Delivery, EndpointIndex, Permission},
@@ -71,10 +71,10 @@ impl Simulation<'_> {
         if self.instances.same_run(call.by).is_some() {
             self.settle(delivery, call.status);
         } else {
-            // The result is lost with the instance. The claim ends by itself, and another instance
-            // makes the call again.
+            // The result is lost with the instance. The claim is not renewed any more, and another
+            // instance makes the call again.
             self.tally.results_lost = self.tally.results_lost.saturating_add(1);
-            let claimed_until = call.began_at + self.parameters.endpoints.timeout + CLAIM_MARGIN;
+            let claimed_until = call.began_at + CLAIM_TTL;
             self.agenda.add(claimed_until.max(self.now), Occurrence::DeliveryDue(delivery));
         }
         self.call(index);

@@ -37,6 +37,10 @@ pub(crate) struct SimulatedInstance {
     pub(crate) leased: BTreeSet<u64>,
     /// Those that wait, as far as the simulation knows, to check the queue's order.
     waiting: BTreeMap<Tenant, BTreeSet<(DateTime<Utc>, BrowserId)>>,
+    /// The sessions of those that wait.
+    pub(crate) numbers: BTreeMap<BrowserId, u64>,
+    /// Whether it will look for room at other instances.
+    pub(crate) will_balance: bool,
     started_at: DateTime<Utc>,
     stopped_at: DateTime<Utc>,
     /// The numbers of sessions that have a browser or wait for one, and since when.
@@ -99,12 +103,19 @@ impl SimulatedInstance {
     }
 
     /// Notes that a session waits for its turn.
-    pub(crate) fn waits(&mut self, tenant: Tenant, since: DateTime<Utc>, browser: BrowserId) {
+    pub(crate) fn waits(
+        &mut self,
+        tenant: Tenant,
+        since: DateTime<Utc>,
+        (browser, number): (BrowserId, u64),
+    ) {
         self.waiting.entry(tenant).or_default().insert((since, browser));
+        self.numbers.insert(browser, number);
     }
 
     /// Notes that a session waits no longer.
     pub(crate) fn waits_no_longer(&mut self, tenant: Tenant, since: DateTime<Utc>, id: BrowserId) {
+        self.numbers.remove(&id);
         if let Some(queue) = self.waiting.get_mut(&tenant) {
             queue.remove(&(since, id));
             if queue.is_empty() {
@@ -139,6 +150,8 @@ impl Instances {
                 is_up: true,
                 leased: BTreeSet::new(),
                 waiting: BTreeMap::new(),
+                numbers: BTreeMap::new(),
+                will_balance: false,
                 // They have run for a while.
                 started_at: now - TimeDelta::hours(1),
                 stopped_at: now,
@@ -232,6 +245,38 @@ impl Instances {
         chosen
     }
 
+    /// Returns an instance as it is, and the others of its region as it knows them.
+    pub(crate) fn seen_by(
+        &self,
+        own: InstanceIndex,
+        now: DateTime<Utc>,
+    ) -> Option<(Instance, Vec<Instance>)> {
+        let described = |instance: &SimulatedInstance, sessions| {
+            let load = instance.turns.load(now);
+            let waited = load.waiting_since.map_or(0, |since| (now - since).num_seconds());
+            Instance {
+                waiting: u32::try_from(load.waiting).unwrap_or(u32::MAX),
+                waited: u32::try_from(waited).unwrap_or(0),
+                ..self.described(instance, sessions)
+            }
+        };
+        let asking = self.get(own)?;
+        let read_at = asking.last_report(now);
+        let members = self.by_region.get(asking.region).map(Vec::as_slice).unwrap_or_default();
+        let others = members.iter().filter(|index| **index != own).filter_map(|index| {
+            let other = self.get(*index)?;
+            // What was moved there is among its sessions already.
+            let sessions = other.reported(read_at)?.max(other.load());
+            Some(described(other, sessions))
+        });
+        Some((described(asking, asking.load()), others.collect()))
+    }
+
+    /// Returns the running instance with an identifier.
+    pub(crate) fn with_id(&self, id: InstanceId) -> Option<InstanceIndex> {
+        self.all.iter().position(|instance| instance.is_up && instance.id == id)
+    }
+
     fn described(&self, instance: &SimulatedInstance, sessions: u32) -> Instance {
         Instance {
             id: instance.id,
@@ -239,6 +284,8 @@ impl Instances {
             region: WorkerRegion::ALL.get(instance.region).copied(),
             slots: u32::try_from(self.deployment.quotas.total).unwrap_or(u32::MAX),
             sessions,
+            waiting: 0,
+            waited: 0,
             is_draining: false,
         }
     }
@@ -254,6 +301,7 @@ impl Instances {
         instance.turns = BrowserTurns::new(quotas);
         instance.occupied = 0;
         instance.waiting.clear();
+        instance.numbers.clear();
         instance.view = View::default();
         std::mem::take(&mut instance.leased).into_iter().collect()
     }

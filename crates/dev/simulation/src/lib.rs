@@ -18,6 +18,7 @@ mod endpoints;
 mod histogram;
 mod instances;
 mod level;
+mod moves;
 mod numbers;
 mod parameters;
 mod random;

@@ -37,9 +37,9 @@ struct Options {
     /// The browsers of a team at an instance (`AVOUCH_BROWSERS_PER_TEAM`)
     #[arg(long)]
     browsers_per_team: Option<usize>,
-    /// What if a session gave its place in the queue up when its applicant leaves the page
+    /// Leaves sessions that wait where they have begun to wait
     #[arg(long)]
-    withdraw_absent: bool,
+    no_moves: bool,
     #[arg(long)]
     teams: Option<usize>,
     /// The webhooks of each team
@@ -63,8 +63,8 @@ impl Options {
         let instances = self.instances.unwrap_or_else(|| needed.max(self.regions));
         let mut deployment = Deployment::with(instances, slots);
         deployment.regions = self.regions;
+        deployment.moves_waiting = !self.no_moves;
         let set = |value: &mut f64, given: Option<f64>| *value = given.unwrap_or(*value);
-        deployment.withdraws_absent = self.withdraw_absent;
         set(&mut deployment.crashes_per_day, self.crashes);
         if let Some(seconds) = self.queue_seconds {
             deployment.queue_timeout = TimeDelta::seconds(seconds.clamp(0, 86_400));

@@ -48,9 +48,8 @@ pub struct Deployment {
     pub quotas: Quotas,
     /// How long a session waits for a browser (`AVOUCH_BROWSER_QUEUE_SECONDS`).
     pub queue_timeout: TimeDelta,
-    /// Whether a session gives its place in the queue up when its applicant has left the page. The
-    /// service does not do so: this shows what it would change.
-    pub withdraws_absent: bool,
+    /// Whether sessions that wait are moved to instances that have a browser free.
+    pub moves_waiting: bool,
     /// Crashes of each instance in a day.
     pub crashes_per_day: f64,
     /// How long an instance is down after a crash.
@@ -241,7 +240,7 @@ impl Deployment {
             regions: 1,
             quotas: Quotas { total: slots, per_team: slots, development, waiting_per_team: 100 },
             queue_timeout: TimeDelta::seconds(300),
-            withdraws_absent: false,
+            moves_waiting: true,
             crashes_per_day: 0.05,
             restart: TimeDelta::seconds(30),
             retention: TimeDelta::days(30),

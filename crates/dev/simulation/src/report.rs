@@ -32,6 +32,8 @@ pub struct Report {
     pub browsers_lost: u64,
     /// Sessions that began at another instance than the one that their applicant reached.
     pub relayed: u64,
+    /// How often a session that waited was moved to another instance.
+    pub moved: u64,
     /// The longest queue of the sweeper.
     pub longest_due: u64,
     /// The most open sessions at once, and those of them whose link was opened.
@@ -145,6 +147,7 @@ impl Report {
             crashes: tally.crashes,
             browsers_lost: tally.browsers_lost,
             relayed: tally.relayed,
+            moved: tally.moved,
             longest_due: tally.longest_due,
             most_open: tally.open.max(),
             most_live: tally.most_live,
@@ -221,12 +224,13 @@ impl fmt::Display for Report {
         writeln!(
             out,
             "Instances: {}, {} slots; {} crashes, {} browsers lost; begun at another instance: {}; \
-             longest list of the sweeper: {}",
+             moved while they waited: {}; longest list of the sweeper: {}",
             self.instances,
             self.slots,
             self.crashes,
             self.browsers_lost,
             self.relayed,
+            self.moved,
             self.longest_due
         )?;
         self.queue.fmt(out)?;

@@ -38,6 +38,8 @@ pub(crate) enum Occurrence {
         by: (InstanceIndex, u32),
     },
     Sweep,
+    /// An instance at which sessions wait looks whether others have room.
+    QueueBalanced(InstanceIndex),
     InstanceCrashed(InstanceIndex),
     InstanceRestarted(InstanceIndex),
     DeliveryDue(Delivery),
@@ -185,6 +187,7 @@ impl<'a> Simulation<'a> {
                 }
             }
             Occurrence::Sweep => self.sweep(),
+            Occurrence::QueueBalanced(index) => self.balance(index),
             Occurrence::InstanceCrashed(index) => self.crash(index),
             Occurrence::InstanceRestarted(index) => {
                 self.instances.restart(index, self.now);

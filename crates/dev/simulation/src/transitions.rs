@@ -141,7 +141,7 @@ impl Simulation<'_> {
             self.tally.waited(team, since, now);
         }
         let Some(instance) = self.instances.same_run(by) else { return false };
-        instance.turns.ended(browser);
+        instance.turns.finished(browser, now);
         instance.leased.remove(&number);
         if let Some(since) = queued {
             instance.waits_no_longer(tenant, since, browser);

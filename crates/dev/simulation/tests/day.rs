@@ -69,14 +69,11 @@ fn a_crowded_day_refuses_sessions_and_loses_none() {
 }
 
 #[test]
-fn fewer_browsers_wait_for_nobody_if_the_absent_give_their_places_up() {
-    let [as_is, withdrawn] = [false, true].map(|withdraws_absent| {
-        let mut parameters = crowded_day();
-        parameters.deployment.withdraws_absent = withdraws_absent;
-        report(&parameters)
-    });
-    assert!(as_is.queue.holds.mean > withdrawn.queue.holds.mean * 1.2);
-    assert!(as_is.with_status("COMPLETED") * 6 < withdrawn.with_status("COMPLETED") * 5);
+fn browsers_do_not_wait_for_applicants_who_left_the_queue() {
+    let (crowded, roomy) = (report(&crowded_day()), report(&day(2000)));
+    assert!(crowded.queue.left > 50 && roomy.queue.left == 0);
+    let holds = (crowded.queue.holds.mean, roomy.queue.holds.mean);
+    assert!(holds.0 < holds.1 * 1.1, "{holds:?}");
 }
 
 #[test]
@@ -129,6 +126,20 @@ fn sessions_begin_in_their_regions() {
     let mut parameters = day(3000);
     parameters.deployment = Deployment { regions: 5, ..Deployment::with(10, 16) };
     assert!(report(&parameters).relayed > 500);
+}
+
+/// Instances with few browsers each: some are full while others are not.
+#[test]
+fn sessions_that_wait_are_moved_to_where_a_browser_is_free() {
+    let mut parameters = day(4000);
+    parameters.deployment = Deployment { crashes_per_day: 12.0, ..Deployment::with(12, 1) };
+    let moved = report(&parameters);
+    parameters.deployment.moves_waiting = false;
+    let stayed = report(&parameters);
+    assert!(moved.moved > 100 && stayed.moved == 0);
+    let waits = (moved.queue.waits.mean, stayed.queue.waits.mean);
+    assert!(waits.0 < waits.1, "{waits:?}");
+    assert!(moved.queue.refused_late <= stayed.queue.refused_late);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Certificates for servers and clients of tests, issued by a test authority.
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair,
+    PublicKeyData as _, date_time_ymd,
 };
 
 /// A certificate authority of a test.
@@ -12,6 +13,15 @@ pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 pub struct Certified {
     pub certificate: String,
     pub key: String,
+}
+
+impl Certified {
+    /// Returns the SHA-256 hash of the public key in DER, by which Chromium's
+    /// `--ignore-certificate-errors-spki-list` names it.
+    pub fn public_key_sha256(&self) -> Vec<u8> {
+        let key = KeyPair::from_pem(&self.key).unwrap().subject_public_key_info();
+        ring::digest::digest(&ring::digest::SHA256, &key).as_ref().to_vec()
+    }
 }
 
 impl Authority {

@@ -28,11 +28,12 @@ pub struct SharedChromium {
 
 impl SharedChromium {
     /// Starts Chromium on a free port.
-    pub async fn start(flags: &'static [&'static str]) -> Self {
-        tokio::task::spawn_blocking(|| Self::spawn(flags)).await.unwrap()
+    pub async fn start(flags: &[&str]) -> Self {
+        let flags: Vec<_> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        tokio::task::spawn_blocking(move || Self::spawn(&flags)).await.unwrap()
     }
 
-    fn spawn(flags: &[&str]) -> Self {
+    fn spawn(flags: &[String]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let child = Command::new("/usr/lib/chromium/chromium")
             // Chromium has no sandbox as root; a fleet runs in containers.
@@ -59,6 +60,11 @@ impl SharedChromium {
     /// Returns the URL without the path, which differs at each start.
     pub fn url(&self) -> String {
         format!("ws://{}/", self.address)
+    }
+
+    /// Returns the path of its DevTools connection.
+    pub fn path(&self) -> String {
+        format!("/{}", self.path)
     }
 
     /// Returns the number of browser contexts besides the default one.

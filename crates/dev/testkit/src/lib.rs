@@ -5,6 +5,7 @@ pub mod certificates;
 pub mod clock;
 pub mod contract;
 pub mod fleet;
+pub mod grid;
 pub mod port;
 pub mod redis;
 pub mod s3;

@@ -15,6 +15,7 @@ const BENCHMARKS: &[(&str, &[&str])] = &[
     ("attestation", &["attestation", "relayed"]),
     ("browser", &["browser"]),
     ("ending", &["ending"]),
+    ("growth", &["growth"]),
     ("webhooks", &["webhooks"]),
     ("workflow", &["workflow", "observe"]),
 ];

@@ -33,10 +33,7 @@ enum Task {
     /// Installs what the tests need, starts throwaway servers, runs every check and every test
     Test(test::TestOptions),
     /// Verifies accounts of the real applications in `platforms/`, which it installs
-    TestPlatforms {
-        /// One platform alone
-        name: Option<String>,
-    },
+    TestPlatforms(test::PlatformOptions),
     /// Runs the checks and tests that need no server: formatting, lints, unit tests, repository tests
     Check,
     /// Writes the documentation site to target/docs
@@ -87,7 +84,7 @@ async fn main() -> ExitCode {
     let done = match Task::parse() {
         Task::Up => up::up().await,
         Task::Test(options) => test::test(&options),
-        Task::TestPlatforms { name } => test::test_platforms(name.as_deref()),
+        Task::TestPlatforms(options) => test::test_platforms(&options),
         Task::Check => test::check(),
         Task::Docs => docs::docs(),
         Task::Release(options) => release::release(&options),

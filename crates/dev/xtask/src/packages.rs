@@ -52,6 +52,20 @@ pub(crate) const OCR: Need = Need { present: || found("tesseract"), packages: &[
 /// Type-checks the embed page and a generated client; neither building nor running needs it.
 pub(crate) const NODE: Need = Need { present: || found("npm"), packages: &["nodejs", "npm"] };
 
+/// Runs Selenium Grid with the system's Chromium.
+pub(crate) const SELENIUM: Need = Need {
+    present: || found("java") && found("chromedriver"),
+    packages: &["default-jre-headless", "chromium-driver"],
+};
+/// Sets the clock of one program.
+pub(crate) const FAKETIME: Need = Need {
+    present: || {
+        let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+        let mut files = folders.map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"));
+        files.any(|file| file.exists())
+    },
+    packages: &["libfaketime"],
+};
 /// Checks the units of systemd; it does not have to run.
 pub(crate) const SYSTEMD: Need =
     Need { present: || found("systemd-analyze"), packages: &["systemd"] };

@@ -43,7 +43,8 @@ pub(crate) fn nextest(arguments: &[&str]) -> Result<Command, Failure> {
 
 /// `cargo-deny`, installed where it is missing.
 pub(crate) fn deny(arguments: &[&str]) -> Result<Command, Failure> {
-    installed("cargo-deny", &["cargo-deny"])?;
+    // Unoptimised: it takes seconds, and is built in half the time.
+    installed("cargo-deny", &["cargo-deny", "--debug"])?;
     let mut command = cargo(&[&["deny"], arguments].concat());
     command.env("PATH", path()?);
     Ok(command)
@@ -104,6 +105,36 @@ pub(crate) fn documented_programs() -> Result<(), Failure> {
     node_modules(&root().join("docs/receivers/node"))?;
     python_packages("docs/auditor/requirements.txt", "auditor-python")?;
     python_packages("docs/receivers/python/requirements.txt", "receiver-python")
+}
+
+/// The server of Selenium Grid, which the tests of fleets start: the file of an npm package, without what
+/// the package depends on.
+pub(crate) fn selenium_server() -> Result<(), Failure> {
+    const PACKAGE: &str = "@nightwatch/selenium-server@4.20.0";
+    const INTEGRITY: &str = "sha512-QCztEGeC2sd1g3KU7guLW2a1Z4wC1BlCJl9P9Av3QtfzI4+EA7LKhDFha+CRxswmHHW0QQtYI9z0EZ8YSDNMZA==";
+    let folder = tools().join("selenium");
+    let server = folder.join("package/lib/selenium-server-4.20.0.jar");
+    if server.exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(&folder)?;
+    let packed = Command::new("npm")
+        .args(["pack", "--json", "--loglevel", "error", PACKAGE])
+        .current_dir(&folder)
+        .output()?;
+    if !packed.status.success() {
+        let error = String::from_utf8_lossy(&packed.stderr).into_owned();
+        return Err(format!("`npm pack {PACKAGE}` failed: {error}").into());
+    }
+    let packed: serde_json::Value = serde_json::from_slice(&packed.stdout)?;
+    let of = |name: &str| packed.pointer(&format!("/0/{name}")).and_then(|text| text.as_str());
+    if of("integrity") != Some(INTEGRITY) {
+        return Err(format!("{PACKAGE} is not the file that it was: {:?}", of("integrity")).into());
+    }
+    let archive = folder.join(of("filename").ok_or("`npm pack` named no file")?);
+    run(Command::new("tar").arg("--extract").arg("--file").arg(&archive).current_dir(&folder))?;
+    fs::remove_file(archive)?;
+    Ok(())
 }
 
 /// The engine of Helm, and the schemas of Kubernetes and Compose.

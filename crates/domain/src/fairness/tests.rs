@@ -147,11 +147,149 @@ fn a_queue_that_one_team_has_filled_takes_one_entry_of_each_other_team() {
     assert_eq!(queue.ask(MAX_WAITING + 3, tenant(2, true), now(1)), Turn::Full);
 }
 
+#[test]
+fn a_held_entry_gets_no_turn_and_keeps_its_place() {
+    let mut queue = queue(1);
+    assert_eq!(queue.ask(browser(0), tenant(1, true), now(0)), Turn::Now);
+    assert_eq!(queue.ask(browser(1), tenant(1, true), now(1)), wait(1, 1));
+    assert_eq!(queue.ask(browser(2), tenant(1, true), now(2)), wait(2, 2));
+    assert_eq!(queue.ask(browser(3), tenant(1, true), now(3)), wait(3, 3));
+    assert_eq!(queue.hold(browser(1), tenant(1, true), now(5)), Some(now(1)));
+    // The others move up, and a turn goes to the first of them.
+    assert_eq!(queue.ask(browser(2), tenant(1, true), now(5)), wait(1, 2));
+    assert_eq!((queue.waiting(), queue.of_team(tenant(1, true).team)), (2, (1, 2)));
+    queue.ended(browser(0));
+    assert_eq!(queue.hold(browser(1), tenant(1, true), now(6)), Some(now(1)));
+    assert_eq!(queue.ask(browser(2), tenant(1, true), now(6)), Turn::Now);
+    // Back again, it is served before those that came after it.
+    assert_eq!(queue.ask(browser(1), tenant(1, true), now(7)), wait(1, 1));
+    assert_eq!(queue.ask(browser(3), tenant(1, true), now(8)), wait(2, 3));
+    queue.ended(browser(2));
+    assert_eq!(queue.ask(browser(3), tenant(1, true), now(9)), wait(2, 3));
+    assert_eq!(queue.ask(browser(1), tenant(1, true), now(9)), Turn::Now);
+    // A turn that it has is given to the next one.
+    assert_eq!(queue.hold(browser(1), tenant(1, true), now(10)), Some(now(1)));
+    assert_eq!(queue.ask(browser(3), tenant(1, true), now(10)), Turn::Now);
+    // Whoever does not say that it is to be held loses its place.
+    assert_eq!(queue.hold(browser(1), tenant(1, true), now(20)), Some(now(20)));
+}
+
+#[test]
+fn an_entry_that_arrives_keeps_its_place_before_those_that_came_later() {
+    let mut queue = queue(1);
+    let team = tenant(1, true);
+    assert_eq!(queue.ask(browser(1), team, now(0)), Turn::Now);
+    assert_eq!(queue.ask(browser(2), team, now(10)), wait(1, 10));
+    queue.arrive(browser(3), team, now(4), now(12));
+    assert_eq!(queue.in_order(), [(browser(2), now(10))], "it has not asked yet");
+    assert_eq!(queue.arriving(), 1);
+    assert_eq!(queue.ask(browser(3), team, now(13)), wait(1, 4));
+    assert_eq!(queue.in_order(), [(browser(3), now(4)), (browser(2), now(10))]);
+    assert_eq!(queue.arriving(), 0);
+    let since = [3, 1].map(|number| queue.waiting_since(browser(number)));
+    assert_eq!(since, [Some(now(4)), None]);
+    // Saying it again changes nothing, and nobody has waited since a time to come.
+    queue.arrive(browser(3), team, now(1), now(13));
+    queue.arrive(browser(4), team, now(99), now(14));
+    assert_eq!(queue.hold(browser(4), team, now(15)), Some(now(14)));
+    assert_eq!(queue.arriving(), 1, "it was not there yet");
+    queue.ended(browser(1));
+    assert_eq!(queue.ask(browser(3), team, now(16)), Turn::Now);
+    queue.arrive(browser(3), team, now(1), now(16));
+    assert_eq!(queue.ask(browser(3), team, now(16)), Turn::Now, "it has its turn");
+}
+
+#[test]
+fn those_who_wait_for_their_quota_are_not_among_those_whose_turn_is_next() {
+    let mut queue = BrowserQueue::new(quotas(4, 4, 1));
+    let asked = [(1, true), (2, true), (3, true), (4, false), (5, false), (6, true)];
+    for (number, production) in asked {
+        queue.ask(browser(number), tenant(number, production), now(0));
+    }
+    assert_eq!(queue.in_order(), [(browser(6), now(0))]);
+    // One team has all turns, which is no quota.
+    let mut queue = BrowserQueue::new(quotas(2, 2, 2));
+    for number in 0..3 {
+        queue.ask(browser(number), tenant(1, false), now(0));
+    }
+    assert_eq!(queue.in_order(), [(browser(2), now(0))]);
+}
+
+#[test]
+fn the_expected_wait_is_the_mean_length_of_turns_for_each_place_and_turn() {
+    let mut queue = queue(4);
+    let team = tenant(1, true);
+    for number in 0..4 {
+        queue.ask(browser(number), team, now(0));
+    }
+    for (number, at) in [(0, 90), (1, 120)] {
+        queue.finished(browser(number), now(at));
+        queue.ask(browser(10 + number), team, now(at));
+    }
+    assert_eq!(queue.expected_wait(1), None, "two are too few");
+    queue.ended(browser(2));
+    queue.ask(browser(12), team, now(130));
+    assert_eq!(queue.expected_wait(1), None, "it did not use its turn");
+    queue.finished(browser(3), now(150));
+    queue.finished(browser(3), now(999));
+    queue.ask(browser(13), team, now(150));
+    // 120 s on average, of four that run.
+    assert_eq!(queue.expected_wait(1), Some(TimeDelta::seconds(30)));
+    assert_eq!(queue.expected_wait(6), Some(TimeDelta::seconds(180)));
+    // Only the last 32 count.
+    for number in 100..132 {
+        queue.ended(browser(number - 1));
+        queue.ended(browser(10));
+        queue.ask(browser(number), team, now(200));
+        queue.finished(browser(number), now(210));
+    }
+    for number in 200..204 {
+        queue.ask(browser(number), team, now(300));
+    }
+    assert_eq!(queue.expected_wait(4), Some(TimeDelta::seconds(10)));
+    // A clock that was set back makes no wait negative.
+    queue.finished(browser(200), now(0));
+    assert!(queue.expected_wait(1).unwrap() >= TimeDelta::zero());
+    assert!(queue.expected_wait(usize::MAX).is_some_and(|wait| wait > TimeDelta::zero()));
+}
+
+#[test]
+fn entries_that_arrive_are_limited_as_those_that_are_held() {
+    let mut queue = BrowserQueue::new(Quotas { waiting_per_team: 2, ..quotas(1, 1, 1) });
+    let team = tenant(1, true);
+    assert_eq!(queue.ask(browser(0), team, now(0)), Turn::Now);
+    for number in 1..=3 {
+        queue.arrive(browser(number), team, now(0), now(5));
+    }
+    assert_eq!(queue.ask(browser(2), team, now(6)), wait(1, 0));
+    assert_eq!(queue.ask(browser(3), team, now(6)), wait(2, 6), "it was one too many");
+}
+
+#[test]
+fn held_entries_are_limited_and_take_no_room_of_others() {
+    let quotas = Quotas { waiting_per_team: 2, ..quotas(1, 1, 1) };
+    let mut queue = BrowserQueue::new(quotas);
+    assert_eq!(queue.ask(browser(0), tenant(1, true), now(0)), Turn::Now);
+    for number in [1, 2] {
+        assert!(matches!(queue.ask(browser(number), tenant(1, true), now(0)), Turn::Wait { .. }));
+        assert_eq!(queue.hold(browser(number), tenant(1, true), now(1)), Some(now(0)));
+    }
+    for number in [3, 4] {
+        assert!(matches!(queue.ask(browser(number), tenant(1, true), now(2)), Turn::Wait { .. }));
+    }
+    assert_eq!(queue.hold(browser(3), tenant(1, true), now(2)), None, "two are held");
+    assert_eq!(queue.ask(browser(3), tenant(1, true), now(3)), wait(2, 3), "at the end");
+    // One that comes back is not refused although two others wait.
+    assert_eq!(queue.ask(browser(1), tenant(1, true), now(3)), wait(1, 0));
+    assert_eq!(queue.hold(browser(3), tenant(1, true), now(3)), Some(now(3)));
+}
+
 /// The reference implementation: assigns the turns one by one, each to the waiting entry of the
 /// lowest rank.
 fn reference_order(queue: &BrowserQueue) -> Vec<BrowserId> {
     let (mut shares, mut order) = (queue.shares(), vec![]);
     let mut remaining = queue.waiting.clone();
+    remaining.retain(|_, waiting| !waiting.is_held);
     while !remaining.is_empty() {
         let full = shares.total >= queue.quotas.total;
         let next = remaining.iter().min_by_key(|(id, waiting)| {
@@ -170,11 +308,19 @@ proptest! {
     /// The queues per tenant give the same order as ranking each waiting entry.
     #[test]
     fn turns_have_the_order_of_the_reference_implementation(
-        asks in prop::collection::vec((0_u128..60, 1_u128..5, any::<bool>(), 0_i64..9), 1..80),
+        asks in prop::collection::vec(
+            (0_u128..60, 1_u128..5, any::<bool>(), any::<bool>(), 0_i64..9), 1..80,
+        ),
     ) {
         let mut queue = BrowserQueue::new(quotas(4, 2, 3));
-        for (id, team, production, at) in asks {
-            queue.ask(browser(id), tenant(team, production), now(at));
+        let mut tenants = BTreeMap::new();
+        for (id, team, production, is_held, at) in asks {
+            let tenant = *tenants.entry(id).or_insert_with(|| tenant(team, production));
+            if is_held {
+                queue.hold(browser(id), tenant, now(at));
+            } else {
+                queue.ask(browser(id), tenant, now(at));
+            }
         }
         let order: Vec<_> = queue.turns(queue.shares()).map(|turn| turn.id).collect();
         prop_assert_eq!(order, reference_order(&queue));
@@ -197,7 +343,7 @@ proptest! {
                 queue.ask(browser(id), tenant, now(0));
             }
             let count = |counted: &dyn Fn(&Tenant) -> bool| {
-                queue.running.values().filter(|(tenant, _)| counted(tenant)).count()
+                queue.running.values().filter(|running| counted(&running.tenant)).count()
             };
             prop_assert!(queue.running.len() <= quotas.total);
             prop_assert!(count(&|tenant| tenant.is_development()) <= quotas.development);

@@ -32,6 +32,12 @@ events! {
     /// The instance that was to start the browser stops. Another one is asked when the applicant connects
     /// to it.
     StartWithdrawn,
+    /// The session has waited for a browser of one instance since a time, and waits for one of another
+    /// instance from now on, which has more room. It keeps its place.
+    WaitMoved { to: Lease, since: DateTime<Utc> },
+    /// The applicant is not at the page, and has not seen the session's browser: it is given back, or the
+    /// wait for it. The session begins again when they come.
+    ApplicantAbsent,
     /// The browser ended, or its instance stopped renewing its lease.
     BrowserLost,
     ApplicantConnected,

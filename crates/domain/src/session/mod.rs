@@ -17,8 +17,8 @@ pub use self::{
     outcome::{CancelReason, Collected, ExtractedData, IssuedAttestation, Outcome, ProofHash},
     progress::Progress,
     state::{
-        AttestationStep, History, LOSSES_ALLOWED, Lease, PendingPrompt, Phase, Resume, SkippedTime,
-        State,
+        ABSENCES_ALLOWED, AttestationStep, History, LOSSES_ALLOWED, Lease, MOVES_ALLOWED,
+        PendingPrompt, Phase, Resume, SkippedTime, State,
     },
     status::{Status, UnknownStatus},
     transition::{InvalidTransition, Step, TransitionTerms, step},

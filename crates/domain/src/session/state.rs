@@ -12,6 +12,11 @@ use crate::{
 
 /// The number of browsers that a session may lose: the third loss ends it with an error.
 pub const LOSSES_ALLOWED: u8 = 2;
+/// How often in an attempt the place or the browser of an applicant who is away may be given back: the
+/// next time ends the session with an error.
+pub const ABSENCES_ALLOWED: u8 = 10;
+/// How often a session that waits for a browser may be moved to another instance, until it has one.
+pub const MOVES_ALLOWED: u8 = 10;
 
 /// A browser, by the identifier that the service chose, and the instance that runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,12 +30,40 @@ pub struct Lease {
 pub struct History {
     /// The browsers that the current attempt has lost.
     pub losses: u8,
+    /// How often in the current attempt a browser, or the wait for one, was given back because the
+    /// applicant was away.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub absences: u8,
+    /// How often the wait for the current browser was moved to another instance.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub moves: u8,
+    /// Since when the session has waited for its browser, if the wait was moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_since: Option<DateTime<Utc>>,
     /// The attempts that have failed.
     #[serde(default)]
     pub failed_attempts: u8,
     /// The time that the partner has skipped.
     #[serde(default, skip_serializing_if = "SkippedTime::is_zero")]
     pub skipped: SkippedTime,
+}
+
+impl History {
+    /// Returns whether a browser was requested in the current attempt before, and was lost or given
+    /// back.
+    const fn has_begun(self) -> bool {
+        self.losses > 0 || self.absences > 0
+    }
+
+    /// Returns the history of a session that does not wait for a browser.
+    pub(super) const fn without_wait(self) -> Self {
+        Self { moves: 0, waiting_since: None, ..self }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u8) -> bool {
+    *count == 0
 }
 
 /// A time that a partner skips: 0 seconds to 30 days.
@@ -167,7 +200,14 @@ pub enum Resume {
 
 impl State {
     pub const START: Self = Self::Created {
-        history: History { losses: 0, failed_attempts: 0, skipped: SkippedTime(0) },
+        history: History {
+            losses: 0,
+            absences: 0,
+            moves: 0,
+            waiting_since: None,
+            failed_attempts: 0,
+            skipped: SkippedTime(0),
+        },
     };
 
     #[must_use]
@@ -198,7 +238,21 @@ impl State {
         }
     }
 
-    /// Returns whether a browser runs, or ran and was lost.
+    /// Returns since when the session has waited for a browser, if the wait was moved from another
+    /// instance.
+    #[must_use]
+    pub const fn waiting_since(&self) -> Option<DateTime<Utc>> {
+        match self {
+            Self::Initializing { history, .. } => history.waiting_since,
+            Self::Created { .. }
+            | Self::Live { .. }
+            | Self::Failed { .. }
+            | Self::Closed { .. } => None,
+        }
+    }
+
+    /// Returns whether a browser runs, or ran and was lost. One that an absent applicant has not seen
+    /// shows nothing that is worth a recording.
     #[must_use]
     pub const fn has_run(&self) -> bool {
         match self {
@@ -214,8 +268,8 @@ impl State {
     #[must_use]
     pub const fn attempts(&self) -> u8 {
         match self {
-            Self::Created { history: History { losses: 0, failed_attempts, .. } }
-            | Self::Failed { history: History { failed_attempts, .. }, .. } => *failed_attempts,
+            Self::Created { history } if !history.has_begun() => history.failed_attempts,
+            Self::Failed { history, .. } => history.failed_attempts,
             Self::Created { history }
             | Self::Initializing { history, .. }
             | Self::Live { history, .. } => history.failed_attempts.saturating_add(1),

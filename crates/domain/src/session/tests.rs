@@ -19,6 +19,9 @@ use crate::{
 
 const LEASE: Lease = Lease { browser: BrowserId::from_u128(7), node: InstanceId::from_u128(8) };
 
+const OTHER_LEASE: Lease =
+    Lease { browser: BrowserId::from_u128(9), node: InstanceId::from_u128(10) };
+
 fn prompt() -> PendingPrompt {
     PendingPrompt {
         kind: PromptKind::Login,
@@ -65,6 +68,14 @@ fn states() -> Vec<(&'static str, State)> {
             State::Live { lease: LEASE, history: history(LOSSES_ALLOWED, 0), phase: Phase::Ready },
         ),
         (
+            "READY (away ten times)",
+            State::Live {
+                lease: LEASE,
+                history: History { absences: ABSENCES_ALLOWED, ..History::default() },
+                phase: Phase::Ready,
+            },
+        ),
+        (
             "READY (two attempts failed)",
             State::Live { lease: LEASE, history: history(0, 2), phase: Phase::Ready },
         ),
@@ -89,6 +100,8 @@ fn events() -> Vec<Event> {
         Event::BrowserRequested { lease: LEASE },
         Event::BrowserStarted,
         Event::StartWithdrawn,
+        Event::WaitMoved { to: OTHER_LEASE, since: RETRY_UNTIL },
+        Event::ApplicantAbsent,
         Event::BrowserLost,
         Event::ApplicantConnected,
         Event::WorkflowOpened,
@@ -177,8 +190,8 @@ fn event_sequence() -> impl Strategy<Value = Vec<Event>> {
 
 proptest! {
     /// A closed session notifies the partner once, an open one not at all; each started browser is
-    /// released once; progress never decreases; an attempt loses at most three browsers, and there
-    /// are at most three attempts.
+    /// released once; progress never decreases; an attempt loses at most three browsers and gives at
+    /// most ten back, and there are at most three attempts.
     #[test]
     fn effects_are_emitted_once(wanted: bool, events in event_sequence()) {
         let attestation = if wanted { AttestationRequest::Wanted } else { AttestationRequest::NotWanted };
@@ -204,7 +217,9 @@ proptest! {
         prop_assert_eq!(count("release_browser") + running, count("start_browser"));
         let max_attempts = usize::from(MaxAttempts::default().get());
         prop_assert!(usize::from(state.attempts()) <= max_attempts);
-        prop_assert!(count("start_browser") <= (usize::from(LOSSES_ALLOWED) + 1) * max_attempts);
+        let waits = usize::from(LOSSES_ALLOWED) + usize::from(ABSENCES_ALLOWED) + 1;
+        let of_attempt = waits * (usize::from(MOVES_ALLOWED) + 1);
+        prop_assert!(count("start_browser") <= of_attempt * max_attempts);
     }
 
     /// A stored state deserializes to an equal one.
@@ -257,6 +272,56 @@ fn a_failed_attempt_can_be_repeated_as_often_as_the_terms_say() {
         }
         assert_eq!(session.status(), Status::Error);
     }
+}
+
+/// Neither a loss nor the partner's view of the attempt changes while the applicant is away, until the
+/// session has begun too often.
+#[test]
+fn a_session_whose_applicant_is_away_begins_again_only_so_often() {
+    let mut session = session();
+    let now = session.created_at;
+    let apply = |session: &Session, event: Event| session.apply(event, now).unwrap().unwrap();
+    for _ in 0..ABSENCES_ALLOWED {
+        session = apply(&session, Event::BrowserRequested { lease: LEASE }).session;
+        let change = apply(&session, Event::ApplicantAbsent);
+        assert_eq!(change.effects.jobs, [Job::ReleaseBrowser { lease: LEASE }]);
+        session = change.session;
+        assert_eq!((session.status(), session.state.attempts()), (Status::Created, 1));
+        assert!(!session.state.has_run(), "there is nothing to keep a recording of");
+    }
+    session = apply(&session, Event::BrowserRequested { lease: LEASE }).session;
+    session = apply(&session, Event::BrowserStarted).session;
+    session = apply(&session, Event::ApplicantAbsent).session;
+    assert_eq!(session.state.error_code(), Some(ErrorCode::UserInputTimeout));
+}
+
+/// The place goes with the session, and a session is not moved without end.
+#[test]
+fn a_session_that_waits_is_moved_only_so_often_until_it_has_a_browser() {
+    let mut session = session();
+    let now = session.created_at;
+    let apply = |session: &Session, event: Event| session.apply(event, now);
+    let since = now - TimeDelta::seconds(40);
+    session = apply(&session, Event::BrowserRequested { lease: LEASE }).unwrap().unwrap().session;
+    let here = Event::WaitMoved { to: LEASE, since };
+    assert!(apply(&session, here).is_err(), "it waits there already");
+    for count in 0..MOVES_ALLOWED {
+        let (from, to) = if count % 2 == 0 { (LEASE, OTHER_LEASE) } else { (OTHER_LEASE, LEASE) };
+        let change = apply(&session, Event::WaitMoved { to, since }).unwrap().unwrap();
+        let jobs = [Job::StartBrowser { lease: to }, Job::ReleaseBrowser { lease: from }];
+        assert_eq!(change.effects.jobs, jobs);
+        session = change.session;
+        assert_eq!(session.state.lease(), Some(to));
+        assert_eq!(session.state.waiting_since(), Some(since));
+        assert_eq!((session.status(), session.state.attempts()), (Status::Initializing, 1));
+    }
+    assert!(apply(&session, Event::WaitMoved { to: OTHER_LEASE, since }).is_err());
+    session = apply(&session, Event::BrowserStarted).unwrap().unwrap().session;
+    assert!(apply(&session, Event::WaitMoved { to: OTHER_LEASE, since }).is_err());
+    session = apply(&session, Event::BrowserLost).unwrap().unwrap().session;
+    session = apply(&session, Event::BrowserRequested { lease: LEASE }).unwrap().unwrap().session;
+    assert_eq!(session.state.waiting_since(), None, "the next wait is a new one");
+    assert!(apply(&session, Event::WaitMoved { to: OTHER_LEASE, since }).is_ok());
 }
 
 /// However the applicant leaves a failed attempt, the session ends with what failed and where.

@@ -3,8 +3,9 @@
 use chrono::{DateTime, Utc};
 
 use super::{
-    AttestationStep, CancelReason, Collected, Effects, Event, History, IssuedAttestation, Job,
-    LOSSES_ALLOWED, Lease, Outcome, PendingPrompt, Phase, Record, Resume, State, Status,
+    ABSENCES_ALLOWED, AttestationStep, CancelReason, Collected, Effects, Event, History,
+    IssuedAttestation, Job, LOSSES_ALLOWED, Lease, MOVES_ALLOWED, Outcome, PendingPrompt, Phase,
+    Record, Resume, State, Status,
 };
 use crate::{
     error_code::{ErrorCode, Retry},
@@ -64,7 +65,9 @@ pub fn step(
 
         // Another attempt is offered: it begins, or the session ends as the last one did.
         (&State::Failed { history, .. }, Event::RetryRequested) => Step {
-            state: State::Created { history: History { losses: 0, ..history } },
+            state: State::Created {
+                history: History { losses: 0, absences: 0, ..history.without_wait() },
+            },
             effects: Effects::default(),
         },
         (
@@ -90,13 +93,23 @@ pub fn step(
             effects: Effects::job(Job::StartBrowser { lease }),
         },
         (&State::Initializing { lease, history }, Event::BrowserStarted) => Step {
-            state: State::Live { lease, history, phase: Phase::Ready },
+            state: State::Live { lease, history: history.without_wait(), phase: Phase::Ready },
             effects: Effects::default(),
         },
+        (&State::Initializing { lease, history }, Event::WaitMoved { to, since })
+            if history.moves < MOVES_ALLOWED && lease.node != to.node =>
+        {
+            moved(lease, history, (to, since))
+        }
         // It counts as a loss, so that a session cannot be handed over without end.
         (&State::Initializing { lease, history }, Event::StartWithdrawn) => {
             lost(state, lease, history)
         }
+        (
+            &(State::Initializing { lease, history }
+            | State::Live { lease, history, phase: Phase::Ready }),
+            Event::ApplicantAbsent,
+        ) => absent(state, lease, history),
         (
             &(State::Initializing { lease, history } | State::Live { lease, history, .. }),
             Event::BrowserLost,
@@ -203,6 +216,33 @@ fn lost(state: &State, lease: Lease, history: History) -> Step {
     let losses = history.losses.saturating_add(1);
     Step {
         state: State::Created { history: History { losses, ..history } },
+        effects: Effects::job(Job::ReleaseBrowser { lease }),
+    }
+}
+
+/// Waits at another instance, in the same place. The earlier one releases what it may have begun.
+fn moved(from: Lease, history: History, (to, since): (Lease, DateTime<Utc>)) -> Step {
+    let moves = history.moves.saturating_add(1);
+    let mut effects = Effects::job(Job::StartBrowser { lease: to });
+    effects.jobs.push(Job::ReleaseBrowser { lease: from });
+    Step {
+        state: State::Initializing {
+            lease: to,
+            history: History { moves, waiting_since: Some(since), ..history },
+        },
+        effects,
+    }
+}
+
+/// Gives back what an applicant who is away does not use. It counts, so that no session requests browsers
+/// without end.
+fn absent(state: &State, lease: Lease, history: History) -> Step {
+    if history.absences >= ABSENCES_ALLOWED {
+        return close(state, Outcome::Error { why: ErrorCode::UserInputTimeout });
+    }
+    let absences = history.absences.saturating_add(1);
+    Step {
+        state: State::Created { history: History { absences, ..history.without_wait() } },
         effects: Effects::job(Job::ReleaseBrowser { lease }),
     }
 }

@@ -78,6 +78,10 @@ pub enum FixtureEvent {
         /// Whether elements of the page were read in this state.
         #[serde(default, skip_serializing_if = "is_false")]
         is_read: bool,
+        /// Whether it is what a node of the run saw first. It is then recorded also if it is the state
+        /// before.
+        #[serde(default, skip_serializing_if = "is_false")]
+        is_first: bool,
     },
     /// A response that the page received and that the definition watches.
     Response {

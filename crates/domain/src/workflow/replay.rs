@@ -50,6 +50,9 @@ pub fn replay(definition: &Arc<Definition>, fixture: &Fixture, select: Select<'_
         select,
         next: 0,
         current: None,
+        nodes: 0,
+        has_entered: false,
+        has_moved: false,
         elapsed: TimeDelta::zero(),
         unrecorded: BTreeSet::new(),
         observed: None,
@@ -64,6 +67,8 @@ pub fn replay(definition: &Arc<Definition>, fixture: &Fixture, select: Select<'_
             end = reached;
             break;
         }
+        replay.has_entered |= run.path().len() != replay.nodes;
+        replay.nodes = run.path().len();
         result = replay.execute(step.command);
     }
     Replayed {
@@ -81,6 +86,12 @@ struct Replay<'a> {
     next: usize,
     /// The index of the event with the state of the page.
     current: Option<usize>,
+    /// The number of nodes that the run has entered.
+    nodes: usize,
+    /// Whether the run has entered a node that has not seen a state yet.
+    has_entered: bool,
+    /// Whether the run itself has changed the page since that state.
+    has_moved: bool,
     elapsed: TimeDelta,
     unrecorded: BTreeSet<String>,
     /// The last observation, with the index of its event and the number of events before it.
@@ -140,6 +151,7 @@ impl Replay<'_> {
         if arrived.is_none() {
             self.unrecorded.insert(format!("a visit of {url}"));
         }
+        self.has_moved = true;
         if arrived == Some(true) { StepResult::Arrived } else { StepResult::Unreachable }
     }
 
@@ -152,6 +164,7 @@ impl Replay<'_> {
                     self.elapsed = self.elapsed.max(at);
                     self.current = Some(self.next);
                     self.next = self.next.saturating_add(1);
+                    self.has_moved = false;
                     return true;
                 }
                 FixtureEvent::Response { .. } | FixtureEvent::Fetch { .. } => {
@@ -166,8 +179,21 @@ impl Replay<'_> {
         false
     }
 
+    /// Returns whether the next state of the page is what a node of the recorded run saw first.
+    fn is_first_next(&self) -> bool {
+        let mut later = self.fixture.events.iter().skip(self.next);
+        let next = later.find(|event| {
+            !matches!(event, FixtureEvent::Response { .. } | FixtureEvent::Fetch { .. })
+        });
+        matches!(next, Some(FixtureEvent::Page { is_first: true, .. }))
+    }
+
     fn watch(&mut self) -> StepResult {
-        if !self.advance() {
+        // A node sees first what the one before it saw last, unless the page has changed in between.
+        let has_entered = std::mem::take(&mut self.has_entered);
+        let sees_current =
+            has_entered && self.current.is_some() && !self.has_moved && !self.is_first_next();
+        if !sees_current && !self.advance() {
             self.elapsed += TimeDelta::seconds(1);
         }
         StepResult::Seen(self.observe().unwrap_or_default())
@@ -259,6 +285,7 @@ impl Replay<'_> {
         if acted.is_none() {
             self.unrecorded.insert(format!("an action on {selector}"));
         }
+        self.has_moved = true;
         StepResult::Acted
     }
 

@@ -112,6 +112,52 @@ fn fixture() -> Fixture {
     .unwrap()
 }
 
+/// A definition whose second node leads on by what its third one decides by.
+fn branching() -> Arc<Definition> {
+    let mut document = serde_json::to_value(&*definition()).unwrap();
+    document["nodes"]["login"]["next"] = json!("route");
+    document["nodes"]["route"] = json!({
+        "type": "branch", "settleSeconds": 5,
+        "cases": [{ "when": "in", "next": "more" }],
+        "default": { "fail": "UNEXPECTED_PAGE" },
+    });
+    Arc::new(serde_json::from_value(document).unwrap())
+}
+
+#[test]
+fn a_node_sees_the_state_that_led_to_it() {
+    // The run did not see another state before the action, so that the fixture has none.
+    let replayed = replayed(&branching(), &fixture());
+    let expected = ["open", "login", "route", "more", "page", "api", "watched", "review", "end"];
+    assert_eq!(replayed.result.path, expected);
+    assert_eq!(replayed.result.error, None);
+}
+
+#[test]
+fn a_node_sees_first_what_it_saw_first_when_it_was_captured() {
+    let mut fixture = fixture();
+    let Some(FixtureEvent::Page { page, cookies, settled, .. }) = fixture.events.get(3).cloned()
+    else {
+        panic!("a page")
+    };
+    // The applicant was signed out again before the next node saw the page.
+    let signed_out = FixtureEvent::Page {
+        at: 9200,
+        page: page - 1,
+        url: "https://shop.test/".into(),
+        document: 1,
+        settled,
+        http_status: None,
+        cookies: BTreeSet::new(),
+        is_read: false,
+        is_first: true,
+    };
+    assert!(!cookies.is_empty());
+    fixture.events.insert(4, signed_out);
+    let replayed = replayed(&branching(), &fixture);
+    assert_eq!(replayed.result.error, Some(ErrorCode::UnexpectedPage));
+}
+
 fn replayed(definition: &Arc<Definition>, fixture: &Fixture) -> Replayed {
     replay(definition, fixture, &select)
 }
@@ -177,17 +223,20 @@ fn hostile_fixtures_are_refused() {
 }
 
 fn any_event() -> impl Strategy<Value = FixtureEvent> {
-    let page = (0_u64..2_000_000, 0_usize..3, any::<bool>(), any::<bool>(), any::<bool>());
-    let page = page.prop_map(|(at, page, settled, is_in, is_read)| FixtureEvent::Page {
-        at,
-        page,
-        url: "https://shop.test/#/home".into(),
-        document: 1,
-        settled,
-        http_status: None,
-        cookies: if is_in { ["sid".to_owned()].into() } else { BTreeSet::new() },
-        is_read,
-    });
+    let bools = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let page = (0_u64..2_000_000, 0_usize..3, bools);
+    let page =
+        page.prop_map(|(at, page, (settled, is_in, is_read, is_first))| FixtureEvent::Page {
+            at,
+            page,
+            url: "https://shop.test/#/home".into(),
+            document: 1,
+            settled,
+            http_status: None,
+            cookies: if is_in { ["sid".to_owned()].into() } else { BTreeSet::new() },
+            is_read,
+            is_first,
+        });
     prop_oneof![
         4 => page,
         1 => (1_u64..9).prop_map(|number| FixtureEvent::Response {

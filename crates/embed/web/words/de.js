@@ -7,6 +7,7 @@ const words = {
   starting: 'Ein sicherer Browser wird gestartet …',
   full: 'Alle sicheren Browser sind belegt. Ihrer startet, sobald einer frei ist.',
   place: 'Ihr Platz in der Warteschlange: {number}.',
+  expected: 'Voraussichtliche Wartezeit: etwa {time}.',
   cancel: 'Abbrechen',
   close: 'Fenster schließen',
   start: 'Starten',

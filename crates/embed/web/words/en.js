@@ -6,6 +6,7 @@ const words = {
   starting: 'Starting a secure browser…',
   full: 'All secure browsers are in use. Yours starts as soon as one is free.',
   place: 'Your place in the queue: {number}.',
+  expected: 'Expected wait: about {time}.',
   cancel: 'Cancel',
   close: 'Close window',
   start: 'Start',

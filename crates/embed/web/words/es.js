@@ -7,6 +7,7 @@ const words = {
   starting: 'Iniciando un navegador seguro …',
   full: 'Todos los navegadores seguros están ocupados. El suyo empezará en cuanto haya uno libre.',
   place: 'Su puesto en la cola: {number}.',
+  expected: 'Espera prevista: aproximadamente {time}.',
   cancel: 'Cancelar',
   close: 'Cerrar ventana',
   start: 'Empezar',

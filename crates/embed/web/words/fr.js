@@ -7,6 +7,7 @@ const words = {
   starting: 'Démarrage d\'un navigateur sécurisé …',
   full: 'Tous les navigateurs sécurisés sont occupés. Le vôtre démarrera dès qu\'un sera libre.',
   place: 'Votre place dans la file d\'attente : {number}.',
+  expected: 'Attente estimée : environ {time}.',
   cancel: 'Annuler',
   close: 'Fermer la fenêtre',
   start: 'Commencer',

@@ -7,6 +7,7 @@ const words = {
   starting: 'Avvio di un browser sicuro …',
   full: 'Tutti i browser sicuri sono occupati. Il tuo partirà appena uno si libera.',
   place: 'Il suo posto in coda: {number}.',
+  expected: 'Attesa prevista: circa {time}.',
   cancel: 'Annulla',
   close: 'Chiudi finestra',
   start: 'Inizia',

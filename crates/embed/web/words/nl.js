@@ -7,6 +7,7 @@ const words = {
   starting: 'Er wordt een veilige browser gestart …',
   full: 'Alle veilige browsers zijn in gebruik. De uwe start zodra er een vrij is.',
   place: 'Uw plaats in de wachtrij: {number}.',
+  expected: 'Verwachte wachttijd: ongeveer {time}.',
   cancel: 'Annuleren',
   close: 'Venster sluiten',
   start: 'Starten',

@@ -7,6 +7,7 @@ const words = {
   starting: 'Uruchamianie bezpiecznej przeglądarki …',
   full: 'Wszystkie bezpieczne przeglądarki są zajęte. Twoja ruszy, gdy tylko któraś się zwolni.',
   place: 'Twoje miejsce w kolejce: {number}.',
+  expected: 'Przewidywany czas oczekiwania: {time}.',
   cancel: 'Anuluj',
   close: 'Zamknij okno',
   start: 'Rozpocznij',

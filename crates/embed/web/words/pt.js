@@ -7,6 +7,7 @@ const words = {
   starting: 'A iniciar um navegador seguro …',
   full: 'Todos os navegadores seguros estão ocupados. O seu começa assim que um ficar livre.',
   place: 'O seu lugar na fila: {number}.',
+  expected: 'Espera prevista: cerca de {time}.',
   cancel: 'Cancelar',
   close: 'Fechar janela',
   start: 'Começar',

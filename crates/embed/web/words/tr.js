@@ -7,6 +7,7 @@ const words = {
   starting: 'Güvenli bir tarayıcı başlatılıyor …',
   full: 'Tüm güvenli tarayıcılar kullanımda. Biri boşalır boşalmaz sizinki başlar.',
   place: 'Kuyruktaki sıranız: {number}.',
+  expected: 'Tahmini bekleme süresi: yaklaşık {time}.',
   cancel: 'İptal',
   close: 'Pencereyi kapat',
   start: 'Başla',

@@ -11,9 +11,8 @@ use domain::{
 
 use crate::{StoreError, webhook_sender::WebhookRequest};
 
-/// The margin by which a claim outlasts the webhook's timeout, so that an endpoint that uses its
-/// whole timeout is not called twice.
-pub const CLAIM_MARGIN: TimeDelta = TimeDelta::seconds(15);
+/// How long a claim lasts unless it is renewed.
+pub const CLAIM_TTL: TimeDelta = TimeDelta::seconds(6);
 
 /// The queue of deliveries. The session store fills it when a session ends; resent deliveries and
 /// tests of a webhook are added as well.
@@ -22,11 +21,19 @@ pub trait DeliveryQueue: Send + Sync {
     /// Leases due deliveries, webhook after webhook, so that a webhook with many pending deliveries
     /// delays no other one. Nothing is leased for webhooks that are inactive or paused. For a
     /// half-open one a single delivery is leased, unless the caller already has one of it. A claim
-    /// lasts for the webhook's timeout and [`CLAIM_MARGIN`]; then the delivery is leased again.
+    /// lasts for [`CLAIM_TTL`] unless it is renewed; then the delivery is leased again.
     async fn claim_deliveries(
         &self,
         request: &ClaimRequest,
     ) -> Result<ClaimedDeliveries, StoreError>;
+
+    /// Extends claims to `until`. Those that were lost or have ended are left alone; those that have
+    /// expired are held again if nobody else has claimed their deliveries.
+    async fn renew_claims(
+        &self,
+        claims: &[ClaimRef],
+        until: DateTime<Utc>,
+    ) -> Result<(), StoreError>;
 
     /// Stores attempts and ends their claims. Returns for each whether its claim was still held; an
     /// attempt whose claim was lost is not stored.
@@ -91,6 +98,14 @@ pub struct Delivery {
     /// When the delivery became due.
     pub due: DateTime<Utc>,
     /// The fence against a lost claim.
+    pub claim: i32,
+}
+
+/// A claim of a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClaimRef {
+    pub delivery: DeliveryId,
+    /// [`Delivery::claim`].
     pub claim: i32,
 }
 

@@ -101,6 +101,12 @@ pub trait InstanceLinks: Send + Sync {
     /// The instance cannot be reached, or it refuses the request.
     async fn open(&self, address: &str, request: SocketRequest)
     -> Result<RelayedSocket, LinkError>;
+
+    /// Examines whether an instance answers, within 2 s.
+    ///
+    /// # Errors
+    /// [`LinkError::Unreachable`].
+    async fn reach(&self, address: &str) -> Result<(), LinkError>;
 }
 
 /// Why a WebSocket could not be opened at another instance.

@@ -39,6 +39,7 @@ pub mod recording;
 pub mod refusals;
 pub mod secret_key;
 pub mod session_store;
+pub mod spans;
 pub mod store_load;
 pub mod suppression_store;
 pub mod template_store;

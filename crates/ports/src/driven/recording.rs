@@ -145,4 +145,7 @@ pub enum EncodeError {
     Impossible(String),
     #[error("failed to encode the recording: {0}")]
     Failed(String),
+    /// What is to be encoded, or was, cannot be read or stored now.
+    #[error("the storage of recordings is not available: {0}")]
+    Unavailable(String),
 }

@@ -274,12 +274,52 @@ pub trait BrowserLeases: Send + Sync {
 /// Finds and deletes what was kept for its time.
 #[async_trait]
 pub trait SessionRetention: Send + Sync {
-    /// Returns up to `limit` sessions that closed before `before` and are not erased.
+    /// Returns up to `limit` sessions that closed before `before`, come after `after`, and are not erased,
+    /// in their order. A caller that passes the last one of a list as `after` reads on behind sessions that
+    /// it could not erase.
     async fn find_unerased(
         &self,
         before: DateTime<Utc>,
+        after: Option<ClosedSession>,
         limit: u16,
-    ) -> Result<Vec<SessionId>, StoreError>;
+    ) -> Result<Vec<ClosedSession>, StoreError>;
+
+    /// Deletes up to `limit` erased sessions that were created before `before`, the oldest ones first, and
+    /// with each its timeline, devices, messages and the record of its recording; after that the session
+    /// is unknown. A session with a job that waits, or that was given up, is kept. Deliveries have
+    /// a period of their own ([`delete_old_deliveries`]), and idempotency keys are to be deleted first.
+    /// Returns the number of deleted sessions.
+    ///
+    /// [`delete_old_deliveries`]: crate::delivery_log::DeliveryLog::delete_old_deliveries
+    async fn delete_erased_sessions(
+        &self,
+        before: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<usize, StoreError>;
+
+    /// Has a store with partitions create those of this month and the next two, and drop those from whose
+    /// months no session is left, of sessions that were created before `before`. Waits for others for
+    /// less than a second; what could not be done is done by a later call.
+    async fn maintain_partitions(
+        &self,
+        _now: DateTime<Utc>,
+        _before: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Has a store remember how many sessions were created before `before`, up to the first open one of each
+    /// key, so that the total of a list takes no longer with them; of up to `limit` keys for which that was
+    /// some hours ago. No session may be created before `before` any more, or be created before `before` and
+    /// change its time. Returns the number of keys; fewer than `limit` if there are no more.
+    async fn count_sessions(
+        &self,
+        _now: DateTime<Utc>,
+        _before: DateTime<Utc>,
+        _limit: u16,
+    ) -> Result<usize, StoreError> {
+        Ok(0)
+    }
 
     /// Truncates the write-ahead log, if the store has one, so that overwritten data does not remain
     /// in it. Waits for readers for less than a second. Returns `false` if a reader prevented the
@@ -290,6 +330,13 @@ pub trait SessionRetention: Send + Sync {
 
     /// Deletes idempotency keys that were used before `before` and returns their number.
     async fn delete_idempotency_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError>;
+}
+
+/// A closed session; ordered by the time at which it closed, then by its identifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClosedSession {
+    pub closed_at: DateTime<Utc>,
+    pub id: SessionId,
 }
 
 /// Why a session is due.

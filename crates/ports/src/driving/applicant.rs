@@ -204,6 +204,9 @@ pub struct SessionSnapshot {
     pub platform: String,
     /// The place in the queue for a browser, from 1; `None` if the session does not wait.
     pub place: Option<u32>,
+    /// For how many minutes the session is expected to wait, rounded up; `None` if it does not wait, or if
+    /// too few sessions have ended on the instance.
+    pub wait_minutes: Option<u32>,
     /// The number of a guest who asks to join.
     pub guest: Option<u8>,
     pub prompt: Option<Prompt>,

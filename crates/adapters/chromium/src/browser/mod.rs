@@ -152,6 +152,7 @@ fn browser_error(error: DevToolsError) -> BrowserError {
         // What is sent next goes to the page that is active then.
         DevToolsError::TimedOut(_) | DevToolsError::PageClosed => BrowserError::TimedOut,
         DevToolsError::Refused(why) => BrowserError::Refused(why),
+        DevToolsError::ReplyTooLarge => BrowserError::Refused(error.to_string()),
     }
 }
 

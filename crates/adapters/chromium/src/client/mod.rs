@@ -1,5 +1,6 @@
 //! A client of the DevTools protocol, over a pair of pipes or over a WebSocket.
 
+mod http;
 mod pipe;
 mod socket;
 
@@ -16,18 +17,27 @@ use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 use tokio::{
     net::UnixStream,
-    sync::{OwnedSemaphorePermit, mpsc, oneshot, watch},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch},
 };
 
-pub(crate) use self::socket::{Socket, SocketError};
+pub(crate) use self::{
+    http::{HttpMethod, HttpRequest, HttpResponse},
+    socket::{Socket, SocketError},
+};
 use crate::hosted::ByteStream;
 
 /// The time within which Chromium must reply to a command.
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 /// Commands that wait to be written, and events that wait to be handled.
 const QUEUE_CAPACITY: usize = 4096;
+/// Characters of an error that are passed on.
+const MAX_ERROR_CHARS: usize = 200;
 /// Bytes of a message. A longer one ends the connection: regular ones are much shorter.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
+/// Bytes of the events that wait to be handled; not less than those of a message.
+const MAX_QUEUED_EVENT_BYTES: usize = 128 * 1024 * 1024;
+/// Values in a reply, of which each takes 32 bytes and more, although a digit and a comma may be its text.
+const MAX_REPLY_VALUES: usize = 1 << 20;
 
 /// Sends commands and receives their replies. Cheap to clone.
 #[derive(Clone)]
@@ -39,6 +49,8 @@ struct Inner {
     outgoing: mpsc::Sender<Outgoing>,
     next_id: AtomicU64,
     pending: Mutex<HashMap<u64, PendingReply>>,
+    /// A permit for each byte of the events that may still be queued.
+    event_bytes: Arc<Semaphore>,
     closed: watch::Sender<bool>,
 }
 
@@ -65,6 +77,8 @@ pub struct DevToolsEvent {
     /// The DevTools session that it belongs to; `None` for the browser itself.
     pub session: Option<String>,
     params: Box<RawValue>,
+    /// Held until the event was handled.
+    _bytes: OwnedSemaphorePermit,
 }
 
 impl DevToolsEvent {
@@ -89,6 +103,8 @@ pub enum DevToolsError {
     TimedOut(String),
     #[error("Chromium refused the command: {0}")]
     Refused(String),
+    #[error("Chromium's reply has more than {MAX_REPLY_VALUES} values")]
+    ReplyTooLarge,
     #[error("the page was closed before it replied")]
     PageClosed,
 }
@@ -100,7 +116,7 @@ struct DevToolsMessage {
     method: Option<String>,
     session_id: Option<String>,
     params: Option<Box<RawValue>>,
-    result: Option<Value>,
+    result: Option<Box<RawValue>>,
     error: Option<ErrorBody>,
 }
 
@@ -259,6 +275,7 @@ impl Inner {
             outgoing,
             next_id: AtomicU64::new(1),
             pending: Mutex::default(),
+            event_bytes: Arc::new(Semaphore::new(MAX_QUEUED_EVENT_BYTES)),
             closed: watch::Sender::new(false),
         };
         (Arc::new(inner), commands)
@@ -294,20 +311,53 @@ impl Inner {
         };
         if let Some(id) = message.id {
             let Some(pending) = self.pending().remove(&id) else { return };
-            let _ = pending.sender.send(match message.error {
-                Some(error) => Err(DevToolsError::Refused(error.message)),
-                None => Ok(message.result.unwrap_or(Value::Null)),
-            });
+            let reply = if let Some(error) = message.error {
+                let message = error.message.chars().take(MAX_ERROR_CHARS).collect();
+                Err(DevToolsError::Refused(message))
+            } else {
+                // Read only now: a reply that nobody waits for is not.
+                read_result(message.result.as_deref())
+            };
+            let _ = pending.sender.send(reply);
         } else if let (Some(method), Some(params)) = (message.method, message.params) {
             if method == "Target.detachedFromTarget"
                 && let Ok(ended) = serde_json::from_str::<EndedSession>(params.get())
             {
                 self.session_ended(&ended.session_id);
             }
-            let _ =
-                events.send(DevToolsEvent { method, session: message.session_id, params }).await;
+            // A browser that sends more than is handled waits; its replies wait with it.
+            let length = bytes.len().min(MAX_QUEUED_EVENT_BYTES);
+            let length = u32::try_from(length).unwrap_or(u32::MAX);
+            let room = self.event_bytes.clone().acquire_many_owned(length).await;
+            let Ok(bytes) = room else { return };
+            let session = message.session_id;
+            let _ = events.send(DevToolsEvent { method, session, params, _bytes: bytes }).await;
         }
     }
+}
+
+/// Reads the result of a command; `null` if there is none, or if it cannot be parsed.
+fn read_result(result: Option<&RawValue>) -> Result<Value, DevToolsError> {
+    let Some(text) = result.map(RawValue::get) else { return Ok(Value::Null) };
+    if text.len() > MAX_REPLY_VALUES && has_more_values_than(text.as_bytes(), MAX_REPLY_VALUES) {
+        return Err(DevToolsError::ReplyTooLarge);
+    }
+    Ok(serde_json::from_str(text).unwrap_or(Value::Null))
+}
+
+/// Whether a JSON text has more values than `max`. Each but the first follows one of three characters.
+fn has_more_values_than(text: &[u8], max: usize) -> bool {
+    let (mut is_string, mut is_escaped, mut values) = (false, false, 1_usize);
+    for byte in text {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_string,
+            b'"' => is_string = !is_string,
+            b',' | b'[' | b'{' if !is_string => values = values.saturating_add(1),
+            _ => {}
+        }
+    }
+    values > max
 }
 
 #[cfg(test)]
@@ -328,6 +378,70 @@ mod tests {
             assert!(given_up.is_err());
         }
         assert_eq!(client.inner.pending().len(), 0);
+    }
+
+    /// Returns a client, its events, and the end of the pipe on which it reads messages.
+    fn reading() -> (DevToolsClient, mpsc::Receiver<DevToolsEvent>, [UnixStream; 2]) {
+        let (to, commands) = UnixStream::pair().unwrap();
+        let (from, chromium) = UnixStream::pair().unwrap();
+        let (client, events) = DevToolsClient::from_pipes(from, to);
+        (client, events, [chromium, commands])
+    }
+
+    #[tokio::test]
+    async fn events_that_nobody_handles_are_held_back_by_their_size() {
+        let (_client, mut events, [mut chromium, _commands]) = reading();
+        let text = "x".repeat(32 * 1024 * 1024);
+        let mut event = json!({ "method": "Test.event", "params": { "text": text } }).to_string();
+        event.push('\0');
+        let write = tokio::spawn(async move {
+            for _ in 0..6 {
+                chromium.write_all(event.as_bytes()).await.unwrap();
+            }
+            chromium
+        });
+        // Three of them fit; the fourth, of which a few bytes more are counted, does not.
+        while events.len() < 3 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!(events.len(), 3);
+        for _ in 0..6 {
+            assert_eq!(events.recv().await.unwrap().method, "Test.event");
+        }
+        write.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_reply_of_many_values_is_refused_and_a_long_text_is_not() {
+        let (client, _events, [mut chromium, _commands]) = reading();
+        let text = format!("\\\",[{{{}", ",".repeat(2 * MAX_REPLY_VALUES));
+        let values = format!("[{}1]", "1,".repeat(MAX_REPLY_VALUES));
+        for (result, length) in [(format!("\"{text}\""), Some(text.len() - 1)), (values, None)] {
+            let (id, reply) = client.start(None, "Runtime.evaluate", json!({}), None).unwrap();
+            let message = format!("{{\"id\":{id},\"result\":{result}}}\0");
+            let written = tokio::spawn(async move {
+                chromium.write_all(message.as_bytes()).await.unwrap();
+                chromium
+            });
+            let reply = tokio::time::timeout(Duration::from_secs(30), reply).await.unwrap();
+            match (reply.unwrap(), length) {
+                (Ok(read), Some(length)) => assert_eq!(read.as_str().unwrap().len(), length),
+                (Err(DevToolsError::ReplyTooLarge), None) => {}
+                (reply, _) => panic!("{reply:?}"),
+            }
+            chromium = written.await.unwrap();
+        }
+    }
+
+    #[test]
+    fn values_are_counted_outside_of_strings() {
+        for (text, values) in
+            [("1", 1), ("[1,2]", 3), (r#"{"a,[":"\",{\\","b":[[]]}"#, 5), ("[", 2), (r#"",,"#, 1)]
+        {
+            assert!(!has_more_values_than(text.as_bytes(), values), "{text}");
+            assert!(has_more_values_than(text.as_bytes(), values - 1), "{text}");
+        }
     }
 
     #[tokio::test]

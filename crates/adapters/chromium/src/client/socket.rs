@@ -2,13 +2,15 @@
 
 use std::{io, sync::Arc, time::Duration};
 
+use domain::secret::Secret;
 use futures_util::{
     SinkExt as _, StreamExt as _,
     stream::{SplitSink, SplitStream},
 };
-use http_body_util::{BodyExt as _, Empty, Limited};
-use hyper::{Request, StatusCode, Uri, body::Bytes, client::conn::http1, header};
-use hyper_util::rt::TokioIo;
+use hyper::{
+    StatusCode, Uri,
+    header::{AUTHORIZATION, HeaderValue},
+};
 use rustls::{ClientConfig, pki_types::ServerName};
 use serde::Deserialize;
 use tokio::{
@@ -19,10 +21,13 @@ use tokio::{
 use tokio_rustls::TlsConnector;
 use tokio_tungstenite::{
     WebSocketStream, client_async_with_config,
-    tungstenite::{self, Message, protocol::WebSocketConfig},
+    tungstenite::{self, Message, client::IntoClientRequest as _, protocol::WebSocketConfig},
 };
 
-use super::{DevToolsEvent, Inner, MAX_MESSAGE_BYTES, Outgoing};
+use super::{
+    DevToolsEvent, Inner, MAX_MESSAGE_BYTES, Outgoing,
+    http::{HttpMethod, HttpRequest},
+};
 
 /// The time to connect, including TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,11 +40,11 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of the response with the address of a browser.
 const MAX_VERSION_BYTES: usize = 64 * 1024;
 
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-type BoxedStream = Box<dyn Stream>;
+pub(super) type BoxedStream = Box<dyn Stream>;
 
 /// An open WebSocket.
 pub(crate) struct Socket(WebSocketStream<BoxedStream>);
@@ -56,6 +61,10 @@ pub(crate) enum SocketError {
     AtCapacity(StatusCode),
     #[error("it responded with {0}")]
     Status(StatusCode),
+    #[error("the HTTP connection failed")]
+    Http(#[source] hyper::Error),
+    #[error("its response is too long or ended early")]
+    Body,
     #[error("the WebSocket handshake failed")]
     Protocol(#[source] Box<tungstenite::Error>),
     #[error("it does not give the address of its browser")]
@@ -63,27 +72,39 @@ pub(crate) enum SocketError {
 }
 
 impl Socket {
-    /// Opens a connection to a `ws:` or `wss:` address. If an address without a path responds with 404,
-    /// the path is requested from `/json/version`, as Chromium provides it.
-    pub(crate) async fn open(url: &str, tls: &Arc<ClientConfig>) -> Result<Self, SocketError> {
+    /// Opens a connection to a `ws:` or `wss:` address, with the value of the header `Authorization` if
+    /// there is one. If an address without a path responds with 404, the path is requested from
+    /// `/json/version`, as Chromium provides it.
+    pub(crate) async fn open(
+        url: &str,
+        authorization: Option<&Secret>,
+        tls: &Arc<ClientConfig>,
+    ) -> Result<Self, SocketError> {
         let url: Uri = url.parse().map_err(|_| SocketError::Address)?;
-        match Self::handshake(&url, tls).await {
+        match Self::handshake(&url, authorization, tls).await {
             Err(SocketError::Status(StatusCode::NOT_FOUND)) if url.path() == "/" => {
-                let requested =
-                    tokio::time::timeout(CONNECT_TIMEOUT, debugger_url(&url, tls)).await;
-                let found = requested.map_err(|_| SocketError::TimedOut)??;
-                Self::handshake(&found, tls).await
+                let found = debugger_url(&url, authorization, tls).await?;
+                Self::handshake(&found, authorization, tls).await
             }
             opened => opened,
         }
     }
 
-    async fn handshake(url: &Uri, tls: &Arc<ClientConfig>) -> Result<Self, SocketError> {
+    async fn handshake(
+        url: &Uri,
+        authorization: Option<&Secret>,
+        tls: &Arc<ClientConfig>,
+    ) -> Result<Self, SocketError> {
         let stream = connect(url, tls).await?;
         let config = WebSocketConfig::default()
             .max_message_size(Some(MAX_MESSAGE_BYTES))
             .max_frame_size(Some(MAX_MESSAGE_BYTES));
-        let opening = client_async_with_config(url.clone(), stream, Some(config));
+        let mut request = url.into_client_request().map_err(|_| SocketError::Address)?;
+        if let Some(authorization) = authorization {
+            let value = HeaderValue::from_str(authorization.expose());
+            request.headers_mut().insert(AUTHORIZATION, value.map_err(|_| SocketError::Address)?);
+        }
+        let opening = client_async_with_config(request, stream, Some(config));
         let opened = tokio::time::timeout(HANDSHAKE_TIMEOUT, opening).await;
         match opened.map_err(|_| SocketError::TimedOut)? {
             Ok((socket, _)) => Ok(Self(socket)),
@@ -110,8 +131,12 @@ impl Socket {
     }
 }
 
-async fn connect(url: &Uri, tls: &Arc<ClientConfig>) -> Result<BoxedStream, SocketError> {
-    let secure = url.scheme_str() == Some("wss");
+/// Connects to the host of a URL; over TLS if its scheme is `wss` or `https`.
+pub(super) async fn connect(
+    url: &Uri,
+    tls: &Arc<ClientConfig>,
+) -> Result<BoxedStream, SocketError> {
+    let secure = matches!(url.scheme_str(), Some("wss" | "https"));
     let host = url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
     let port = url.port_u16().unwrap_or(if secure { 443 } else { 80 });
     let connected = async {
@@ -134,32 +159,35 @@ struct VersionInfo {
 }
 
 /// Returns the debugger URL of the Chromium at this address, whose path changes with each start.
-async fn debugger_url(url: &Uri, tls: &Arc<ClientConfig>) -> Result<Uri, SocketError> {
-    let no_url = |_| SocketError::NoDebuggerUrl;
-    let stream = connect(url, tls).await?;
-    let (mut sender, connection) =
-        http1::handshake(TokioIo::new(stream)).await.map_err(|_| SocketError::NoDebuggerUrl)?;
-    tokio::spawn(connection);
+async fn debugger_url(
+    url: &Uri,
+    authorization: Option<&Secret>,
+    tls: &Arc<ClientConfig>,
+) -> Result<Uri, SocketError> {
     let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
-    let authority = url.authority().map(ToString::to_string).unwrap_or_default();
-    let request = Request::get(format!("/json/version{query}"))
-        .header(header::HOST, &authority)
-        .body(Empty::<Bytes>::new());
-    let request = request.map_err(|_| SocketError::NoDebuggerUrl)?;
-    let response = sender.send_request(request).await.map_err(|_| SocketError::NoDebuggerUrl)?;
-    let body = Limited::new(response.into_body(), MAX_VERSION_BYTES).collect().await;
-    let body = body.map_err(|_| SocketError::NoDebuggerUrl)?.to_bytes();
+    let build = |path: &str| {
+        Uri::builder()
+            .scheme(url.scheme_str().unwrap_or("ws"))
+            .authority(url.authority().map_or("", |authority| authority.as_str()))
+            .path_and_query(format!("{path}{query}"))
+            .build()
+            .map_err(|_| SocketError::NoDebuggerUrl)
+    };
+    let request = HttpRequest {
+        method: HttpMethod::Get,
+        url: &build("/json/version")?.to_string(),
+        authorization,
+        body: String::new(),
+        timeout: CONNECT_TIMEOUT,
+        max_bytes: MAX_VERSION_BYTES,
+    };
+    let response = request.send(tls).await?;
     let version: VersionInfo =
-        serde_json::from_slice(&body).map_err(|_| SocketError::NoDebuggerUrl)?;
+        serde_json::from_slice(&response.body).map_err(|_| SocketError::NoDebuggerUrl)?;
     // Only the path is used: the host and port that it reports may not be reachable from here.
     let reported: Uri =
         version.web_socket_debugger_url.parse().map_err(|_| SocketError::NoDebuggerUrl)?;
-    Uri::builder()
-        .scheme(url.scheme_str().unwrap_or("ws"))
-        .authority(authority)
-        .path_and_query(format!("{}{query}", reported.path()))
-        .build()
-        .map_err(no_url)
+    build(reported.path())
 }
 
 async fn write(

@@ -14,7 +14,7 @@ use crate::{
 
 /// Move the test clock
 ///
-/// Lets time pass for the open sessions of a development key, up to 100 newest ones: their
+/// Lets time pass for the open sessions of a development key, up to 1,000 of them: their
 /// `expiresAt`, the deadline of the step that waits for the applicant, and an offer of another attempt
 /// come nearer by this time. A limit that has passed then ends the session as it would have: at once,
 /// or within seconds where a browser runs. Webhooks are sent as usual.
@@ -57,6 +57,6 @@ pub(crate) struct MovedClock {
     #[schema(minimum = 1, maximum = 2_592_000)]
     advanced_seconds: i64,
     /// How many sessions were open.
-    #[schema(minimum = 0, maximum = 100)]
+    #[schema(minimum = 0, maximum = 1000)]
     sessions: usize,
 }

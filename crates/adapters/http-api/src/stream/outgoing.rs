@@ -54,6 +54,7 @@ pub(super) fn state(view: &SessionSnapshot, now: DateTime<Utc>) -> Value {
         "progress": view.progress,
         "platform": view.platform,
         "place": view.place,
+        "waitMinutes": view.wait_minutes,
         "guest": view.guest,
         "prompt": prompt,
         "failure": failure,

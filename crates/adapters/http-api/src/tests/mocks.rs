@@ -87,6 +87,7 @@ pub(super) fn services(authenticator: MockAuthenticator, sessions: MockSessionSe
         refusals: Arc::new(NoServices),
         pages: None,
         metrics: None,
+        spans: None,
     }
 }
 

@@ -5,6 +5,7 @@ mod conformance;
 mod guarded;
 mod links;
 mod mocks;
+mod traces;
 
 use std::sync::Arc;
 

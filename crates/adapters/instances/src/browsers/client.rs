@@ -206,36 +206,10 @@ impl Shared {
         }
     }
 
-    /// Connects to a host and sends a request.
-    async fn request(
-        &self,
-        address: SocketAddr,
-        request: &Request,
-    ) -> io::Result<(Multiplexer, ByteStream)> {
-        let opening = async {
-            let stream = TcpStream::connect(address).await?;
-            wire::prepare(&stream)?;
-            let mut tls = (*self.identity.current().client).clone();
-            tls.alpn_protocols = vec![PROTOCOL.to_vec()];
-            let connector = TlsConnector::from(Arc::new(tls));
-            let tls = connector.connect(self.identity.peer().clone(), stream).await?;
-            if tls.get_ref().1.alpn_protocol() != Some(PROTOCOL) {
-                return Err(io::Error::other("the host speaks another protocol"));
-            }
-            let multiplexer = Multiplexer::client(tls);
-            let control = multiplexer.open().await;
-            let mut control = control.ok_or(io::ErrorKind::ConnectionAborted)?;
-            write_line(&mut control, request).await?;
-            Ok((multiplexer, control))
-        };
-        let opened = tokio::time::timeout(CONNECT_TIMEOUT, opening).await;
-        opened.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-    }
-
     async fn start(&self, address: SocketAddr, scale: u8) -> Result<HostedBrowser, OpenError> {
         let started = async {
             let (multiplexer, mut control) =
-                self.request(address, &Request::Browser { scale }).await?;
+                request(&self.identity, address, &Request::Browser { scale }).await?;
             let response: Response = read_line(&mut control).await?;
             Ok::<_, io::Error>((multiplexer, control, response))
         };
@@ -255,7 +229,7 @@ impl Shared {
 
     /// Reads the reports of a host until the connection ends.
     async fn read_reports(&self, address: SocketAddr) -> io::Result<()> {
-        let (_multiplexer, mut control) = self.request(address, &Request::Usage).await?;
+        let (_multiplexer, mut control) = request(&self.identity, address, &Request::Usage).await?;
         loop {
             let report = tokio::time::timeout(REPORT_TTL, read_line::<Usage>(&mut control)).await;
             let usage = report.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
@@ -269,6 +243,39 @@ impl Shared {
             host.asked = 0;
         }
     }
+}
+
+/// Connects to a host and sends a request.
+async fn request(
+    identity: &InstanceIdentity,
+    address: SocketAddr,
+    request: &Request,
+) -> io::Result<(Multiplexer, ByteStream)> {
+    let opening = async {
+        let stream = TcpStream::connect(address).await?;
+        wire::prepare(&stream)?;
+        let mut tls = (*identity.current().client).clone();
+        tls.alpn_protocols = vec![PROTOCOL.to_vec()];
+        let connector = TlsConnector::from(Arc::new(tls));
+        let tls = connector.connect(identity.peer().clone(), stream).await?;
+        if tls.get_ref().1.alpn_protocol() != Some(PROTOCOL) {
+            return Err(io::Error::other("the host speaks another protocol"));
+        }
+        let multiplexer = Multiplexer::client(tls);
+        let control = multiplexer.open().await;
+        let mut control = control.ok_or(io::ErrorKind::ConnectionAborted)?;
+        write_line(&mut control, request).await?;
+        Ok((multiplexer, control))
+    };
+    let opened = tokio::time::timeout(CONNECT_TIMEOUT, opening).await;
+    opened.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+/// Returns the next report of a host.
+pub(crate) async fn report(identity: &InstanceIdentity, address: SocketAddr) -> io::Result<Usage> {
+    let (_multiplexer, mut control) = request(identity, address, &Request::Usage).await?;
+    let report = tokio::time::timeout(CONNECT_TIMEOUT, read_line(&mut control)).await;
+    report.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
 async fn look_up_again(shared: Weak<Shared>) {

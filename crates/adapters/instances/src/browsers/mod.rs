@@ -14,6 +14,7 @@ use tokio::{
     sync::mpsc,
 };
 
+pub(crate) use self::client::report;
 pub use self::{
     client::{BrowserHosts, OpenError},
     host::{HostSettings, HostedBrowsers, StartError, serve},

@@ -45,13 +45,13 @@ pub(super) enum Response {
 
 /// How much of a host is in use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Usage {
-    pub(super) slots: u32,
-    pub(super) used: u32,
-    pub(super) region: Option<String>,
-    pub(super) version: String,
+pub(crate) struct Usage {
+    pub(crate) slots: u32,
+    pub(crate) used: u32,
+    pub(crate) region: Option<String>,
+    pub(crate) version: String,
     /// Whether the host starts no browsers any more.
-    pub(super) draining: bool,
+    pub(crate) draining: bool,
 }
 
 impl Response {

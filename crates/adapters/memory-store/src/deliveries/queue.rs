@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::{
     id::{DeliveryId, WebhookId},
     webhook::{DeliveryDecision, EndpointHealth},
@@ -15,8 +15,8 @@ use domain::{
 use ports::{
     StoreError,
     delivery::{
-        AttemptResult, CLAIM_MARGIN, ClaimRequest, ClaimedDeliveries, Delivery, DeliveryAttempt,
-        DeliveryQueue, EndpointCapacity, HealthUpdate,
+        AttemptResult, CLAIM_TTL, ClaimRef, ClaimRequest, ClaimedDeliveries, Delivery,
+        DeliveryAttempt, DeliveryQueue, EndpointCapacity, HealthUpdate,
     },
     delivery_log::StoredAttempt,
     webhook_sender::WebhookResponse,
@@ -42,9 +42,7 @@ impl Deliveries {
                 continue;
             }
             let limit = share(ask, rooms.get(id).copied(), &kept.health).min(free);
-            let lease = ask.now
-                + TimeDelta::from_std(kept.webhook.timeout).unwrap_or_default()
-                + CLAIM_MARGIN;
+            let lease = ask.now + CLAIM_TTL;
             let given = take(records, kept, (ask.now, lease), limit);
             if !given.is_empty() && count(&given) == free {
                 claimed.next = Some(*id);
@@ -52,6 +50,16 @@ impl Deliveries {
             claimed.deliveries.extend(given);
         }
         claimed
+    }
+
+    /// Extends a claim; does nothing if it was lost.
+    fn renew(&mut self, claim: ClaimRef, until: DateTime<Utc>) {
+        let record = self.records.get_mut(&claim.delivery);
+        let record = record.filter(|record| record.claim == claim.claim);
+        let pending = record.and_then(|record| record.pending.as_mut());
+        if let Some(pending) = pending.filter(|pending| pending.leased_until.is_some()) {
+            pending.leased_until = Some(until);
+        }
     }
 
     /// Records an attempt and ends its claim. Returns `false` if the claim was lost.
@@ -171,6 +179,18 @@ fn kept_attempt(attempt: &DeliveryAttempt, before: usize) -> StoredAttempt {
 impl DeliveryQueue for MemoryStore {
     async fn claim_deliveries(&self, ask: &ClaimRequest) -> Result<ClaimedDeliveries, StoreError> {
         Ok(self.state().deliveries.claim(ask))
+    }
+
+    async fn renew_claims(
+        &self,
+        claims: &[ClaimRef],
+        until: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        let deliveries = &mut self.state().deliveries;
+        for one in claims {
+            deliveries.renew(*one, until);
+        }
+        Ok(())
     }
 
     async fn settle_deliveries(&self, settled: &[AttemptResult]) -> Result<Vec<bool>, StoreError> {

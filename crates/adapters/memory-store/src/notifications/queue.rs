@@ -17,6 +17,10 @@ use super::{Notifications, QueuedNotification};
 use crate::{MemoryStore, State, schedule::earliest};
 
 impl Notifications {
+    pub(crate) fn delete_of(&mut self, session: SessionId) {
+        self.records.retain(|one| one.session != session);
+    }
+
     fn queued(&self, now: DateTime<Utc>) -> impl Iterator<Item = (usize, &QueuedNotification)> {
         let all = self.records.iter().enumerate();
         all.filter(move |(_, one)| one.ended.is_none() && one.schedule.is_due(now))

@@ -73,6 +73,11 @@ impl Devices {
         self.of(session).iter().flat_map(BoundDevice::lines)
     }
 
+    pub(super) fn delete_of(&mut self, session: SessionId) {
+        self.records.remove(&session);
+        self.codes.retain(|one| one.offered.session != session);
+    }
+
     fn number_of(&self, session: SessionId, secret: &SecretHash) -> Option<DeviceNumber> {
         let mut devices = self.of(session).iter();
         devices.find(|device| device.secret == *secret).map(|device| device.number)

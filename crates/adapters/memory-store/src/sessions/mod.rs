@@ -6,7 +6,7 @@ mod lists;
 mod outbox;
 mod recordings;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -20,8 +20,8 @@ use domain::{
 use ports::{
     StoreError,
     session_store::{
-        ActivityPeriod, BrowserLeases, CommitError, DueReason, IdempotencyKey, InsertOutcome,
-        PolledRecord, SessionActivity, SessionCursor, SessionFilter, SessionQueries,
+        ActivityPeriod, BrowserLeases, ClosedSession, CommitError, DueReason, IdempotencyKey,
+        InsertOutcome, PolledRecord, SessionActivity, SessionCursor, SessionFilter, SessionQueries,
         SessionRetention, SessionStore, SessionSummary, TeamSessionPage, TeamSessionQueries,
         TimelineEntry,
     },
@@ -71,10 +71,32 @@ impl Sessions {
         self.records.values().map(|record| &record.session)
     }
 
-    fn find_unerased(&self, before: DateTime<Utc>, limit: u16) -> Vec<SessionId> {
+    fn find_unerased(
+        &self,
+        before: DateTime<Utc>,
+        after: Option<ClosedSession>,
+        limit: u16,
+    ) -> Vec<ClosedSession> {
         let kept = self.all().filter(|session| session.erased_at.is_none());
-        let closed = kept.filter_map(|session| session.closed_at.map(|at| (at, session.id)));
-        earliest(closed.filter(|(at, _)| *at < before), limit)
+        let closed = kept.filter_map(|session| {
+            session.closed_at.map(|closed_at| ClosedSession { closed_at, id: session.id })
+        });
+        let found = closed.filter(|closed| closed.closed_at < before && Some(*closed) > after);
+        let found: BTreeSet<_> = found.collect();
+        found.into_iter().take(limit.into()).collect()
+    }
+
+    fn find_deletable(&self, before: DateTime<Utc>, limit: u16) -> Vec<SessionId> {
+        let erased = self.all().filter(|session| session.erased_at.is_some());
+        let idle = erased.filter(|session| !self.has_jobs(session.id));
+        let old = idle.filter(|session| session.created_at < before);
+        old.map(|session| session.id).take(limit.into()).collect()
+    }
+
+    fn delete(&mut self, id: SessionId) {
+        self.records.remove(&id);
+        self.recordings.remove(&id);
+        self.devices.delete_of(id);
     }
 
     fn renew(&mut self, id: SessionId, browser: BrowserId, until: DateTime<Utc>) -> bool {
@@ -107,6 +129,16 @@ impl State {
     /// Returns the team whose key a session was created with.
     pub(crate) fn team_of_session(&self, id: SessionId) -> Option<TeamId> {
         self.teams.team_of(self.sessions.owner(id)?)
+    }
+
+    fn delete_erased_sessions(&mut self, before: DateTime<Utc>, limit: u16) -> usize {
+        let old = self.sessions.find_deletable(before, limit);
+        for id in &old {
+            self.sessions.delete(*id);
+            self.notifications.delete_of(*id);
+            self.attestations.erase(*id);
+        }
+        old.len()
     }
 
     fn poll(&self, key: &KeyHash, id: SessionId) -> Option<PolledRecord> {
@@ -228,9 +260,18 @@ impl SessionRetention for MemoryStore {
     async fn find_unerased(
         &self,
         before: DateTime<Utc>,
+        after: Option<ClosedSession>,
         limit: u16,
-    ) -> Result<Vec<SessionId>, StoreError> {
-        Ok(self.state().sessions.find_unerased(before, limit))
+    ) -> Result<Vec<ClosedSession>, StoreError> {
+        Ok(self.state().sessions.find_unerased(before, after, limit))
+    }
+
+    async fn delete_erased_sessions(
+        &self,
+        before: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<usize, StoreError> {
+        Ok(self.state().delete_erased_sessions(before, limit))
     }
 
     async fn delete_idempotency_keys(&self, before: DateTime<Utc>) -> Result<usize, StoreError> {

@@ -36,6 +36,10 @@ impl Sessions {
         self.outbox.insert(self.last_entry, OutboxEntry { session, job, schedule, buried: false });
     }
 
+    pub(super) fn has_jobs(&self, session: SessionId) -> bool {
+        self.outbox.values().any(|waiting| waiting.session == session)
+    }
+
     fn claim_jobs(
         &mut self,
         node: InstanceId,

@@ -14,9 +14,8 @@ use ::diesel::{
     sql_types::{Array, BigInt, Bool, Integer, Text},
     sqlite::Sqlite,
 };
-use chrono::TimeDelta;
 use domain::{id::WebhookId, webhook::Webhook};
-use ports::delivery::{CLAIM_MARGIN, ClaimRequest, Delivery};
+use ports::delivery::{CLAIM_TTL, ClaimRequest, Delivery};
 
 use crate::deliveries::webhooks::WebhookRow;
 use crate::engine::column::{Id, SqlId, SqlTimestamp, Timestamp};
@@ -111,8 +110,7 @@ pub(crate) fn shares(ask: &ClaimRequest, lines: &[DueWebhook]) -> Vec<Quota> {
                 _ if row.health().is_half_open() => room.min(1),
                 _ => room,
             };
-            let timeout = TimeDelta::milliseconds(row.timeout_ms.into());
-            let lease = Timestamp(ask.now + timeout + CLAIM_MARGIN);
+            let lease = Timestamp(ask.now + CLAIM_TTL);
             (room > 0).then_some(Quota { webhook: row.id, room: room.into(), lease })
         })
         .collect()

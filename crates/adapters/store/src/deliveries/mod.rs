@@ -4,6 +4,7 @@ pub(crate) mod claims;
 pub(crate) mod health;
 pub(crate) mod log;
 pub(crate) mod notifications;
+pub(crate) mod renew_batch;
 pub(crate) mod settle_batch;
 pub(crate) mod store;
 pub(crate) mod suppressions;

@@ -13,13 +13,15 @@ use domain::webhook::{DeliveryDecision, Webhook};
 use ports::{
     StoreError,
     delivery::{
-        AttemptResult, ClaimRequest, ClaimedDeliveries, Delivery, DeliveryQueue, HealthUpdate,
+        AttemptResult, ClaimRef, ClaimRequest, ClaimedDeliveries, Delivery, DeliveryQueue,
+        HealthUpdate,
     },
 };
 
 use crate::deliveries::claims::{
     ClaimQuery, ClaimedRow, DueWebhook, DueWebhooks, Quota, next, shares,
 };
+use crate::deliveries::renew_batch::RenewClaims;
 use crate::deliveries::settle_batch::{NewAttemptRow, SettleBatch, answer, due};
 use crate::engine::column::{Id, Timestamp};
 use crate::engine::data_key::{ANSWER, BODY};
@@ -53,6 +55,32 @@ impl DeliveryQueue for Store {
         let taken = if shares.is_empty() { vec![] } else { self.take(ask, &shares).await? };
         let next = next(ask, &lines, &taken);
         Ok(ClaimedDeliveries { deliveries: self.read_deliveries(taken, &lines).await, next })
+    }
+
+    async fn renew_claims(
+        &self,
+        claims: &[ClaimRef],
+        until: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        let renewed: QueryResult<()> = with_queue!(
+            self,
+            postgres | conn | RenewClaims::of(claims, until).execute(conn).await.map(drop),
+            sqlite | conn | {
+                conn.immediate_transaction(async |conn| {
+                    for one in claims {
+                        let held = delivery_queue::table
+                            .filter(delivery_queue::delivery.eq(Id::from(one.delivery)))
+                            .filter(delivery_queue::claim.eq(one.claim))
+                            .filter(delivery_queue::leased_until.is_not_null());
+                        let until = delivery_queue::leased_until.eq(Timestamp(until));
+                        ::diesel::update(held).set(until).execute(conn).await?;
+                    }
+                    Ok(())
+                })
+                .await
+            }
+        );
+        renewed.map_err(failed("renew the leases of deliveries"))
     }
 
     async fn settle_deliveries(&self, settled: &[AttemptResult]) -> Result<Vec<bool>, StoreError> {

@@ -16,8 +16,8 @@ use crate::engine::server::{DatabaseUrl, Timeouts};
 
 /// The oldest PostgreSQL that the service supports, as PostgreSQL numbers it.
 const MIN_SERVER_VERSION: i32 = 140_000;
-/// Differences of clocks that are worth a warning, and that end leases of browsers too early: those last
-/// 20 s and are renewed every 5 s.
+/// Differences of clocks that are worth a warning, and that are a failure. The service goes by the clock of
+/// the database, which may be the wrong one.
 const NOTED_SKEW: TimeDelta = TimeDelta::seconds(1);
 const MAX_SKEW: TimeDelta = TimeDelta::seconds(10);
 

@@ -3,8 +3,8 @@
 use crate::engine::schema::{
     account_links, account_notices, api_keys, attestations, brands, catalogue, definitions,
     deliveries, delivery_attempts, delivery_queue, email_templates, idempotency_keys, notices,
-    platforms, recovery_codes, session_events, sessions, sign_ins, teams, users, webhook_keys,
-    webhooks,
+    outbox, platforms, recovery_codes, session_counts, session_events, sessions, sign_ins, teams,
+    users, webhook_keys, webhooks,
 };
 
 ::diesel::joinable!(attestations -> sessions (session));
@@ -29,8 +29,10 @@ use crate::engine::schema::{
 ::diesel::allow_tables_to_appear_in_same_query!(api_keys, sessions, platforms, teams, brands);
 ::diesel::allow_tables_to_appear_in_same_query!(api_keys, catalogue);
 ::diesel::allow_tables_to_appear_in_same_query!(api_keys, session_events);
+::diesel::allow_tables_to_appear_in_same_query!(api_keys, session_counts);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, email_templates);
 ::diesel::allow_tables_to_appear_in_same_query!(teams, users, sign_ins, account_links);
 ::diesel::allow_tables_to_appear_in_same_query!(account_notices, users);
 ::diesel::allow_tables_to_appear_in_same_query!(sessions, idempotency_keys, session_events);
+::diesel::allow_tables_to_appear_in_same_query!(sessions, outbox);
 ::diesel::allow_tables_to_appear_in_same_query!(recovery_codes, users);

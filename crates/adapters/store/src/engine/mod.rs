@@ -1,6 +1,7 @@
 //! The infrastructure of all queries: connections, batching, encryption and the schema.
 
 pub(crate) mod batcher;
+pub(crate) mod clock;
 pub(crate) mod column;
 pub(crate) mod data_key;
 pub(crate) mod data_keys;

@@ -20,10 +20,9 @@ use crate::teams::template_batch::TemplatesRequest;
 
 /// Planner settings for pipelined statements, which all find rows by keys. With the default settings the
 /// planner plans a statement with an array parameter on each execution, which costs more than the
-/// execution, prefers sequential scans on small tables, and uses JIT compilation for plans that it
-/// estimates as expensive.
+/// execution, and prefers sequential scans on small tables.
 const KEYED_PLANS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; \
-                     SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off";
+                     SET enable_hashjoin = off; SET enable_mergejoin = off";
 
 /// A connection on which statements are pipelined. It is opened on demand, and again after it broke.
 pub(crate) struct PipelinedConnection {

@@ -249,6 +249,19 @@ tables! {
         sessions -> Integer,
         draining -> Bool,
         reports -> BigInt,
+        waiting -> Integer,
+        waited -> Integer,
+    }
+    session_counts (owner) {
+        owner -> SqlId,
+        before -> SqlTimestamp,
+        counted_at -> SqlTimestamp,
+        restarted_at -> SqlTimestamp,
+    }
+    session_totals (owner, status) {
+        owner -> SqlId,
+        status -> Text,
+        sessions -> BigInt,
     }
     notices (id) {
         id -> SqlId,

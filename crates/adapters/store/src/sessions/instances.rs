@@ -24,6 +24,8 @@ struct InstanceRow {
     sessions: i32,
     draining: bool,
     reports: i64,
+    waiting: i32,
+    waited: i32,
 }
 
 impl InstanceRow {
@@ -39,6 +41,8 @@ impl InstanceRow {
             region,
             slots: u32::try_from(self.slots).ok()?,
             sessions: u32::try_from(self.sessions).ok()?,
+            waiting: u32::try_from(self.waiting).ok()?,
+            waited: u32::try_from(self.waited).ok()?,
             is_draining: self.draining,
         };
         Some(ReportedInstance { instance, count: self.reports })
@@ -58,6 +62,8 @@ impl InstanceRegistry for Store {
             instances::region.eq(own.region.map(WorkerRegion::as_str)),
             instances::slots.eq(count(own.slots)),
             instances::sessions.eq(count(own.sessions)),
+            instances::waiting.eq(count(own.waiting)),
+            instances::waited.eq(count(own.waited)),
             instances::draining.eq(own.is_draining),
         );
         let reported = with_conn!(self, |conn| {

@@ -3,6 +3,7 @@
 pub(crate) mod attestations;
 pub(crate) mod change_records;
 pub(crate) mod commit_batch;
+mod delete;
 pub(crate) mod devices;
 pub(crate) mod find_batch;
 pub(crate) mod insert_batch;
@@ -14,4 +15,5 @@ pub(crate) mod recordings;
 pub(crate) mod row;
 pub(crate) mod store;
 mod team_reads;
+mod totals;
 pub(crate) mod write;

@@ -7,6 +7,7 @@ use ::diesel::{
     serialize::ToSql,
     sql_types::{BigInt, HasSqlType, Integer, Nullable, Text},
 };
+use chrono::DateTime;
 use diesel_async::RunQueryDsl;
 use domain::{
     id::{ApiKeyId, PlatformId, SessionId},
@@ -50,8 +51,12 @@ impl SummaryRow {
 type TotalRow = (i64, Option<SummaryRow>);
 
 /// Reads a page of an owner's sessions, each row with the total number; for an empty page, one row
-/// with the number alone. Page and number come from one statement, so that they are consistent.
+/// with the number alone. Page and number come from one statement, so that they are consistent. The number
+/// is what was counted before (see `totals`), and the sessions since.
 struct SessionListQuery<const BY_STATUS: bool>(Id, ListQuery);
+
+/// No session is older.
+const FIRST_MOMENT: Timestamp = Timestamp(DateTime::UNIX_EPOCH);
 
 impl<const BY_STATUS: bool> QueryId for SessionListQuery<BY_STATUS> {
     type QueryId = Self;
@@ -64,16 +69,18 @@ impl<const BY_STATUS: bool> Query for SessionListQuery<BY_STATUS> {
 
 impl<DB, const BY_STATUS: bool> QueryFragment<DB> for SessionListQuery<BY_STATUS>
 where
-    DB: Backend + HasSqlType<SqlId>,
+    DB: Backend + HasSqlType<SqlId> + HasSqlType<SqlTimestamp>,
     Id: ToSql<SqlId, DB>,
     str: ToSql<Text, DB>,
     i64: ToSql<BigInt, DB>,
+    Timestamp: ToSql<SqlTimestamp, DB>,
 {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
         let Self(owner, query) = self;
         let status = query.status.filter(|_| BY_STATUS).map(Status::as_str);
-        let whose = |out: &mut AstPass<'_, 'b, DB>| {
-            out.push_sql(" FROM sessions WHERE owner = ");
+        let whose = |table: &str, out: &mut AstPass<'_, 'b, DB>| {
+            out.push_sql(table);
+            out.push_sql(" WHERE owner = ");
             out.push_bind_param::<SqlId, _>(owner)?;
             let Some(status) = status else { return Ok(()) };
             out.push_sql(" AND status = ");
@@ -81,11 +88,22 @@ where
         };
         out.push_sql(
             "SELECT counted.total, page.id, page.status, page.platform, page.created_at, \
-             page.closed_at FROM (SELECT count(*) AS total",
+             page.closed_at FROM (SELECT (SELECT CAST(coalesce(sum(sessions), 0) AS BIGINT)",
         );
-        whose(&mut out)?;
-        out.push_sql(") AS counted LEFT JOIN (SELECT id, status, platform, created_at, closed_at");
-        whose(&mut out)?;
+        whose(" FROM session_totals", &mut out)?;
+        out.push_sql(") + (SELECT count(*)");
+        whose(" FROM sessions", &mut out)?;
+        out.push_sql(
+            " AND created_at >= coalesce((SELECT before FROM session_counts WHERE owner = ",
+        );
+        out.push_bind_param::<SqlId, _>(owner)?;
+        out.push_sql("), ");
+        out.push_bind_param::<SqlTimestamp, _>(&FIRST_MOMENT)?;
+        out.push_sql(
+            ")) AS total) AS counted \
+             LEFT JOIN (SELECT id, status, platform, created_at, closed_at",
+        );
+        whose(" FROM sessions", &mut out)?;
         out.push_sql(" ORDER BY created_at DESC, id DESC LIMIT ");
         out.push_bind_param::<BigInt, _>(&query.page.limit)?;
         out.push_sql(" OFFSET ");

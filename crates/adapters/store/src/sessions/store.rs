@@ -14,12 +14,13 @@ use domain::{
 use ports::{
     StoreError,
     session_store::{
-        ActivityPeriod, BrowserLeases, CommitError, DueReason, IdempotencyKey, InsertOutcome,
-        PolledRecord, SessionActivity, SessionCursor, SessionFilter, SessionQueries,
+        ActivityPeriod, BrowserLeases, ClosedSession, CommitError, DueReason, IdempotencyKey,
+        InsertOutcome, PolledRecord, SessionActivity, SessionCursor, SessionFilter, SessionQueries,
         SessionRetention, SessionStore, SessionSummary, TeamSessionPage, TeamSessionQueries,
         TimelineEntry,
     },
 };
+use uuid::Uuid;
 
 use crate::engine::column::{Id, Timestamp};
 use crate::engine::database::{Store, failed, with_conn};
@@ -185,20 +186,57 @@ impl SessionRetention for Store {
     async fn find_unerased(
         &self,
         before: DateTime<Utc>,
+        after: Option<ClosedSession>,
         limit: u16,
-    ) -> Result<Vec<SessionId>, StoreError> {
-        let found: QueryResult<Vec<Id>> = with_conn!(self, |conn| {
+    ) -> Result<Vec<ClosedSession>, StoreError> {
+        // No session closed before the epoch.
+        let (last, id) = after.map_or((DateTime::UNIX_EPOCH, Id(Uuid::nil())), |after| {
+            (after.closed_at, Id::from(after.id))
+        });
+        let last = Timestamp(last);
+        let behind = sessions::closed_at.gt(last).or(sessions::id.gt(id).nullable());
+        let found: QueryResult<Vec<(Option<Timestamp>, Id)>> = with_conn!(self, |conn| {
             sessions::table
                 .filter(sessions::closed_at.lt(Timestamp(before)))
+                .filter(sessions::closed_at.ge(last))
+                .filter(behind)
                 .filter(sessions::erased_at.is_null())
-                .order(sessions::closed_at)
+                .order((sessions::closed_at, sessions::id))
                 .limit(limit.into())
-                .select(sessions::id)
+                .select((sessions::closed_at, sessions::id))
                 .load(conn)
                 .await
         });
         let found = found.map_err(failed("find sessions to erase"))?;
-        Ok(found.into_iter().map(Id::to).collect())
+        let closed = found.into_iter().filter_map(|(at, id)| {
+            at.map(|closed_at| ClosedSession { closed_at: closed_at.0, id: id.to() })
+        });
+        Ok(closed.collect())
+    }
+
+    async fn delete_erased_sessions(
+        &self,
+        before: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<usize, StoreError> {
+        self.delete_erased(before, limit).await
+    }
+
+    async fn maintain_partitions(
+        &self,
+        now: DateTime<Utc>,
+        before: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        self.maintain_timeline(now, before).await
+    }
+
+    async fn count_sessions(
+        &self,
+        now: DateTime<Utc>,
+        before: DateTime<Utc>,
+        limit: u16,
+    ) -> Result<usize, StoreError> {
+        self.count_sessions(now, before, limit).await
     }
 
     async fn truncate_log(&self) -> Result<bool, StoreError> {

@@ -2,6 +2,7 @@
 
 use domain::{
     id::PlatformId,
+    platform::{ActiveVersions, VersionChange},
     session::DefinitionVersion,
     workflow::{Condition, JsonPath, Severity},
 };
@@ -13,9 +14,13 @@ use ports::{
     driving::{DefinitionService as _, PlatformAdminService as _},
 };
 use testkit::sample;
+use tokio::time::Instant;
 
 use super::*;
-use crate::administration::{DefinitionValidation, PlatformAdministration};
+use crate::{
+    administration::{DefinitionValidation, PlatformAdministration},
+    trusted_keys::TRUST,
+};
 
 #[test]
 fn a_valid_definition_is_read() {
@@ -107,6 +112,26 @@ fn a_descriptor_is_passed_on() {
     let definition = sample::definition("sample", "1.0.0");
     let validation = validation(|| Ok(Some("{}".into())));
     assert_eq!(validation.descriptor(&definition).unwrap().as_deref(), Some("{}"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_publication_is_reported_when_no_process_trusts_the_earlier_catalogue() {
+    let mut catalogue = MockCatalogue::new();
+    catalogue.expect_publish().returning(|definition, _, _| {
+        let version = definition.version.clone();
+        Ok((PlatformId(3), DefinitionVersion { version, sha256: String::new() }))
+    });
+    catalogue.expect_choose_version().returning(|_, _, _| Ok(()));
+    let clock = Arc::new(FakeClock::at(noon()));
+    let platforms = PlatformAdministration { catalogue: Arc::new(catalogue), clock };
+    let began = Instant::now();
+    platforms.publish(&sample::definition("sample", "1.0.0"), None).await.unwrap();
+    let published = Instant::now();
+    assert!(published - began > TRUST);
+    let to = ActiveVersions { version: "1.0.0".into(), canary: None };
+    let change = VersionChange { from: None, to };
+    platforms.choose_version(PlatformId(3), &change).await.unwrap();
+    assert!(published.elapsed() > TRUST);
 }
 
 #[tokio::test]

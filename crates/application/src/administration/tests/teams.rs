@@ -16,10 +16,13 @@ use ports::{
     key_store::{KeyStore as _, KeyVerification as _},
 };
 
+use tokio::time::Instant;
+
 use super::*;
 use crate::{
     administration::{ApiKeyAdministration, ContactAdministration, TeamAdministration},
     api_keys::ApiKeyText,
+    trusted_keys::TRUST,
 };
 
 #[tokio::test]
@@ -57,6 +60,19 @@ async fn a_key_is_stored_as_a_hash_and_expires() {
     assert_eq!((stored.id, stored.expires_at), (issued.id, Some(noon() + TimeDelta::days(30))));
     assert_eq!(fixture.store.keys(TEAM).await.unwrap()[0].label, "Backend");
     unknown_team(keys.create(new_key(UNKNOWN_TEAM)).await.map(drop));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rotated_or_revoked_key_is_reported_when_no_process_trusts_it() {
+    let fixture = Fixture::new().await;
+    let keys = fixture.api_keys();
+    let issued = keys.create(new_key(TEAM)).await.unwrap();
+    let began = Instant::now();
+    keys.rotate(issued.id).await.unwrap();
+    let rotated = Instant::now();
+    assert!(rotated - began > TRUST);
+    keys.revoke(issued.id).await.unwrap();
+    assert!(rotated.elapsed() > TRUST);
 }
 
 #[tokio::test]

@@ -15,7 +15,8 @@ use memory_store::MemoryStore;
 use ports::{
     StoreError,
     delivery::{
-        AttemptResult, ClaimRequest, ClaimedDeliveries, Delivery, DeliveryQueue, HealthUpdate,
+        AttemptResult, ClaimRef, ClaimRequest, ClaimedDeliveries, Delivery, DeliveryQueue,
+        HealthUpdate,
     },
     webhook_sender::{WebhookRequest, WebhookResponse, WebhookSender},
 };
@@ -84,6 +85,15 @@ impl DeliveryQueue for Flaky {
     async fn claim_deliveries(&self, ask: &ClaimRequest) -> Result<ClaimedDeliveries, StoreError> {
         self.check()?;
         self.store.claim_deliveries(ask).await
+    }
+
+    async fn renew_claims(
+        &self,
+        claims: &[ClaimRef],
+        until: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        self.check()?;
+        self.store.renew_claims(claims, until).await
     }
 
     async fn settle_deliveries(&self, settled: &[AttemptResult]) -> Result<Vec<bool>, StoreError> {

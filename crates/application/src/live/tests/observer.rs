@@ -129,6 +129,7 @@ async fn an_observer_sees_the_end_that_another_process_brought_about() {
         clock: setup.world.clock.clone(),
         hub: Arc::default(),
         wakeups: crate::advance::Wakeups::default(),
+        traces: setup.world.engine.traces.clone(),
     };
     other.advance(id, None, Event::TerminatedByPartner).await.unwrap();
     let Some(ObserverEvent::State { over: true, .. }) = event(&observer).await else {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::{
     pass,
-    small_workflow::{Run, body, definition},
+    small_workflow::{Database, Run, body, definition},
 };
 
 /// Returns the text of a field that is no number, boolean, object or list.
@@ -169,6 +169,37 @@ async fn a_run_renews_the_lease_of_its_browser() {
     pass(50).await;
     let due = run.world.store.find_due(run.world.engine.clock.now(), 8).await.unwrap();
     assert!(due.is_empty(), "{due:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_ends_before_its_lease_if_that_cannot_be_renewed() {
+    for database in [Database::Fails, Database::IsSilent] {
+        let run = Run::new(definition(&json!({}))).await;
+        run.come();
+        pass(12).await;
+        *run.leases.database.lock().unwrap() = database;
+        pass(8).await;
+        assert!(run.live.state.borrow().browser.is_some(), "{database:?}");
+        // The lease was renewed 20 s before it would end, in the last five seconds.
+        pass(8).await;
+        let due = run.world.store.find_due(run.world.engine.clock.now(), 8).await.unwrap();
+        assert!(due.is_empty(), "{database:?}: {due:?}");
+        run.is_over().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_waits_for_an_applicant_who_left_before_it_was_up() {
+    let run = Run::new(definition(&json!({}))).await;
+    pass(28).await;
+    assert_eq!(run.status().await, Status::Ready);
+    run.to_consent().await;
+
+    let run = Run::new(definition(&json!({}))).await;
+    pass(31).await;
+    let history = History { absences: 1, ..History::default() };
+    assert_eq!(run.world.read(run.id).await.state, State::Created { history });
+    run.is_over().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -179,6 +179,7 @@ async fn transitions_of_other_processes_are_shown() {
         clock: setup.world.clock.clone(),
         hub: std::sync::Arc::default(),
         wakeups: crate::advance::Wakeups::default(),
+        traces: setup.world.engine.traces.clone(),
     };
     other.advance(id, None, Event::TerminatedByPartner).await.unwrap();
     assert_eq!(view(&viewer).await.status, Status::Terminated);

@@ -14,10 +14,11 @@ use ports::{
     key_store::{KeyStore as _, KeyVerification as _},
 };
 use testkit::sample::{self, noon};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::fixture::{Fixture, OTHER_TEAM, TEAM, error, refusal};
-use crate::api_keys::ApiKeyText;
+use crate::{api_keys::ApiKeyText, trusted_keys::TRUST};
 
 #[tokio::test]
 async fn a_key_is_found_by_its_text_alone() {
@@ -77,6 +78,20 @@ async fn a_rotated_key_keeps_its_record_and_loses_its_text() {
     assert_eq!(id_of(&fixture, &after).await, Some(id));
     let actions = fixture.actions().await;
     assert_eq!(actions.last().unwrap(), &format!("key.rotate {id}"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rotated_or_revoked_key_is_reported_when_no_process_trusts_it() {
+    let fixture = Fixture::new().await;
+    let user = fixture.user(Role::Member).await;
+    let id = add_key(&fixture, TEAM).await;
+    let keys = fixture.api_keys();
+    let began = Instant::now();
+    keys.rotate_key(&user, id).await.unwrap();
+    let rotated = Instant::now();
+    assert!(rotated - began > TRUST);
+    keys.revoke_key(&user, id).await.unwrap();
+    assert!(rotated.elapsed() > TRUST);
 }
 
 #[tokio::test]

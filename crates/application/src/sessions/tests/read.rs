@@ -92,6 +92,7 @@ async fn ending_a_session_reads_it_once() {
         clock: world.clock.clone(),
         hub: world.engine.hub.clone(),
         wakeups: world.engine.wakeups.clone(),
+        traces: world.engine.traces.clone(),
     };
     // The queries of partners would find nothing.
     let sessions = Arc::new(MemoryStore::new());

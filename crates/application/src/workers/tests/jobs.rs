@@ -8,20 +8,24 @@ use domain::{
     error_code::ErrorCode,
     fairness::Quotas,
     id::{InstanceId, PlatformId, SessionId},
-    session::{Event, Job, Lease, Session, State, Status},
+    session::{Event, History, Job, Lease, Session, State, Status},
+    workflow::Definition,
 };
 use ports::{
     StoreError,
     browser::StartError,
+    clock::Clock as _,
     key_store::KeyStore as _,
     outbox::{ClaimOutcome, Outbox, OutboxClaim},
-    session_store::SessionStore as _,
+    session_store::{BrowserLeases as _, SessionStore as _},
 };
+use serde_json::json;
 use testkit::sample::{INSTANCE, OTHER_INSTANCE};
 use tokio::sync::Notify;
 
 use super::{run_for, seconds};
 use crate::{
+    advance::BROWSER_LEASE_TTL,
     browser_turns::BrowserTurns,
     fakes::NamingRedactor,
     testing::{FakePlaces, FakePool, FakeVault, Script, World},
@@ -33,7 +37,7 @@ async fn a_browser_is_started_for_a_session_and_released_with_it() {
     let setup = Setup::new(1).await;
     let (id, lease) = setup.requested().await;
     setup.run(1).await;
-    assert_eq!(setup.read(id).await.status(), Status::Ready);
+    assert!(setup.has_browser(id).await);
     let spec = setup.pool.started.lock().unwrap().remove(0);
     assert_eq!((spec.id, spec.locale.language.as_str()), (lease.browser, "en-US"));
     assert!(spec.hosts.contains("sample.example"));
@@ -56,7 +60,28 @@ async fn a_session_waits_for_its_turn_and_gets_it() {
     assert_eq!(place, Some(1));
     setup.world.apply(first, [Event::TerminatedByPartner]).await;
     setup.run(10).await;
-    assert_eq!(setup.read(second).await.status(), Status::Ready);
+    assert!(setup.has_browser(second).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_applicant_is_told_how_long_it_takes_once_sessions_have_ended() {
+    let setup = Setup::new(1).await;
+    let minutes = async || {
+        let (running, _) = setup.requested().await;
+        setup.run(1).await;
+        let (waiting, _) = setup.requested().await;
+        setup.run(1).await;
+        let told = setup.world.engine.hub.find(waiting).unwrap().state.borrow().wait_minutes;
+        setup.world.apply(waiting, [Event::TerminatedByPartner]).await;
+        setup.run(66).await;
+        setup.world.apply(running, [Event::TerminatedByPartner]).await;
+        setup.run(1).await;
+        told
+    };
+    for _ in 0..3 {
+        assert_eq!(minutes().await, None);
+    }
+    assert_eq!(minutes().await, Some(2), "more than a minute");
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,6 +93,119 @@ async fn a_session_waits_for_a_browser_only_so_long() {
     setup.run(70).await;
     assert_eq!(code(&setup.read(waiting).await), Some(ErrorCode::BrowserUnavailable));
     assert_eq!(setup.turns.of_team(setup.world.team), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_absent_applicant_is_passed_over_and_keeps_their_place() {
+    let setup = Setup::with_room(1, 3).await;
+    let (first, _) = setup.requested().await;
+    setup.run(1).await;
+    let (away, _) = setup.requested().await;
+    setup.run(1).await;
+    let (behind, _) = setup.requested().await;
+    setup.run(1).await;
+    let (last, _) = setup.requested().await;
+    setup.run(1).await;
+    assert_eq!([away, behind, last].map(|id| setup.place(id)), [Some(1), Some(2), Some(3)]);
+    setup.leaves(away);
+    setup.run(8).await;
+    assert_eq!([behind, last].map(|id| setup.place(id)), [Some(1), Some(2)], "they move up");
+    setup.world.apply(first, [Event::TerminatedByPartner]).await;
+    setup.run(5).await;
+    assert!(setup.has_browser(behind).await);
+    assert_eq!(setup.read(away).await.status(), Status::Initializing);
+    // Back again, they are served before those who came after them.
+    setup.comes(away);
+    setup.run(8).await;
+    assert_eq!([away, last].map(|id| setup.place(id)), [Some(1), Some(2)]);
+    setup.world.apply(behind, [Event::TerminatedByPartner]).await;
+    setup.run(5).await;
+    assert!(setup.has_browser(away).await);
+    assert_eq!(setup.read(last).await.status(), Status::Initializing);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_was_moved_here_keeps_its_place() {
+    let setup = Setup::with_room(1, 3).await;
+    let (first, _) = setup.requested().await;
+    setup.run(1).await;
+    let since = setup.world.clock.now();
+    let (moved, lease) = (setup.world.session().await, testkit::sample::lease());
+    let there = Lease { node: OTHER_INSTANCE, ..testkit::sample::lease() };
+    setup.world.apply(moved, [Event::BrowserRequested { lease: there }]).await;
+    setup.run(1).await;
+    let (later, _) = setup.requested().await;
+    setup.run(1).await;
+    assert_eq!(setup.place(later), Some(1));
+    setup.world.apply(moved, [Event::WaitMoved { to: lease, since }]).await;
+    // Its page has not been connected here yet.
+    setup.run(4).await;
+    setup.comes(moved);
+    setup.run(8).await;
+    assert_eq!([moved, later].map(|id| setup.place(id)), [Some(1), Some(2)]);
+    setup.world.apply(first, [Event::TerminatedByPartner]).await;
+    setup.run(5).await;
+    assert!(setup.has_browser(moved).await);
+    assert_eq!(setup.read(later).await.status(), Status::Initializing);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_free_browser_is_not_started_for_an_absent_applicant() {
+    let setup = Setup::new(1).await;
+    let (id, _) = setup.requested().await;
+    setup.leaves(id);
+    setup.run(30).await;
+    assert!(setup.pool.started.lock().unwrap().is_empty());
+    assert!(setup.world.engine.hub.find(id).is_none());
+    setup.comes(id);
+    setup.run(4).await;
+    assert!(setup.has_browser(id).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_is_kept_for_an_absent_applicant_as_long_as_a_session_may_wait() {
+    let setup = Setup::new(1).await;
+    let (id, _) = setup.requested().await;
+    setup.leaves(id);
+    setup.run(55).await;
+    assert_eq!(setup.read(id).await.status(), Status::Initializing);
+    setup.run(10).await;
+    let history = History { absences: 1, ..History::default() };
+    assert_eq!(setup.read(id).await.state, State::Created { history });
+    assert_eq!(setup.turns.of_team(setup.world.team), (0, 0));
+    assert!(setup.pool.started.lock().unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_applicant_who_comes_back_while_the_browser_starts_is_shown_it() {
+    let setup = Setup::new(1).await;
+    *setup.pool.start_time.lock().unwrap() = seconds(5);
+    let (id, _) = setup.requested().await;
+    setup.run(1).await;
+    setup.leaves(id);
+    assert!(setup.world.engine.hub.find(id).is_none());
+    setup.comes(id);
+    setup.run(6).await;
+    assert!(setup.has_browser(id).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_that_starts_slowly_keeps_its_lease() {
+    let setup = Setup::new(1).await;
+    *setup.pool.start_time.lock().unwrap() = seconds(50);
+    let (id, _) = setup.requested().await;
+    setup.run(1).await;
+    for _ in 0..9 {
+        setup.run(5).await;
+        let now = setup.world.clock.now();
+        assert_eq!(setup.world.store.find_due(now, 10).await.unwrap(), []);
+        // A lease that is not renewed ends soon.
+        let later = now + BROWSER_LEASE_TTL;
+        assert_eq!(setup.world.store.find_due(later, 10).await.unwrap().len(), 1);
+    }
+    setup.run(5).await;
+    assert!(setup.has_browser(id).await);
+    assert_eq!(setup.pool.started.lock().unwrap().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,7 +226,7 @@ async fn a_start_is_retried_and_fails_the_session_in_the_end() {
         setup.pool.failures.push(StartError::Unavailable("broken".into()));
     }
     setup.run(14).await;
-    assert_eq!(setup.read(id).await.status(), Status::Ready, "the fifth start");
+    assert!(setup.has_browser(id).await, "the fifth start");
     setup.world.apply(id, [Event::TerminatedByPartner]).await;
     setup.run(1).await;
 
@@ -116,7 +254,7 @@ async fn a_browser_without_a_slot_waits_on() {
     assert_eq!(setup.read(id).await.status(), Status::Initializing);
     assert_eq!(setup.turns.of_team(setup.world.team), (0, 1));
     setup.run(3).await;
-    assert_eq!(setup.read(id).await.status(), Status::Ready);
+    assert!(setup.has_browser(id).await);
 }
 
 #[tokio::test(start_paused = true)]
@@ -249,24 +387,50 @@ struct Setup {
 
 impl Setup {
     async fn new(browsers: usize) -> Self {
-        let quotas = Quotas {
-            total: browsers,
-            per_team: browsers,
-            development: browsers,
-            waiting_per_team: 1,
-        };
+        Self::with_room(browsers, 1).await
+    }
+
+    async fn with_room(browsers: usize, waiting_per_team: usize) -> Self {
+        let quotas =
+            Quotas { total: browsers, per_team: browsers, development: browsers, waiting_per_team };
         Self {
-            world: World::new().await,
+            world: World::with_definition(waiting()).await,
             pool: Arc::default(),
             vault: Arc::default(),
             turns: Arc::new(BrowserTurns::new(quotas)),
         }
     }
 
+    /// A session whose applicant is at the page.
     async fn requested(&self) -> (SessionId, Lease) {
         let (id, lease) = (self.world.session().await, testkit::sample::lease());
         self.world.apply(id, [Event::BrowserRequested { lease }]).await;
+        self.comes(id);
         (id, lease)
+    }
+
+    fn comes(&self, id: SessionId) {
+        self.world.engine.hub.change(id, |state| state.present = true);
+    }
+
+    fn leaves(&self, id: SessionId) {
+        let hub = &self.world.engine.hub;
+        hub.change(id, |state| state.present = false);
+        hub.remove_if_unused(id);
+    }
+
+    fn place(&self, id: SessionId) -> Option<u32> {
+        self.world.engine.hub.find(id)?.state.borrow().place
+    }
+
+    async fn has_browser(&self, id: SessionId) -> bool {
+        let is_shown = self
+            .world
+            .engine
+            .hub
+            .find(id)
+            .is_some_and(|live| live.state.borrow().browser.is_some());
+        is_shown && matches!(self.read(id).await.state, State::Live { .. })
     }
 
     async fn read(&self, id: SessionId) -> Session {
@@ -319,18 +483,25 @@ impl Setup {
     }
 }
 
+/// A workflow that waits for the applicant to sign in.
+fn waiting() -> Definition {
+    let mut document = json!(testkit::sample::definition("sample", "1.0.0"));
+    document["signals"] = json!({ "in": { "selector": "#in" } });
+    document["start"] = json!("signIn");
+    document["nodes"]["signIn"] = json!({
+        "type": "awaitUser", "kind": "login", "textKey": "signIn", "timeoutSeconds": 600,
+        "until": ["in"], "next": "end", "onTimeout": { "fail": "USER_INPUT_TIMEOUT" },
+    });
+    document["texts"] = json!({ "en": { "signIn": "Sign in" } });
+    serde_json::from_value(document).unwrap()
+}
+
 fn claim(session: &Session, lease: Lease, attempt: i32) -> OutboxClaim {
     OutboxClaim { entry: 1, session: session.id, job: Job::StartBrowser { lease }, attempt }
 }
 
 fn code(session: &Session) -> Option<ErrorCode> {
-    match &session.state {
-        State::Closed { outcome, .. } => outcome.error_code(),
-        State::Created { .. }
-        | State::Initializing { .. }
-        | State::Live { .. }
-        | State::Failed { .. } => None,
-    }
+    session.state.error_code()
 }
 
 /// An outbox that fails as its script says, and keeps the outcomes.

@@ -70,6 +70,20 @@ async fn a_vault_that_fails_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_vault_that_is_gone_for_an_hour_loses_no_recording() {
+    let setup = Setup::new().await;
+    let id = setup.failed(true).await;
+    for _ in 0..11 {
+        setup.vault.failures.push(());
+    }
+    setup.run(3600).await;
+    assert_eq!(setup.state(id).await, RecordingState::Pending);
+    assert!(!setup.vault.items(id).is_empty());
+    setup.run(660).await;
+    assert_eq!(setup.state(id).await, RecordingState::Kept);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_long_encoding_keeps_its_claim() {
     let setup = Setup::taking(300).await;
     let id = setup.failed(true).await;

@@ -117,6 +117,9 @@ macro_rules! stores_contract {
             partners::creates_once_for_concurrent_requests
             partners::deletes_old_idempotency_keys
             partners::erases_a_session_and_its_deliveries
+            partners::finds_the_sessions_to_erase_behind_one
+            partners::deletes_erased_sessions_with_all_that_is_theirs
+            partners::counts_all_sessions_however_many_were_counted_before
             outbox::leases_a_job_to_one_claimer
             outbox::leases_a_job_only_to_its_instance
             outbox::leases_a_job_again_after_the_lease_expires
@@ -133,6 +136,7 @@ macro_rules! stores_contract {
             deliveries::skips_no_webhook
             deliveries::keeps_body_and_webhook_across_attempts
             deliveries::leases_an_unsettled_delivery_again
+            deliveries::renews_held_claims_alone
             deliveries::settles_a_batch
             deliveries::does_not_lease_a_settled_delivery
             health::pauses_an_endpoint_that_fails
@@ -233,14 +237,16 @@ macro_rules! stores_contract {
     )+};
 }
 
-/// Generates a test for every case of the browser pool's contract.
+/// Generates a test for every case of the browser pool's contract. With `in NAME` it is one test for all of
+/// them, one after the other, which share what takes long to start.
 ///
 /// `$open` is an expression for a future of a
-/// [`Pool`](crate::contract::browser_pool::Pool) with two slots.
+/// [`Pool`](crate::contract::browser_pool::Pool) with two slots, or a function that returns such a future
+/// for an `Arc` of what the future `$shared` returns.
 #[macro_export]
 macro_rules! browser_pool_contract {
-    ($open:expr) => {
-        $crate::browser_pool_contract! { $open;
+    ($open:expr $(, on $shared:expr, in $test:ident)?) => {
+        $crate::browser_pool_contract! { $open $(, on $shared, in $test)?;
             starts_a_browser_that_shows_pages
             starts_no_browser_with_a_released_identifier
             ends_a_browser_released_during_its_start
@@ -257,6 +263,18 @@ macro_rules! browser_pool_contract {
             $crate::contract::browser_pool::$case(&pool).await;
         }
     )+};
+    ($open:expr, on $shared:expr, in $test:ident; $($case:ident)+) => {
+        #[$crate::tokio::test(flavor = "multi_thread")]
+        async fn $test() {
+            let shared = ::std::sync::Arc::new($shared.await);
+            $(
+                println!("{}", stringify!($case));
+                let pool = $open(shared.clone()).await;
+                $crate::contract::browser_pool::$case(&pool).await;
+                drop(pool);
+            )+
+        }
+    };
 }
 
 /// Generates a test for every case of the rate limiter's contract.

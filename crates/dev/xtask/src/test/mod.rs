@@ -8,13 +8,13 @@ mod summary;
 
 use postgres_server::{Durability, PostgresServer};
 
-pub(crate) use self::platforms::test_platforms;
+pub(crate) use self::platforms::{PlatformOptions, test_platforms};
 use self::summary::Summary;
 use crate::{
     Failure, command,
     packages::{
-        self, BALANCER, BROWSER, FFMPEG, NETWORKS, NODE, OCR, POSTGRES, PROXIES, PYTHON, REDIS,
-        SYSTEMD,
+        self, BALANCER, BROWSER, FAKETIME, FFMPEG, NETWORKS, NODE, OCR, POSTGRES, PROXIES, PYTHON,
+        REDIS, SELENIUM, SYSTEMD,
     },
     tools,
 };
@@ -29,7 +29,7 @@ const APART: [&str; 3] = ["acceptance", "attestor", "chromium"];
 const ADAPTERS: [&str; 4] = ["limits", "objects", "store", "webhooks"];
 
 /// A phase that nextest runs: its name, which is also that of a target of the acceptance package
-/// where there is one, and the tests that it selects.
+/// where it is one alone, and the tests that it selects.
 type Phase = (&'static str, Selection);
 
 enum Selection {
@@ -42,26 +42,33 @@ enum Selection {
     Target,
 }
 
-const PHASES: [Phase; 13] = [
+const PHASES: [Phase; 6] = [
     ("unit", Selection::Unit),
     ("attestor", Selection::Filter("package(=attestor)")),
     ("repository", Selection::Target),
     ("packaging", Selection::Target),
     ("db", Selection::Db),
-    ("api", Selection::Target),
-    ("delivery", Selection::Target),
-    ("portal", Selection::Target),
-    ("chromium", Selection::Filter("package(=chromium)")),
-    ("browser", Selection::Target),
-    ("sessions", Selection::Target),
-    ("platforms", Selection::Target),
-    ("resilience", Selection::Target),
+    END_TO_END,
 ];
-/// Phases whose tests wait for servers for half of their time: one more test than there are cores is
-/// run at once. The others took as long or longer with it.
-const WAITING_PHASES: [&str; 1] = ["db"];
-/// The phases of `--browser`.
-const BROWSER_PHASES: [&str; 4] = ["chromium", "browser", "sessions", "platforms"];
+/// All tests with the service or a browser. They are one phase, so that no core is idle while the last
+/// tests of one target end.
+const END_TO_END: Phase = (
+    "end to end",
+    Selection::Filter(
+        "package(=chromium) + (package(=acceptance) - binary(=repository) - binary(=packaging))",
+    ),
+);
+/// The phase of `--browser`.
+const WITH_BROWSERS: Phase = (
+    "browser",
+    Selection::Filter(
+        "package(=chromium) \
+         + (package(=acceptance) & (binary(=browser) + binary(=sessions) + binary(=platforms)))",
+    ),
+);
+/// Tests at once beyond the number of cores, in phases whose tests wait for servers, pages and time limits
+/// for a third of their time or more.
+const MORE_THREADS: [(&str, usize); 3] = [("db", 1), (END_TO_END.0, 2), (WITH_BROWSERS.0, 2)];
 
 #[derive(clap::Args)]
 pub(crate) struct TestOptions {
@@ -113,7 +120,7 @@ pub(crate) fn check() -> Result<(), Failure> {
         summary.time("clippy", checks::lints)?;
         unit(&[], &mut summary)?;
         let repository = ["--package", "acceptance", "--test", "repository"];
-        summary.tests("repository", || run::nextest(&repository, None))
+        summary.tests("repository", || run::nextest(&repository, &[]))
     };
     let done = phases();
     summary.print();
@@ -129,7 +136,7 @@ fn unit(profile: &[&str], summary: &mut Summary) -> Result<(), Failure> {
     let mut arguments = vec!["--workspace", "-E", &filter, "--test-threads", &threads];
     arguments.extend(APART.iter().chain(&PROOFS).flat_map(|name| ["--exclude", name]));
     arguments.extend(profile);
-    summary.tests("unit", || run::nextest(&arguments, None))
+    summary.tests("unit", || run::nextest(&arguments, &[]))
 }
 
 fn cores() -> usize {
@@ -146,12 +153,13 @@ fn db(profile: &[&str], summary: &mut Summary) -> Result<(), Failure> {
     let mut arguments = vec!["-E", &filter];
     arguments.extend(ADAPTERS.iter().flat_map(|name| ["--package", name]));
     arguments.extend(profile);
-    summary.tests("db", || run::nextest(&arguments, Some(&server.url)))
+    summary.tests("db", || run::nextest(&arguments, &[("TEST_DATABASE_URL", &server.url)]))
 }
 
 fn with_everything(options: &TestOptions, summary: &mut Summary) -> Result<(), Failure> {
     packages::ensure(&[
-        BALANCER, BROWSER, FFMPEG, OCR, POSTGRES, REDIS, PROXIES, NETWORKS, NODE, PYTHON, SYSTEMD,
+        BALANCER, BROWSER, FAKETIME, FFMPEG, OCR, POSTGRES, REDIS, PROXIES, NETWORKS, NODE, PYTHON,
+        SELENIUM, SYSTEMD,
     ])?;
     if !options.tests_only && !options.only.browser {
         summary.time("fmt", checks::formatting)?;
@@ -164,6 +172,7 @@ fn with_everything(options: &TestOptions, summary: &mut Summary) -> Result<(), F
         tools::clients()?;
         tools::documented_programs()?;
         tools::manifests()?;
+        tools::selenium_server()?;
         tools::bucket_server()
     })?;
     let server = PostgresServer::start(command::free_port()?, Durability::NoFsync)?;
@@ -175,22 +184,20 @@ fn with_everything(options: &TestOptions, summary: &mut Summary) -> Result<(), F
         command::run(&mut command::cargo(&[&all, profile].concat()))
     })?;
     let nextest = |arguments: &[&str]| {
-        run::nextest(&[&["--workspace"], profile, arguments].concat(), Some(&server.url))
+        let database = [("TEST_DATABASE_URL", server.url.as_str())];
+        run::nextest(&[&["--workspace"], profile, arguments].concat(), &database)
     };
     if !options.rest.is_empty() {
         let rest: Vec<_> = options.rest.iter().map(String::as_str).collect();
         return summary.tests("selected", || nextest(&rest));
     }
-    let one_more = cores().saturating_add(1).to_string();
-    for (name, selection) in &PHASES {
-        if !options.only.browser || BROWSER_PHASES.contains(name) {
-            let filter = selection.filter(name);
-            let mut arguments = vec!["-E", &filter];
-            if WAITING_PHASES.contains(name) {
-                arguments.extend(["--test-threads", &one_more]);
-            }
-            summary.tests(name, || nextest(&arguments))?;
-        }
+    let phases = if options.only.browser { &[WITH_BROWSERS][..] } else { &PHASES };
+    for (name, selection) in phases {
+        let filter = selection.filter(name);
+        let more =
+            MORE_THREADS.iter().find(|(phase, _)| phase == name).map_or(0, |(_, more)| *more);
+        let threads = cores().saturating_add(more).min(cores().saturating_mul(2)).to_string();
+        summary.tests(name, || nextest(&["-E", &filter, "--test-threads", &threads]))?;
     }
     if options.only.browser {
         return Ok(());

@@ -2,25 +2,42 @@
 
 use std::fs;
 
+use clap::Args;
+
 use super::{run, summary::Summary};
 use crate::{
     Failure, command,
     packages::{self, BROWSER, NODE, PYTHON},
 };
 
+#[derive(Args)]
+pub(crate) struct PlatformOptions {
+    /// One platform alone
+    name: Option<String>,
+    /// Tests the release build
+    #[arg(long)]
+    release: bool,
+    /// Replaces the fixtures in `platforms/` by those of these runs
+    #[arg(long)]
+    record: bool,
+}
+
 /// Runs the tests of all platforms, or of one, also those that take minutes to install.
-pub(crate) fn test_platforms(name: Option<&str>) -> Result<(), Failure> {
-    let tests = filter(name)?;
+pub(crate) fn test_platforms(options: &PlatformOptions) -> Result<(), Failure> {
+    let tests = filter(options.name.as_deref())?;
     packages::ensure(&[BROWSER, NODE, PYTHON])?;
+    let profile: &[&str] = if options.release { &["--release"] } else { &[] };
     let mut summary = Summary::default();
     summary.time("build", || {
         // As in `cargo xtask test`: what is built for one is built for the other.
         let all = ["build", "--workspace", "--lib", "--bins", "--examples", "--tests"];
-        command::run(&mut command::cargo(&all))
+        command::run(&mut command::cargo(&[&all, profile].concat()))
     })?;
     // One after another, so that the times can be compared.
     let arguments = ["--workspace", "--run-ignored", "all", "--test-threads", "1", "-E", &tests];
-    let done = summary.tests("platforms", || run::nextest(&arguments, None));
+    let arguments = [profile, &arguments].concat();
+    let record: &[_] = if options.record { &[("AVOUCH_TEST_RECORD", "1")] } else { &[] };
+    let done = summary.tests("platforms", || run::nextest(&arguments, record));
     summary.print();
     done?;
     summary.end()

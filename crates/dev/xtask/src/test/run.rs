@@ -18,15 +18,19 @@ use crate::{
     tools,
 };
 
-/// Runs tests by nextest, as `.config/nextest.toml` says, and counts them by its `JUnit` report.
-pub(super) fn nextest(arguments: &[&str], database: Option<&str>) -> Result<PhaseOutcome, Failure> {
+/// Runs tests by nextest, as `.config/nextest.toml` says, with variables of the environment, and counts
+/// them by its `JUnit` report.
+pub(super) fn nextest(
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> Result<PhaseOutcome, Failure> {
     let reports = root().join("target/nextest");
     for report in junit(&reports) {
         fs::remove_file(report)?;
     }
     let run = ["run", "--no-fail-fast", "--no-tests=pass"];
     let mut command = tools::nextest(&[&run, arguments].concat())?;
-    command.envs(database.map(|url| ("TEST_DATABASE_URL", url)));
+    command.envs(variables.iter().copied());
     println!("$ cargo nextest {} {}", run.join(" "), arguments.join(" "));
     let status = command.status()?;
     let mut outcome = PhaseOutcome::default();

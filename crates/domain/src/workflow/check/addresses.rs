@@ -10,6 +10,14 @@ const MAX_HOSTS: usize = 50;
 const MAX_HOST_BYTES: usize = 253;
 const MAX_LABEL_BYTES: usize = 63;
 const MAX_URL_BYTES: usize = 2048;
+/// The ports that browsers do not open (WHATWG Fetch, "bad port"), without 0.
+const BAD_PORTS: [u16; 82] = [
+    1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102,
+    103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465,
+    512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993,
+    995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668,
+    6669, 6679, 6697, 10080,
+];
 
 impl Checker<'_> {
     pub(super) fn hosts(&mut self) {
@@ -122,16 +130,29 @@ fn url_error(url: &str, hosts: &[String]) -> Option<String> {
     if scheme != "https" && !(scheme == "http" && local) {
         return Some(format!("`{url}` must begin with https://"));
     }
-    let valid_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port != 0);
-    if port.is_some_and(|port| port != "443" && !(local && valid_port(port))) {
-        return Some(format!(
-            "`{url}` must have no port: browsers reach a platform on port 443 only"
-        ));
+    if let Some(error) = port.and_then(|port| port_error(url, port, local)) {
+        return Some(error);
     }
     if !hosts.iter().any(|allowed| allowed == host) {
         return Some(format!("`{url}` is on `{host}`, which is not one of the hosts"));
     }
     None
+}
+
+/// Returns why a port is not allowed in a URL.
+fn port_error(url: &str, port: &str, local: bool) -> Option<String> {
+    let number = port.parse::<u16>().ok().filter(|number| *number != 0);
+    match number {
+        Some(443) => None,
+        Some(blocked) if local && BAD_PORTS.contains(&blocked) => Some(format!(
+            "`{url}` has a port that browsers do not open: {blocked} is that of another protocol; \
+             serve the site on another port, as 8080"
+        )),
+        Some(_) if local => None,
+        Some(_) | None => {
+            Some(format!("`{url}` must have no port: browsers reach a platform on port 443 only"))
+        }
+    }
 }
 
 /// Returns whether the text is a DNS name of ASCII letters in lower case, digits and hyphens
@@ -181,6 +202,8 @@ mod tests {
             "https://a.test/a b",
             "http://a.localhost:0/",
             "http://a.localhost:99999/",
+            "http://a.localhost:6000/",
+            "https://a.localhost:25/",
         ] {
             assert!(url_error(url, &hosts).is_some(), "{url}");
         }

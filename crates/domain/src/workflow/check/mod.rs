@@ -384,14 +384,17 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Returns the name that an author probably meant; `None` if none is similar.
+/// Returns the name that an author probably meant, in letters of either case; `None` if none is
+/// similar.
 #[must_use]
 pub fn closest_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > MAX_COMPARED_BYTES {
         return None;
     }
+    let name = name.to_ascii_lowercase();
     let known = known.into_iter().filter(|known| known.len() <= MAX_COMPARED_BYTES);
-    let similar = known.map(|known| (strsim::jaro_winkler(known, name), known));
+    let similar =
+        known.map(|known| (strsim::jaro_winkler(&known.to_ascii_lowercase(), &name), known));
     let similar = similar.filter(|(similarity, _)| *similarity >= MIN_SIMILARITY);
     similar.max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, known)| known)
 }

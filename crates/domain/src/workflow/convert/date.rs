@@ -85,7 +85,11 @@ impl Pattern {
         let rules = [
             (years != 1, "the pattern must have one year, as y"),
             (months > 1 || days > 1 || hours > 1, "the pattern has a field twice"),
-            (days == 1 && months == 0, "a pattern with a day must have a month"),
+            (
+                months == 0 && hours == 0 && count(&[DateField::Minute]) > 0,
+                "months are `MM`: `mm` in small letters are minutes",
+            ),
+            (days == 1 && months == 0, "a pattern with a day must have a month, as MM"),
             (hours == 1 && days == 0, "a pattern with a time must have a day"),
             (
                 count(&[DateField::HalfDayHour]) != count(&[DateField::HalfDay]),
@@ -146,7 +150,18 @@ fn field(letter: char, length: usize) -> Result<DateField, String> {
         ('X', 1..=3) => DateField::Offset,
         _ => {
             let field = letter.to_string().repeat(length);
-            return Err(format!("`{field}` is no field of dates; put words in single quotes"));
+            let meant = match letter {
+                'Y' | 'u' => "years are `y` in small letters",
+                'D' => "days of the month are `d` in small letters",
+                'S' => "seconds are `s` in small letters; fractions of them are not read",
+                'A' | 'b' | 'B' => "the half of the day is `a`",
+                'k' | 'K' => "hours are `H` from 0 to 23, or `h` from 1 to 12",
+                'z' | 'Z' | 'x' | 'O' | 'v' | 'V' => {
+                    "an offset is `X`; names of time zones are not read"
+                }
+                _ => "put words in single quotes",
+            };
+            return Err(format!("`{field}` is no field of dates that is read: {meant}"));
         }
     };
     Ok(field)

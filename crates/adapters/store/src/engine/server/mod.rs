@@ -103,7 +103,8 @@ impl Server {
         self.timeouts.answer()
     }
 
-    /// Opens a connection, on which PostgreSQL ends each statement after [`Timeouts::statement`].
+    /// Opens a connection, on which PostgreSQL ends each statement after [`Timeouts::statement`], and
+    /// compiles none: on a large table the deletion of no rows took 67 ms, which were those of the compiler.
     ///
     /// # Errors
     /// The server and the cause, in one line.
@@ -112,8 +113,11 @@ impl Server {
             let (client, connection) = self.open().await?;
             let opened = AsyncPgConnection::try_from_client_and_connection(client, connection);
             let mut opened = opened.await.map_err(|error| chain(&error))?;
-            let limit = format!("SET statement_timeout = {}", self.timeouts.statement.as_millis());
-            opened.batch_execute(&limit).await.map_err(|error| chain(&error))?;
+            let settings = format!(
+                "SET statement_timeout = {}; SET jit = off",
+                self.timeouts.statement.as_millis()
+            );
+            opened.batch_execute(&settings).await.map_err(|error| chain(&error))?;
             Ok(opened)
         });
         opened.await.map_err(ConnectionError::BadConnection)

@@ -9,7 +9,8 @@ use domain::{
 };
 use ports::{
     delivery::{
-        AttemptResult, CLAIM_MARGIN, ClaimRequest, Delivery, DeliveryAttempt, EndpointCapacity,
+        AttemptResult, CLAIM_TTL, ClaimRef, ClaimRequest, Delivery, DeliveryAttempt,
+        EndpointCapacity,
     },
     delivery_log::{DeliveryFilter, DeliveryScope},
     webhook_sender::{FailureCause, WebhookRequest, WebhookResponse},
@@ -173,15 +174,47 @@ pub async fn keeps_body_and_webhook_across_attempts(backend: &Backend) {
 
 pub async fn leases_an_unsettled_delivery_again(backend: &Backend) {
     let home = team_fixture(backend).await;
-    let hook = add(backend, &home).await;
+    add(backend, &home).await;
     ended_session(backend, &home).await;
     let lost = claim(backend, noon()).await.remove(0);
-    let claim_end = noon() + TimeDelta::from_std(hook.timeout).unwrap() + CLAIM_MARGIN;
+    let claim_end = noon() + CLAIM_TTL;
     assert!(claim(backend, claim_end - TimeDelta::microseconds(1)).await.is_empty());
     let held = claim(backend, claim_end).await.remove(0);
     assert_eq!((held.id, held.attempts), (lost.id, 0), "no attempt is used up by a crash");
     assert!(!settle(backend, &lost, DeliveryDecision::Delivered).await);
     assert!(settle(backend, &held, DeliveryDecision::Delivered).await);
+}
+
+pub async fn renews_held_claims_alone(backend: &Backend) {
+    let home = team_fixture(backend).await;
+    add(backend, &home).await;
+    for _ in 0..3 {
+        ended_session(backend, &home).await;
+    }
+    let claimed = claim(backend, noon()).await;
+    let reference = |one: &Delivery| ClaimRef { delivery: one.id, claim: one.claim };
+    let [held, settled, lost] = claimed.as_slice() else { panic!("three deliveries") };
+    let due = noon() + TimeDelta::seconds(1);
+    assert!(settle(backend, settled, DeliveryDecision::RetryAt(due)).await);
+    let until = noon() + TimeDelta::minutes(1);
+    let renewals = [
+        reference(held),
+        reference(settled),
+        ClaimRef { claim: lost.claim + 1, ..reference(lost) },
+    ];
+    backend.deliveries.renew_claims(&renewals, until).await.unwrap();
+    let claim_end = noon() + CLAIM_TTL;
+    let mut free: Vec<_> = claim(backend, claim_end).await.iter().map(|one| one.id).collect();
+    free.sort();
+    let mut expected = vec![settled.id, lost.id];
+    expected.sort();
+    assert_eq!(free, expected);
+    // An expired claim that nobody else has taken can be renewed.
+    backend.deliveries.renew_claims(&[reference(held)], until + CLAIM_TTL).await.unwrap();
+    let others = claim(backend, until).await;
+    assert!(others.iter().all(|one| one.id != held.id), "renewed after it had expired");
+    backend.deliveries.renew_claims(&[], until).await.unwrap();
+    assert!(settle(backend, held, DeliveryDecision::Delivered).await);
 }
 
 pub async fn settles_a_batch(backend: &Backend) {
@@ -191,7 +224,7 @@ pub async fn settles_a_batch(backend: &Backend) {
         ended_session(backend, &home).await;
     }
     let claimed = claim(backend, noon()).await;
-    let due = noon() + TimeDelta::seconds(9);
+    let due = noon() + TimeDelta::seconds(5);
     let decisions =
         [DeliveryDecision::Delivered, DeliveryDecision::Exhausted, DeliveryDecision::RetryAt(due)];
     let mut results: Vec<_> = claimed

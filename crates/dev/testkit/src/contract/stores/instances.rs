@@ -11,7 +11,9 @@ fn instance(id: u128) -> Instance {
         address: format!("10.0.0.{id}:8443"),
         region: Some(WorkerRegion::UsWest),
         slots: 4,
-        sessions: 1,
+        sessions: 3,
+        waiting: 2,
+        waited: 7,
         is_draining: false,
     }
 }

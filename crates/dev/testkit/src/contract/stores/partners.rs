@@ -2,19 +2,27 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
+    api_key::{ApiKey, Environment},
+    binding::SecretHash,
     error_code::ErrorCode,
     id::{ApiKeyId, SessionId},
-    session::{Event, ExtractedData, Outcome, Session, State, Status},
+    request::{ListQuery, PageRequest},
+    session::{Change, Event, ExtractedData, Outcome, Session, State, Status},
 };
 use ports::{
     delivery::ClaimRequest,
+    device_store::Binding,
+    outbox::ClaimOutcome,
     session_store::{IdempotencyKey, InsertOutcome},
 };
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::{Backend, CLAIMERS, ROUNDS, commit, ended, hash, inserted, requested, team_fixture};
-use crate::sample::{self, noon, opening};
+use super::{
+    Backend, CLAIMERS, LEASE, ROUNDS, TeamFixture, commit, ended, hash, inserted, requested,
+    team_fixture,
+};
+use crate::sample::{self, INSTANCE, noon, opening};
 
 pub async fn polls_a_session_with_the_key_that_owns_it(backend: &Backend) {
     let home = team_fixture(backend).await;
@@ -198,7 +206,10 @@ pub async fn erases_a_session_and_its_deliveries(backend: &Backend) {
     backend.webhooks.add_webhook(&sample::webhook(home.team), &[], noon()).await.unwrap();
     let session = completed(backend, home.owner, inserted(backend, &home).await).await;
     let later = noon() + TimeDelta::days(1);
-    let due = async |before| backend.session_retention.find_unerased(before, 10).await.unwrap();
+    let due = async |before| {
+        let found = backend.session_retention.find_unerased(before, None, 10).await.unwrap();
+        found.into_iter().map(|closed| closed.id).collect::<Vec<_>>()
+    };
     assert_eq!(due(noon()).await, []);
     assert_eq!(due(later).await, [session.id]);
 
@@ -211,6 +222,143 @@ pub async fn erases_a_session_and_its_deliveries(backend: &Backend) {
     let pending = backend.deliveries.claim_deliveries(&request).await.unwrap().deliveries;
     assert_eq!(pending.len(), 1);
     assert!(!pending[0].body.contains("4711"), "{}", pending[0].body);
+}
+
+pub async fn finds_the_sessions_to_erase_behind_one(backend: &Backend) {
+    let home = team_fixture(backend).await;
+    for _ in 0..5 {
+        completed(backend, home.owner, inserted(backend, &home).await).await;
+    }
+    let later = noon() + TimeDelta::days(1);
+    let find = async |after, limit| {
+        backend.session_retention.find_unerased(later, after, limit).await.unwrap()
+    };
+    let all = find(None, 10).await;
+    assert_eq!(all.len(), 5);
+    assert!(all.is_sorted(), "{all:?}");
+    for (number, session) in all.iter().enumerate() {
+        assert_eq!(find(Some(*session), 10).await, all[number + 1..]);
+        assert_eq!(
+            find(Some(*session), 1).await,
+            all[number + 1..].iter().take(1).copied().collect::<Vec<_>>()
+        );
+    }
+}
+
+pub async fn counts_all_sessions_however_many_were_counted_before(backend: &Backend) {
+    let home = team_fixture(backend).await;
+    let production = ApiKey { environment: Environment::Production, ..sample::key(home.team) };
+    backend.keys.add_key(&production, &hash(), "Backend", noon()).await.unwrap();
+    for owner in [production.id, home.owner] {
+        let home = TeamFixture { owner, ..home };
+        let mut sessions = Vec::new();
+        for hour in 0..30 {
+            let opening = opening_at(&home, noon() + TimeDelta::hours(hour));
+            backend.sessions.insert(&opening, None).await.unwrap();
+            let session = match hour % 3 {
+                0 => completed(backend, owner, opening.session).await,
+                1 => {
+                    let change = ended(&opening.session);
+                    commit(backend, &change).await;
+                    change.session
+                }
+                // Some stay open until later.
+                _ => opening.session,
+            };
+            sessions.push(session);
+        }
+        let exact = async |sessions: &[Session], when: &str| {
+            for status in Status::ALL.iter().copied().map(Some).chain([None]) {
+                let expected = sessions
+                    .iter()
+                    .filter(|session| status.is_none_or(|status| session.status() == status));
+                let query = ListQuery { status, page: PageRequest { limit: 1, offset: 2 } };
+                let (_, total) = backend.partner_sessions.list(owner, query).await.unwrap();
+                let expected = i64::try_from(expected.count()).unwrap();
+                assert_eq!(total, expected, "{status:?} {when}");
+            }
+        };
+        let count = async |day: i64, hour| {
+            let now = noon() + TimeDelta::days(day);
+            let before = noon() + TimeDelta::hours(hour);
+            backend.session_retention.count_sessions(now, before, 10).await.unwrap();
+        };
+        exact(&sessions, "before anything is counted").await;
+        count(2, 20).await;
+        exact(&sessions, "with an open session among the first").await;
+        for session in sessions.iter_mut().filter(|session| session.closed_at.is_none()) {
+            let change = ended(session);
+            commit(backend, &change).await;
+            *session = change.session;
+        }
+        exact(&sessions, "with ends since").await;
+        count(3, 20).await;
+        exact(&sessions, "with twenty that were counted").await;
+        count(4, 28).await;
+        exact(&sessions, "with eight more").await;
+
+        // The first five, and one that was not counted, are deleted.
+        let later = noon() + TimeDelta::days(5);
+        for session in sessions.iter().take(5).chain(sessions.last()) {
+            backend.sessions.commit(&session.erase(later).unwrap(), later).await.unwrap();
+        }
+        for claim in backend.outbox.claim(INSTANCE, later, LEASE, 1000).await.unwrap() {
+            assert!(backend.outbox.complete(&claim, ClaimOutcome::Done).await.unwrap());
+        }
+        backend.session_retention.delete_erased_sessions(later, 10).await.unwrap();
+        sessions.pop();
+        sessions.drain(..5);
+        exact(&sessions, "after a deletion").await;
+        count(6, 29).await;
+        exact(&sessions, "with all that was counted").await;
+        count(40, 29).await;
+        exact(&sessions, "counted from the beginning").await;
+    }
+}
+
+pub async fn deletes_erased_sessions_with_all_that_is_theirs(backend: &Backend) {
+    let home = team_fixture(backend).await;
+    let first = opening_at(&home, noon());
+    backend.sessions.insert(&first, Some(&key("once", 1, noon()))).await.unwrap();
+    let session = completed(backend, home.owner, first.session).await;
+    let secret = SecretHash([7; 32]);
+    assert!(backend.devices.bind(session.id, &secret, noon()).await.unwrap());
+    let unerased = opening_at(&home, noon());
+    backend.sessions.insert(&unerased, None).await.unwrap();
+    let unerased = completed(backend, home.owner, unerased.session).await;
+    let later = noon() + TimeDelta::days(1);
+    let delete =
+        async |before| backend.session_retention.delete_erased_sessions(before, 10).await.unwrap();
+    assert_eq!(delete(later).await, 0, "neither was erased");
+
+    let erased = session.erase(later).unwrap();
+    backend.sessions.commit(&erased, later).await.unwrap();
+    assert_eq!(delete(later).await, 0, "its jobs wait");
+    for claim in backend.outbox.claim(INSTANCE, later, LEASE, 100).await.unwrap() {
+        assert!(backend.outbox.complete(&claim, ClaimOutcome::Done).await.unwrap());
+    }
+    assert_eq!(delete(noon()).await, 0, "it is too young");
+    backend.session_retention.delete_idempotency_keys(later).await.unwrap();
+    assert_eq!(delete(later).await, 1);
+    assert_eq!(delete(later).await, 0);
+    assert_eq!(backend.sessions.find_unscoped(session.id).await.unwrap(), None);
+    assert_eq!(backend.partner_sessions.timeline(home.owner, session.id).await.unwrap(), None);
+    let query = ListQuery { status: None, page: PageRequest { limit: 10, offset: 0 } };
+    let (listed, total) = backend.partner_sessions.list(home.owner, query).await.unwrap();
+    assert_eq!((listed.len(), total), (1, 1));
+    assert_eq!(listed[0].id, unerased.id);
+    assert_eq!(backend.devices.device(session.id, &secret).await.unwrap(), Binding::Unbound);
+}
+
+/// Returns the creation of a session whose identifier has the moment, as those of the service have.
+fn opening_at(home: &TeamFixture, at: DateTime<Utc>) -> Change {
+    let mut opening = opening(home.owner, home.platform);
+    let time = u64::try_from(at.timestamp_millis()).unwrap();
+    let random = Uuid::new_v4().into_bytes();
+    let id = uuid::Builder::from_unix_timestamp_millis(time, random.last_chunk().unwrap());
+    opening.session.id = SessionId::from_uuid(id.into_uuid());
+    opening.session.created_at = at;
+    opening
 }
 
 /// Saves a session as completed, with data.

@@ -1,0 +1,1 @@
+ALTER TABLE session_events VALIDATE CONSTRAINT session_events_bound;

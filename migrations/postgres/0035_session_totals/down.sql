@@ -1,0 +1,2 @@
+DROP TABLE session_totals;
+DROP TABLE session_counts;

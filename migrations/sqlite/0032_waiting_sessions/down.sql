@@ -1,0 +1,2 @@
+ALTER TABLE instances DROP COLUMN waiting;
+ALTER TABLE instances DROP COLUMN waited;
