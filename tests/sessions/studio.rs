@@ -112,9 +112,12 @@ async fn a_definition_is_made_by_choosing_what_to_read() {
     // The frame of the new browser takes the place of the other one.
     let new = format!("{EMBED}?.querySelector('[data-testid=start]')?.checkVisibility() === true");
     studio.until("the new browser", &new).await;
+    watch_the_frame(&studio).await;
     studio.begin().await;
     studio.sign_in("ok").await;
     studio.click("[data-testid=consent-approve]").await;
+    let places = studio.page.page.evaluate("window.places.size").await;
+    assert_eq!(places, 1, "the browser does not move while the author clicks in it");
     let state = eventually("the fixture", TIMEOUT, async || {
         let state = studio.state().await;
         state["fixture"].is_object().then_some(state)
@@ -205,6 +208,14 @@ async fn only_its_own_page_uses_a_studio() {
     elsewhere.close().await;
     assert!(!deployment.folder.path().join("acme.json").exists());
     studio.stop().await;
+}
+
+/// Remembers where the browser is shown from now on, in each animation frame.
+async fn watch_the_frame(studio: &StudioPage) {
+    let watch = "(() => { window.places = new Set(); const look = () => { \
+        const { top, height } = document.querySelector('iframe').getBoundingClientRect(); \
+        window.places.add(`${top} ${height}`); requestAnimationFrame(look); }; look(); return true; })()";
+    assert_eq!(studio.page.page.evaluate(watch).await, true);
 }
 
 /// Changes the conversion of the first field by controls, and cancels another change.

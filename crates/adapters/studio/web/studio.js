@@ -133,9 +133,14 @@ const stageView = (state) => {
       h("label", { for: "page-address", class: "hidden" }, words.address),
       // A field rather than a text, so that a long address can be read to its end, and copied.
       h("input", { id: "page-address", class: "address", readonly: true, spellcheck: "false", value: page?.url ?? words.noPage }),
-      page && !page.settled && h("span", { class: "tag quiet" }, words.pageLoading),
-      page && h("span", { class: `tag ${shown.length > 0 ? "shown" : "quiet"}` }, shown.length > 0 ? shown.map(({ kind }) => kindName(kind)).join(", ") : words.pageUnknown),
-      inspection.opening && [h("span", { class: "none", role: "status", key: "opening" }, words.takingPicture), h("button", { type: "button", key: "cancel-opening", onclick: cancelInspection }, words.cancel)],
+      // In a place of its own, so that the browser does not move while the author clicks in it.
+      h(
+        "div",
+        { class: "page-status", key: "page-status" },
+        page && !page.settled && h("span", { class: "tag quiet" }, words.pageLoading),
+        page && h("span", { class: `tag ${shown.length > 0 ? "shown" : "quiet"}` }, shown.length > 0 ? shown.map(({ kind }) => kindName(kind)).join(", ") : words.pageUnknown),
+        inspection.opening && [h("span", { class: "none", role: "status", key: "opening" }, words.takingPicture), h("button", { type: "button", key: "cancel-opening", onclick: cancelInspection }, words.cancel)],
+      ),
       action({ key: "new-browser", label: words.newBrowser, work: () => post("run", { from: "explore" }).then(() => stopInspection()) }),
       inspectButton({
         id: "choose",
