@@ -45,6 +45,7 @@ fn forms(session: &str, hook: &str, delivery: &str, person: &str, key: &str) -> 
         format!("/portal/members/{person}/remove"),
         format!("/portal/members/{person}/sign-out"),
         "/portal/members/second-factor".to_owned(),
+        "/portal/members/regions".to_owned(),
         format!("/portal/receivers/{key}"),
         format!("/portal/receivers/{key}/remove"),
         "/portal/templates/1".to_owned(),

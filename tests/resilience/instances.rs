@@ -176,6 +176,68 @@ async fn a_session_that_waits_gets_a_browser_that_another_instance_has_free() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_region_uses_browsers_of_another_if_the_team_allows_it() {
+    let deployment = Deployment::prepare(Kind::Postgres).await;
+    let regions = [(1, "us-west"), (2, "europe-west")];
+    let cluster = Cluster::in_regions(deployment, &regions).await;
+    let deployment = &cluster.deployment;
+    let west = json!({ "preferredRegion": "us-west" });
+    let region = async |id: &str| deployment.session(id).await["preferredRegion"].clone();
+
+    let first = deployment.create(&west).await;
+    let link = text(&first, "embedUrl");
+    assert!(link.contains(cluster.address(0)), "{link}");
+    let _first = asked_to_sign_in(link).await;
+    assert_eq!(region(text(&first, "sessionId")).await, "us-west");
+    // Without leave, the next one waits in its region.
+    let second = deployment.create(&west).await;
+    let mut waiting = Viewer::open(text(&second, "embedUrl"), &secret('a')).await;
+    waiting.until("state", |state| state["place"] == 1).await;
+    // Longer than until its instance has asked whether it may leave.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+
+    let allow = "UPDATE teams SET other_regions = true RETURNING 'done'";
+    assert_eq!(deployment.database.value(allow).await, "done");
+    let third = deployment.create(&west).await;
+    let (third, link) = (text(&third, "sessionId"), text(&third, "embedUrl"));
+    assert!(link.contains(cluster.address(0)), "{link}");
+    let applicant = Applicant::visit(link).await;
+    let page = applicant.top_level();
+    page.click("[data-testid=start]").await;
+    page.until_prompted("Sign in").await;
+    assert_eq!(region(third).await, "europe-west", "the region in use");
+    assert_eq!(deployment.session(third).await["embedUrl"], link, "the link stays");
+    applicant.devtools("Page.reload", json!({})).await;
+    page.until_prompted("Sign in").await;
+    let stream = deployment.session(third).await["streamUrl"].clone();
+    let observer = Applicant::visit(stream.as_str().expect("a stream")).await;
+    let status = "document.querySelector('canvas').dataset.status === 'AWAITING_USER'";
+    observer.top_level().until("the status", status).await;
+    observer.close().await;
+
+    // One that waits moves there as well.
+    let fourth = deployment.create(&west).await;
+    let _fourth = asked_to_sign_in(text(&fourth, "embedUrl")).await;
+    let fifth = deployment.create(&west).await;
+    let link = text(&fifth, "embedUrl");
+    Viewer::open(link, &secret('a')).await.until("state", |state| state["place"] == 2).await;
+    let fifth = text(&fifth, "sessionId");
+    let present = tokio::spawn({
+        let link = link.to_owned();
+        async move { asked_to_sign_in(&link).await }
+    });
+    page.sign_in("ok", "any").await;
+    page.click("[data-testid=consent-approve]").await;
+    assert_eq!(page.until_outcome().await, "COMPLETED");
+    present.await.expect("a browser");
+    assert_eq!(region(fifth).await, "europe-west");
+    assert_eq!(region(third).await, "europe-west", "also when it has ended");
+    let second = deployment.session(text(&second, "sessionId")).await;
+    assert_eq!(second["status"], "INITIALIZING", "it began to wait without leave");
+    applicant.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_of_an_instance_that_was_killed_begins_again_at_another() {
     let (mut cluster, _redis) = three([0, 4, 0]).await;
     let session = cluster.deployment.create(&json!({})).await;

@@ -215,7 +215,7 @@ async fn watch_the_frame(studio: &StudioPage) {
     let watch = "(() => { window.places = new Set(); const look = () => { \
         const { top, height } = document.querySelector('iframe').getBoundingClientRect(); \
         window.places.add(`${top} ${height}`); requestAnimationFrame(look); }; look(); return true; })()";
-    assert_eq!(studio.page.page.evaluate(watch).await, true);
+    assert_eq!(studio.page.evaluate(watch).await, true);
 }
 
 /// Changes the conversion of the first field by controls, and cancels another change.

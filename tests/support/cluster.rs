@@ -35,14 +35,35 @@ impl Cluster {
     /// Starts an instance for each of these numbers of browsers. Instances without certificates know
     /// nothing of each other.
     pub async fn start(deployment: Deployment, browsers: &[u32], certified: bool) -> Self {
+        let instances: Vec<_> = browsers.iter().map(|browsers| (*browsers, None)).collect();
+        Self::start_in(deployment, &instances, certified).await
+    }
+
+    /// Starts an instance with browsers for each of these regions, which have its address.
+    pub async fn in_regions(deployment: Deployment, regions: &[(u32, &str)]) -> Self {
+        let instances: Vec<_> =
+            regions.iter().map(|(browsers, region)| (*browsers, Some(*region))).collect();
+        Self::start_in(deployment, &instances, true).await
+    }
+
+    async fn start_in(
+        mut deployment: Deployment,
+        wanted: &[(u32, Option<&str>)],
+        certified: bool,
+    ) -> Self {
         let files = tempfile::tempdir().expect("a folder");
         let authority = Authority::new("Instances");
         let path = |name: String| files.path().join(name).display().to_string();
         fs::write(path("roots.pem".into()), authority.pem()).expect("a file");
         let mut instances = Vec::new();
-        for (number, browsers) in browsers.iter().enumerate() {
+        let mut addresses = Vec::new();
+        for (number, (browsers, region)) in wanted.iter().enumerate() {
             let address = format!("127.0.0.1:{}", free_port());
             let mut settings = vec![("AVOUCH_BROWSERS", browsers.to_string())];
+            if let Some(region) = region {
+                settings.push(("AVOUCH_REGION", (*region).to_owned()));
+                addresses.push(format!("{region}=http://{address}"));
+            }
             if certified {
                 let certificate = authority.valid(&[NAME]);
                 let (cert, key) =
@@ -58,12 +79,15 @@ impl Cluster {
             }
             instances.push(Instance { address, settings, process: None });
         }
+        if !addresses.is_empty() {
+            deployment.set("AVOUCH_REGIONS", addresses.join(" "));
+        }
         let balancer = balancer(&deployment, &instances, &files);
         let mut cluster = Self { deployment, instances, balancer, files };
-        for number in 0..browsers.len() {
+        for number in 0..wanted.len() {
             cluster.run(number).await;
         }
-        cluster.until_balanced(browsers.len()).await;
+        cluster.until_balanced(wanted.len()).await;
         cluster
     }
 

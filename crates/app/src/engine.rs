@@ -68,7 +68,9 @@ impl SharedParts {
             wakeups: wakeups.clone(),
             traces,
         });
-        let starter = SessionStarter { engine: engine.clone(), random: random.clone(), node };
+        let region = config.addresses.own;
+        let starter =
+            SessionStarter { engine: engine.clone(), random: random.clone(), node, region };
         let devices = SessionDevices {
             store: pipelined.clone(),
             tokens: tokens.clone(),

@@ -45,6 +45,7 @@ pub(crate) fn instances(
         slots: u32::try_from(config.browsers).unwrap_or(u32::MAX),
         sessions: 0,
         waiting: 0,
+        leaving: 0,
         waited: 0,
         is_draining: false,
     };
@@ -58,12 +59,17 @@ pub(crate) fn instances(
         links: links.clone(),
         random: shared.random.clone(),
     };
-    let reports =
-        Arc::new(InstanceReports { directory: directory.clone(), registry: store.clone() });
+    let reports = Arc::new(InstanceReports {
+        directory: directory.clone(),
+        registry: store.clone(),
+        regions: store.clone(),
+    });
     let router = InstanceRouter {
         directory: directory.clone(),
         links,
         sessions: store.clone(),
+        regions: store.clone(),
+        addresses: config.addresses.clone(),
         runtime: Handle::current(),
     };
     let config = own.clone();

@@ -175,6 +175,7 @@ impl HttpParts {
             notifications: store.clone(),
             refusals: shared.refusals.clone(),
             instances: self.directory(),
+            is_for_instances: false,
             runtime: shared.runtime.clone(),
         }
     }
@@ -196,7 +197,10 @@ impl HttpParts {
     /// Returns what other instances call.
     fn instance_services(&self) -> InstanceServices {
         InstanceServices {
-            applicants: Arc::new(self.applicants(&self.shared.pipelined)),
+            applicants: Arc::new(Applicants {
+                is_for_instances: true,
+                ..self.applicants(&self.shared.pipelined)
+            }),
             watchers: Arc::new(self.observers()),
             refusals: self.shared.refusals.clone(),
         }

@@ -1,7 +1,7 @@
 //! The other instances of the deployment: which of them run, and which one serves a session.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -10,15 +10,16 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
     id::{InstanceId, SessionId},
-    placement::{Instance, least_used, plan_moves},
+    placement::{Instance, PlannedMove, has_room_elsewhere_only, least_used, plan_moves},
     session::{Session, State},
+    worker_region::WorkerRegion,
 };
 use ports::{
     clock::Clock,
     driving::SocketRouter,
     instances::{
-        InstanceLinks, InstanceRegistry, LinkError, RelayedSocket, ReportedInstance, SocketKind,
-        SocketRequest,
+        InstanceLinks, InstanceRegistry, LinkError, MAX_ASKED, RelayedSocket, ReportedInstance,
+        SessionRegions, SocketKind, SocketRequest,
     },
     session_store::SessionStore,
 };
@@ -28,6 +29,7 @@ use crate::{
     browser_turns::BrowserTurns,
     detached::detached,
     live::{SessionHub, WaitingSession},
+    settings::Addresses,
     workers::Worker,
 };
 
@@ -59,6 +61,21 @@ pub struct InstanceDirectory {
     /// What this instance has reported last: all decide about the same reports.
     reported: Mutex<Option<Instance>>,
     known: Mutex<HashMap<InstanceId, KnownInstance>>,
+    /// Of sessions that wait here, whether they may leave the region.
+    leaving: Mutex<HashMap<SessionId, bool>>,
+}
+
+/// An instance that a session is sent to.
+struct Target {
+    id: InstanceId,
+    address: String,
+    region: Option<WorkerRegion>,
+}
+
+impl Target {
+    fn of(instance: &Instance) -> Self {
+        Self { id: instance.id, address: instance.address.clone(), region: instance.region }
+    }
 }
 
 struct KnownInstance {
@@ -101,8 +118,8 @@ impl InstanceDirectory {
         turns: Arc<BrowserTurns>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let (reported, known) = (Mutex::default(), Mutex::default());
-        Self { own, hub, turns, clock, reported, known }
+        let (reported, known, leaving) = Default::default();
+        Self { own, hub, turns, clock, reported, known, leaving }
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<InstanceId, KnownInstance>> {
@@ -114,11 +131,13 @@ impl InstanceDirectory {
         let movable = self.movable();
         let since = movable.iter().map(|(_, since)| *since).min();
         let waited = since.map_or(0, |since| (self.clock.now() - since).num_seconds());
+        let leaving = movable.iter().filter(|(waiting, _)| self.may_leave(waiting.session)).count();
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let sessions = self.hub.running(self.own.id).saturating_add(self.turns.arriving());
         Instance {
             sessions: count(sessions),
             waiting: count(movable.len()),
+            leaving: count(leaving),
             waited: u32::try_from(waited).unwrap_or(0),
             is_draining: self.hub.is_draining(),
             ..self.own.clone()
@@ -179,34 +198,71 @@ impl InstanceDirectory {
         Some((holder, known.last.instance.address.clone()))
     }
 
-    /// Returns the address of the instance that begins the next session, unless it is this one.
-    fn beginner(&self) -> Option<(InstanceId, String)> {
-        let now = Instant::now();
-        let own = self.own();
-        let mut known = self.known();
-        let running = known.values().filter(|known| known.is_running(now));
-        let others: Vec<_> = running.map(|known| known.expected(now)).collect();
-        let chosen = least_used(&own, &others).filter(|chosen| chosen.id != own.id)?;
-        if let Some(known) = known.get_mut(&chosen.id) {
-            known.sent = known.sent.saturating_add(1);
-        }
-        Some((chosen.id, chosen.address.clone()))
-    }
-
-    /// Returns to which instances sessions that wait here are moved now, by identifier and address, and how
-    /// many to each.
-    fn moves(&self) -> Vec<(InstanceId, String, u32)> {
-        let own = self.reported.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(own) = own.filter(|own| own.waiting > 0) else { return vec![] };
+    /// Returns what the others that run are expected to report.
+    fn running(&self) -> Vec<Instance> {
         let now = Instant::now();
         let known = self.known();
         let running = known.values().filter(|known| known.is_running(now));
-        let others: Vec<_> = running.map(|known| known.expected(now)).collect();
-        let moves = plan_moves(&own, &others).into_iter().filter_map(|(to, count)| {
-            let address = known.get(&to)?.last.instance.address.clone();
-            Some((to, address, count))
+        running.map(|known| known.expected(now)).collect()
+    }
+
+    /// Returns the instance that begins the next session, unless it is this one. A session that `may_leave`
+    /// the region begins in another one while all of this region are full.
+    fn beginner(&self, may_leave: bool) -> Option<Target> {
+        let (own, others) = (self.own(), self.running());
+        let chosen = least_used(&own, &others, may_leave).filter(|chosen| chosen.id != own.id)?;
+        if let Some(known) = self.known().get_mut(&chosen.id) {
+            known.sent = known.sent.saturating_add(1);
+        }
+        Some(Target::of(chosen))
+    }
+
+    /// Returns whether browsers are free in other regions only.
+    fn has_room_elsewhere_only(&self) -> bool {
+        has_room_elsewhere_only(&self.own(), &self.running())
+    }
+
+    /// Returns to which instances sessions that wait here are moved now, and how many to each.
+    fn moves(&self) -> Vec<(Target, PlannedMove)> {
+        let own = self.reported.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(own) = own.filter(|own| own.waiting > 0) else { return vec![] };
+        let others = self.running();
+        let moves = plan_moves(&own, &others).into_iter().filter_map(|planned| {
+            let to = others.iter().find(|other| other.id == planned.to)?;
+            Some((Target::of(to), planned))
         });
         moves.collect()
+    }
+
+    fn leaving(&self) -> MutexGuard<'_, HashMap<SessionId, bool>> {
+        self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether a session that waits here is known to be allowed in other regions.
+    fn may_leave(&self, session: SessionId) -> bool {
+        self.leaving().get(&session).is_some_and(|may_leave| *may_leave)
+    }
+
+    /// Returns the sessions that wait here and of which it is not known whether they may leave the region;
+    /// none while there is no other region.
+    fn unknown(&self) -> Vec<SessionId> {
+        let waiting: Vec<_> = self.movable().iter().map(|(waiting, _)| waiting.session).collect();
+        let mut leaving = self.leaving();
+        if leaving.len() > waiting.len() {
+            let still: HashSet<_> = waiting.iter().copied().collect();
+            leaving.retain(|session, _| still.contains(session));
+        }
+        if self.running().iter().all(|other| other.region == self.own.region) {
+            return vec![];
+        }
+        let unknown = waiting.into_iter().filter(|session| !leaving.contains_key(session));
+        unknown.take(MAX_ASKED).collect()
+    }
+
+    /// Takes over which of some sessions that wait here may leave the region.
+    fn learned(&self, asked: &[SessionId], leaving: &[SessionId]) {
+        let leaving: HashSet<_> = leaving.iter().collect();
+        self.leaving().extend(asked.iter().map(|id| (*id, leaving.contains(id))));
     }
 
     /// Notes that a session which waited here was moved to another instance.
@@ -255,6 +311,7 @@ pub(crate) fn runs_elsewhere(
 pub struct InstanceReports {
     pub directory: Arc<InstanceDirectory>,
     pub registry: Arc<dyn InstanceRegistry>,
+    pub regions: Arc<dyn SessionRegions>,
 }
 
 #[async_trait]
@@ -280,6 +337,11 @@ impl InstanceReports {
     /// # Errors
     /// The store fails. Without its reports the other instances count as stopped after 5 s.
     pub async fn exchange(&self) -> Result<(), ports::StoreError> {
+        let unknown = self.directory.unknown();
+        if !unknown.is_empty() {
+            let leaving = self.regions.sessions_that_may_leave(&unknown).await?;
+            self.directory.learned(&unknown, &leaving);
+        }
         let own = self.directory.own();
         self.registry.report(&own).await?;
         *self.directory.reported.lock().unwrap_or_else(PoisonError::into_inner) = Some(own);
@@ -307,6 +369,8 @@ pub struct InstanceRouter {
     pub directory: Arc<InstanceDirectory>,
     pub links: Arc<dyn InstanceLinks>,
     pub sessions: Arc<dyn SessionStore>,
+    pub regions: Arc<dyn SessionRegions>,
+    pub addresses: Addresses,
     /// The runtime that statements run on.
     pub runtime: Handle,
 }
@@ -327,9 +391,27 @@ impl InstanceRouter {
         // A draft is known to the instance of its studio alone, to which its author is connected.
         let begins = kind == SocketKind::Applicant && !session.terms.platform.is_of_drafts();
         if begins && matches!(session.state, State::Created { .. }) {
-            return self.directory.beginner();
+            // The page is sent to the processes of the session's region, which decide.
+            if self.addresses.elsewhere(session.terms.worker_region).is_some() {
+                return None;
+            }
+            let may_leave = self.directory.has_room_elsewhere_only() && self.may_leave(id).await;
+            return self.directory.beginner(may_leave).map(|to| (to.id, to.address));
         }
         self.directory.holder(&session)
+    }
+
+    async fn may_leave(&self, id: SessionId) -> bool {
+        let regions = self.regions.clone();
+        let asked = async move { regions.sessions_that_may_leave(&[id]).await };
+        match detached(&self.runtime, asked).await {
+            Ok(leaving) => leaving.contains(&id),
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(session.id = %id, error, "failed to find out whether a session may leave its region; it stays");
+                false
+            }
+        }
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Instance {
     pub sessions: u32,
     /// Of these, the sessions that wait for a browser.
     pub waiting: u32,
+    /// Of those that wait, the sessions whose teams allow browsers in another region.
+    pub leaving: u32,
     /// For how many seconds the one has waited that has waited for the longest time.
     pub waited: u32,
     /// Whether it begins no more sessions.
@@ -41,6 +43,31 @@ impl Instance {
         if running >= self.slots { self.waiting } else { 0 }
     }
 
+    /// The number of these that may leave the region.
+    const fn leaving_for_room(&self) -> u32 {
+        let waiting = self.waiting_for_room();
+        if waiting < self.leaving { waiting } else { self.leaving }
+    }
+
+    /// Orders instances by how long their sessions have waited.
+    const fn rank(&self) -> (u32, InstanceId) {
+        (self.waited, self.id)
+    }
+
+    /// How far another instance is: regions of one continent are closer to each other.
+    fn distance(&self, other: &Self) -> u8 {
+        distance(self.region, other.region)
+    }
+
+    /// The regions of others that are not its own, the closest first.
+    fn regions_by_distance(&self, others: &[Self]) -> Vec<Option<WorkerRegion>> {
+        let mut regions: Vec<_> = others.iter().map(|other| other.region).collect();
+        regions.retain(|region| *region != self.region);
+        regions.sort_by_key(|region| (distance(self.region, *region), *region));
+        regions.dedup();
+        regions
+    }
+
     /// Compares how much of two instances is used, without division: `a/b < c/d` if `ad < cb`.
     fn is_less_used_than(&self, other: &Self) -> bool {
         let product = |sessions: u32, slots: u32| u64::from(sessions) * u64::from(slots);
@@ -48,46 +75,111 @@ impl Instance {
     }
 }
 
-/// Returns the instance that begins the next session of `own`'s region: the least used one. Of equal ones
-/// it is `own`, since that needs no relay, or else the first. `None` if no instance begins sessions.
+fn distance(one: Option<WorkerRegion>, other: Option<WorkerRegion>) -> u8 {
+    one.zip(other).map_or(u8::MAX, |(one, other)| one.distance_to(other))
+}
+
+/// Returns the instance that begins the next session of `own`'s region: the least used one there. Of equal
+/// ones it is `own`, since that needs no relay, or else the first. Where all of the region are full, a
+/// session that `may_leave` it begins in the closest region that has a browser free. `None` if no instance
+/// begins sessions.
 pub fn least_used<'a>(
     own: &'a Instance,
     others: impl IntoIterator<Item = &'a Instance>,
+    may_leave: bool,
 ) -> Option<&'a Instance> {
-    let near = others.into_iter().filter(|other| other.region == own.region);
-    [own].into_iter().chain(near).filter(|instance| instance.begins_sessions()).reduce(
-        |best, next| {
-            if next.is_less_used_than(best) { next } else { best }
-        },
-    )
+    let (near, far): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|other| other.region == own.region);
+    let near = least_used_of([own].into_iter().chain(near));
+    if !may_leave || near.is_some_and(|near| near.room() > 0) {
+        return near;
+    }
+    let with_room = || far.iter().copied().filter(|other| other.room() > 0);
+    let closest = with_room().map(|other| own.distance(other)).min();
+    let far = least_used_of(with_room().filter(|other| Some(own.distance(other)) == closest));
+    far.or(near)
 }
 
-/// Returns to which instances of its region `own` sends sessions that wait for one of its browsers, and how
-/// many to each: as many as would get a browser there at once.
+fn least_used_of<'a>(instances: impl Iterator<Item = &'a Instance>) -> Option<&'a Instance> {
+    instances
+        .filter(|instance| instance.begins_sessions())
+        .reduce(|best, next| if next.is_less_used_than(best) { next } else { best })
+}
+
+/// Returns whether sessions of `own`'s region have a browser at once only in another region.
+pub fn has_room_elsewhere_only<'a>(
+    own: &'a Instance,
+    others: impl IntoIterator<Item = &'a Instance>,
+) -> bool {
+    let (near, far): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|other| other.region == own.region);
+    let has_room = |instances: Vec<&Instance>| instances.iter().any(|other| other.room() > 0);
+    own.room() == 0 && !has_room(near) && has_room(far)
+}
+
+/// Sessions that are to move from one instance to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedMove {
+    pub to: InstanceId,
+    pub count: u32,
+    /// Whether only sessions that may leave the region can move there.
+    pub is_far: bool,
+}
+
+/// Returns to which instances `own` sends sessions that wait for one of its browsers, and how many to each:
+/// as many as would get a browser there at once. Instances of its region come first. To another region it
+/// sends sessions that may leave theirs, and no more than that region's own sessions leave free.
 ///
 /// All instances decide at about the same time, by what all have reported. What is free is for the instance
 /// first whose session has waited for the longest time, so that they do not all send sessions to the same
 /// browser.
 #[must_use]
-pub fn plan_moves(own: &Instance, others: &[Instance]) -> Vec<(InstanceId, u32)> {
-    let near = || others.iter().filter(|other| other.region == own.region);
-    let rank = |instance: &Instance| (instance.waited, instance.id);
-    let before = near().filter(|other| rank(other) > rank(own));
-    let mut taken = before.map(Instance::waiting_for_room).fold(0, u32::saturating_add);
-    let mut left = own.waiting_for_room();
-    let mut targets: Vec<_> = near().filter(|other| other.room() > 0).collect();
+pub fn plan_moves(own: &Instance, others: &[Instance]) -> Vec<PlannedMove> {
+    let sum = |counts: &mut dyn Iterator<Item = u32>| counts.fold(0, u32::saturating_add);
+    let before = || others.iter().filter(|other| other.rank() > own.rank());
+    let in_region = |region| move |other: &&Instance| other.region == region;
+    let mut plan = Vec::new();
+    let near = others.iter().filter(in_region(own.region));
+    let taken = sum(&mut before().filter(in_region(own.region)).map(Instance::waiting_for_room));
+    let left = own.waiting_for_room();
+    let moved = share(near, taken, left, |to, count| {
+        plan.push(PlannedMove { to, count, is_far: false });
+    });
+    let mut left = left.saturating_sub(moved).min(own.leaving);
+    for region in own.regions_by_distance(others) {
+        let there = || others.iter().filter(in_region(region));
+        let theirs = sum(&mut there().map(Instance::waiting_for_room));
+        let from_elsewhere = before().filter(|other| other.region != region);
+        let taken = theirs.saturating_add(sum(&mut from_elsewhere.map(Instance::leaving_for_room)));
+        let moved = share(there(), taken, left, |to, count| {
+            plan.push(PlannedMove { to, count, is_far: true });
+        });
+        left = left.saturating_sub(moved);
+    }
+    plan
+}
+
+/// Shares `wanted` of what is free at instances, after the first `taken`, in the order of their identifiers.
+/// Returns how many there are.
+fn share<'a>(
+    instances: impl Iterator<Item = &'a Instance>,
+    mut taken: u32,
+    wanted: u32,
+    mut give: impl FnMut(InstanceId, u32),
+) -> u32 {
+    let mut targets: Vec<_> = instances.filter(|other| other.room() > 0).collect();
     targets.sort_by_key(|other| other.id);
-    let mut moves = Vec::new();
+    let mut left = wanted;
     for target in targets {
         let of_others = taken.min(target.room());
         taken = taken.saturating_sub(of_others);
         let count = left.min(target.room().saturating_sub(of_others));
         left = left.saturating_sub(count);
         if count > 0 {
-            moves.push((target.id, count));
+            give(target.id, count);
         }
     }
-    moves
+    wanted.saturating_sub(left)
 }
 
 #[cfg(test)]
@@ -104,9 +196,14 @@ mod tests {
             slots,
             sessions,
             waiting: 0,
+            leaving: 0,
             waited: 0,
             is_draining: false,
         }
+    }
+
+    fn in_region(region: WorkerRegion, instance: Instance) -> Instance {
+        Instance { region: Some(region), ..instance }
     }
 
     /// An instance whose browsers are all in use, with sessions that wait.
@@ -116,11 +213,16 @@ mod tests {
 
     fn moved(own: &Instance, others: &[Instance]) -> Vec<(u128, u32)> {
         let moves = plan_moves(own, others).into_iter();
-        moves.map(|(id, count)| (id.as_uuid().as_u128(), count)).collect()
+        moves.map(|planned| (planned.to.as_uuid().as_u128(), planned.count)).collect()
     }
 
     fn chosen(own: &Instance, others: &[Instance]) -> Option<u128> {
-        least_used(own, others).map(|instance| instance.id.as_uuid().as_u128())
+        least_used(own, others, false).map(|instance| instance.id.as_uuid().as_u128())
+    }
+
+    /// The instance for a session that may leave its region.
+    fn chosen_anywhere(own: &Instance, others: &[Instance]) -> Option<u128> {
+        least_used(own, others, true).map(|instance| instance.id.as_uuid().as_u128())
     }
 
     #[test]
@@ -146,9 +248,48 @@ mod tests {
 
     #[test]
     fn a_session_stays_in_its_region() {
-        let west = |instance| Instance { region: Some(WorkerRegion::UsWest), ..instance };
+        let west = |instance| in_region(WorkerRegion::UsWest, instance);
         assert_eq!(chosen(&west(instance(1, 1, 1)), &[instance(2, 8, 0)]), Some(1));
         assert_eq!(chosen(&west(instance(1, 1, 1)), &[west(instance(2, 8, 0))]), Some(2));
+    }
+
+    #[test]
+    fn a_full_region_begins_sessions_that_may_leave_it_in_the_closest_one_with_room() {
+        let own = in_region(WorkerRegion::UsWest, instance(1, 1, 1));
+        let central = in_region(WorkerRegion::UsCentral, instance(2, 8, 6));
+        let other_central = in_region(WorkerRegion::UsCentral, instance(3, 8, 5));
+        let europe = in_region(WorkerRegion::EuropeWest, instance(4, 8, 0));
+        let others = [europe.clone(), central.clone(), other_central];
+        assert_eq!(chosen_anywhere(&own, &others), Some(3));
+        assert!(has_room_elsewhere_only(&own, &others));
+        // A region with room keeps its sessions.
+        let near = in_region(WorkerRegion::UsWest, instance(5, 8, 7));
+        let with_near = [europe.clone(), central.clone(), near];
+        assert_eq!(chosen_anywhere(&own, &with_near), Some(5));
+        assert!(!has_room_elsewhere_only(&own, &with_near));
+        // Where all are full, a session waits in its own region.
+        let full = Instance { sessions: 8, ..central };
+        assert_eq!(chosen_anywhere(&own, std::slice::from_ref(&full)), Some(1));
+        assert!(!has_room_elsewhere_only(&own, std::slice::from_ref(&full)));
+        assert_eq!(chosen_anywhere(&own, &[full, europe]), Some(4));
+    }
+
+    #[test]
+    fn sessions_that_may_leave_a_full_region_move_to_what_others_leave_free() {
+        let own = in_region(WorkerRegion::UsWest, Instance { leaving: 3, ..full(1, 5, 9) });
+        let near = in_region(WorkerRegion::UsWest, instance(2, 4, 3));
+        let east = in_region(WorkerRegion::UsEast, instance(3, 8, 6));
+        let europe = in_region(WorkerRegion::EuropeWest, instance(4, 8, 0));
+        let others = [near, europe, east.clone()];
+        assert_eq!(moved(&own, &others), [(2, 1), (3, 2), (4, 1)]);
+        // The region's own sessions come first, also those that have waited for a shorter time.
+        let theirs = in_region(WorkerRegion::UsEast, full(5, 1, 1));
+        assert_eq!(moved(&own, &[east.clone(), theirs.clone()]), [(3, 1)]);
+        assert_eq!(moved(&theirs, &[east.clone(), own.clone()]), [(3, 1)]);
+        // Then the region whose session has waited for the longest time.
+        let asia = in_region(WorkerRegion::AsiaSouth, Instance { leaving: 1, ..full(6, 9, 20) });
+        assert_eq!(moved(&own, &[east.clone(), asia.clone()]), [(3, 1)]);
+        assert_eq!(moved(&asia, &[east, own]), [(3, 1)]);
     }
 
     #[test]
@@ -197,21 +338,27 @@ mod tests {
         /// Whatever instances report, not more sessions are sent than wait, nor more than are free.
         #[test]
         fn together_they_send_no_more_than_fits(
-            reports in proptest::collection::vec((0..6_u32, 0..9_u32, 0..9_u32, 0..4_u32, any::<bool>()), 1..8),
+            reports in proptest::collection::vec(
+                ((0..6_u32, 0..9_u32, 0..9_u32), 0..9_u32, 0..4_u32, any::<bool>(), 0..4_usize), 1..8),
         ) {
-            let all: Vec<_> = (1..).zip(&reports).map(|(id, (slots, running, waiting, waited, is_draining))| {
-                let sessions = running + waiting;
-                let report = instance(id, *slots, sessions);
-                Instance { waiting: *waiting, waited: *waited, is_draining: *is_draining, ..report }
+            let all: Vec<_> = (1..).zip(&reports).map(|(id, (load, leaving, waited, is_draining, region))| {
+                let (slots, running, waiting) = *load;
+                let report = instance(id, slots, running + waiting);
+                let region = WorkerRegion::ALL.get(*region).copied().filter(|_| *region < 3);
+                let (leaving, waited) = (waiting.min(*leaving), *waited);
+                Instance { waiting, leaving, waited, is_draining: *is_draining, region, ..report }
             }).collect();
             let mut arrivals = std::collections::BTreeMap::<_, u32>::new();
             for own in &all {
                 let others: Vec<_> = all.iter().filter(|other| other.id != own.id).cloned().collect();
                 let sent = plan_moves(own, &others);
-                prop_assert!(sent.iter().map(|(_, count)| count).sum::<u32>() <= own.waiting);
-                for (target, count) in sent {
-                    prop_assert!(target != own.id && count > 0);
-                    *arrivals.entry(target).or_default() += count;
+                prop_assert!(sent.iter().map(|planned| planned.count).sum::<u32>() <= own.waiting);
+                let far = sent.iter().filter(|planned| planned.is_far);
+                prop_assert!(far.map(|planned| planned.count).sum::<u32>() <= own.leaving);
+                for PlannedMove { to, count, is_far } in sent {
+                    let target = others.iter().find(|one| one.id == to).unwrap();
+                    prop_assert!(count > 0 && is_far == (target.region != own.region));
+                    *arrivals.entry(to).or_default() += count;
                 }
             }
             for (target, count) in arrivals {

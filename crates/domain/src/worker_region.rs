@@ -54,6 +54,27 @@ impl WorkerRegion {
         Self::ALL.iter().copied().find(|region| region.as_str() == name)
     }
 
+    /// Returns how far another region is: 0 for the same, and less for one that is closer.
+    #[must_use]
+    pub const fn distance_to(self, other: Self) -> u8 {
+        match (self, other) {
+            (Self::UsCentral, Self::UsCentral)
+            | (Self::UsWest, Self::UsWest)
+            | (Self::UsEast, Self::UsEast)
+            | (Self::AsiaSouth, Self::AsiaSouth)
+            | (Self::EuropeWest, Self::EuropeWest) => 0,
+            (Self::UsCentral, Self::UsWest | Self::UsEast)
+            | (Self::UsWest | Self::UsEast, Self::UsCentral) => 1,
+            (Self::UsWest, Self::UsEast) | (Self::UsEast, Self::UsWest) => 2,
+            (Self::EuropeWest, Self::UsEast) | (Self::UsEast, Self::EuropeWest) => 3,
+            (Self::EuropeWest, Self::UsCentral | Self::AsiaSouth)
+            | (Self::UsCentral | Self::AsiaSouth, Self::EuropeWest) => 4,
+            (Self::EuropeWest, Self::UsWest) | (Self::UsWest, Self::EuropeWest) => 5,
+            (Self::AsiaSouth, Self::UsWest | Self::UsEast | Self::UsCentral)
+            | (Self::UsWest | Self::UsEast | Self::UsCentral, Self::AsiaSouth) => 6,
+        }
+    }
+
     /// Returns the region closest to a country, given as an ISO 3166-1 alpha-2 code in upper case,
     /// or to one of its subdivisions, given as an ISO 3166-2 code.
     #[must_use]
@@ -95,6 +116,16 @@ mod tests {
         ];
         for (country, region) in table {
             assert_eq!(WorkerRegion::closest_to(country, None), region, "{country}");
+        }
+    }
+
+    #[test]
+    fn distances_are_the_same_in_both_directions() {
+        for one in WorkerRegion::ALL {
+            for other in WorkerRegion::ALL {
+                assert_eq!(one.distance_to(*other), other.distance_to(*one));
+                assert_eq!(one.distance_to(*other) == 0, one == other);
+            }
         }
     }
 

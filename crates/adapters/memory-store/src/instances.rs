@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use domain::{id::InstanceId, placement::Instance};
+use domain::{
+    id::{InstanceId, SessionId},
+    placement::Instance,
+};
 use ports::{
     StoreError,
-    instances::{InstanceRegistry, MAX_INSTANCES, ReportedInstance},
+    instances::{InstanceRegistry, MAX_ASKED, MAX_INSTANCES, ReportedInstance, SessionRegions},
 };
 
 use crate::MemoryStore;
@@ -33,5 +36,20 @@ impl InstanceRegistry for MemoryStore {
             instances.remove(&id);
         }
         Ok(())
+    }
+}
+
+#[async_trait]
+impl SessionRegions for MemoryStore {
+    async fn sessions_that_may_leave(
+        &self,
+        ids: &[SessionId],
+    ) -> Result<Vec<SessionId>, StoreError> {
+        let state = self.state();
+        let may_leave = |id: &SessionId| {
+            let team = state.team_of_session(*id).and_then(|team| state.teams.team(team));
+            team.is_some_and(|team| team.other_regions)
+        };
+        Ok(ids.iter().copied().take(MAX_ASKED).filter(may_leave).collect())
     }
 }

@@ -20,6 +20,7 @@ fn backend() -> Backend {
         devices: store.clone(),
         outbox: store.clone(),
         instances: store.clone(),
+        regions: store.clone(),
         deliveries: store.clone(),
         log: store.clone(),
         other_log: store.clone(),

@@ -29,7 +29,8 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
         .route("/portal/members/{id}/role", submitting(appoint))
         .route("/portal/members/{id}/sign-out", submitting(sign_out))
         .route("/portal/members/{id}/remove", submitting(remove))
-        .route("/portal/members/second-factor", submitting(require));
+        .route("/portal/members/second-factor", submitting(require))
+        .route("/portal/members/regions", submitting(allow_other_regions));
 }
 
 #[derive(Serialize)]
@@ -93,6 +94,7 @@ async fn page(
     Ok(PortalPage::of_team("members.html", message("Members"), "members", user)
         .with("members", rows)
         .with("required", portal.team.requires_second_factor(user).await?)
+        .with("other_regions", portal.team.allows_other_regions(user).await?)
         .with("roles", roles)
         .with("email", email.chars().take(300).collect::<String>()))
 }
@@ -154,6 +156,15 @@ async fn require(
 ) -> Result<HttpResponse, PageError> {
     let required = submitted.fields.text("required") == "on";
     portal.team.require_second_factor(&submitted.user, required).await?;
+    Ok(redirect(HERE))
+}
+
+async fn allow_other_regions(
+    portal: web::Data<Portal>,
+    submitted: Confirmed<TeamSettings>,
+) -> Result<HttpResponse, PageError> {
+    let allowed = submitted.fields.text("allowed") == "on";
+    portal.team.allow_other_regions(&submitted.user, allowed).await?;
     Ok(redirect(HERE))
 }
 

@@ -88,6 +88,7 @@ async fn backend(url: &str, store: Store, guard: Box<dyn std::any::Any + Send + 
         session_retention: store.clone(),
         outbox: store.clone(),
         instances: store.clone(),
+        regions: store.clone(),
         attestations: store.clone(),
         recordings: store.clone(),
         notifications: store.clone(),

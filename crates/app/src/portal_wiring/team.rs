@@ -60,6 +60,8 @@ impl Shared<'_> {
         Members {
             users: self.store.clone(),
             members: self.store.clone(),
+            teams: self.store.clone(),
+            has_regions: !self.config.addresses.regions.is_empty(),
             sign_ins: self.store.clone(),
             invitations: self.store.clone(),
             links: self.store.clone(),

@@ -188,7 +188,7 @@ impl Rival {
         let mut moved = session.clone();
         moved.version = session.version.next();
         let browser = BrowserId::from_u128(moved.version.0.unsigned_abs().into());
-        let lease = domain::session::Lease { browser, node: INSTANCE };
+        let lease = domain::session::Lease { browser, node: INSTANCE, region: None };
         let event = Event::BrowserRequested { lease };
         let change = domain::session::Change {
             session: moved,

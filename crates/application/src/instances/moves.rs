@@ -5,12 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
-    id::{BrowserId, InstanceId},
+    id::BrowserId,
     session::{Event, Lease, MOVES_ALLOWED},
 };
 use ports::{instances::InstanceLinks, random::RandomSource};
 
-use super::{InstanceDirectory, REPORT_INTERVAL};
+use super::{InstanceDirectory, REPORT_INTERVAL, Target};
 use crate::{
     advance::{AdvanceError, SessionEngine},
     browser_turns::BrowserTurns,
@@ -48,14 +48,18 @@ impl WaitMover {
         if moves.is_empty() {
             return;
         }
-        let mut next = self.directory.movable().into_iter();
-        for (to, address, count) in moves {
-            if !self.is_reachable(to, &address).await {
+        let mut waiting = self.directory.movable();
+        for (to, planned) in moves {
+            if !self.is_reachable(&to).await {
                 continue;
             }
-            for (session, since) in next.by_ref().take(usize::try_from(count).unwrap_or(usize::MAX))
-            {
-                self.move_one(&session, since, to).await;
+            for _ in 0..planned.count {
+                let next = waiting.iter().position(|(waiting, _)| {
+                    !planned.is_far || self.directory.may_leave(waiting.session)
+                });
+                let Some(next) = next else { break };
+                let (session, since) = waiting.remove(next);
+                self.move_one(&session, since, &to).await;
             }
         }
     }
@@ -64,18 +68,19 @@ impl WaitMover {
     pub(crate) async fn move_away(&self, session: &WaitingSession) -> bool {
         let since = self.turns.waiting_since(session.lease.browser);
         let Some(since) = since.filter(|_| session.may_move()) else { return false };
-        let Some((to, address)) = self.directory.beginner() else { return false };
-        self.is_reachable(to, &address).await && self.move_one(session, since, to).await
+        let may_leave = self.directory.may_leave(session.session);
+        let Some(to) = self.directory.beginner(may_leave) else { return false };
+        self.is_reachable(&to).await && self.move_one(session, since, &to).await
     }
 
     /// Examines whether another instance answers this one. If not, it is left out for a time: nobody could
     /// be connected to a session there.
-    async fn is_reachable(&self, id: InstanceId, address: &str) -> bool {
+    async fn is_reachable(&self, Target { id, address, .. }: &Target) -> bool {
         match self.links.reach(address).await {
             Ok(()) => true,
             Err(error) => {
                 tracing::warn!(instance.id = %id, %error, "failed to reach an instance; no session is moved there");
-                self.directory.unreachable(id);
+                self.directory.unreachable(*id);
                 false
             }
         }
@@ -85,9 +90,9 @@ impl WaitMover {
         &self,
         &WaitingSession { session: id, lease, .. }: &WaitingSession,
         since: DateTime<Utc>,
-        node: InstanceId,
+        &Target { id: node, region, .. }: &Target,
     ) -> bool {
-        let to = Lease { browser: BrowserId::from_u128(self.random.new_id()), node };
+        let to = Lease { browser: BrowserId::from_u128(self.random.new_id()), node, region };
         let moved = Event::WaitMoved { to, since };
         match self.engine.advance(id, Some(lease.browser), moved).await {
             Ok(_) => {

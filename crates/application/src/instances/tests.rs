@@ -1,6 +1,9 @@
 //! Which instance serves a session, as instances report, stop and do not answer.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicU32, Ordering},
+};
 
 use domain::{
     api_key::Environment,
@@ -8,7 +11,7 @@ use domain::{
     id::BrowserId,
     session::{Event, Lease},
 };
-use ports::{StoreError, instances::SocketKind};
+use ports::{StoreError, instances::SocketKind, key_store::TeamStore as _};
 
 use super::*;
 use crate::testing::{Counting, World};
@@ -26,6 +29,7 @@ const UNUSED: Instance = Instance {
     slots: 4,
     sessions: 0,
     waiting: 0,
+    leaving: 0,
     waited: 0,
     is_draining: false,
 };
@@ -83,11 +87,15 @@ struct Setup {
 impl Setup {
     /// An instance with this many browsers.
     async fn new(slots: u32) -> Self {
+        Self::in_region(slots, None).await
+    }
+
+    async fn in_region(slots: u32, region: Option<WorkerRegion>) -> Self {
         let world = World::new().await;
         let hub = world.engine.hub.clone();
         let own = InstanceId::from_u128(OWN);
         let turns = Arc::new(BrowserTurns::new(QUOTAS));
-        let own = Instance { id: own, address: "10.0.0.1:1".into(), slots, ..UNUSED };
+        let own = Instance { id: own, address: "10.0.0.1:1".into(), slots, region, ..UNUSED };
         let clock = world.engine.clock.clone();
         let directory = InstanceDirectory::new(own, hub, turns.clone(), clock);
         let directory = Arc::new(directory);
@@ -96,6 +104,12 @@ impl Setup {
             directory: directory.clone(),
             links: links.clone(),
             sessions: world.store.clone(),
+            regions: world.store.clone(),
+            addresses: Addresses {
+                public: "https://avouch.test".into(),
+                regions: BTreeMap::new(),
+                own: region,
+            },
             runtime: Handle::current(),
         };
         let mover = WaitMover {
@@ -105,7 +119,8 @@ impl Setup {
             links: links.clone(),
             random: Arc::new(Counting::default()),
         };
-        let reports = InstanceReports { directory, registry: world.store.clone() };
+        let (registry, regions) = (world.store.clone(), world.store.clone());
+        let reports = InstanceReports { directory, registry, regions };
         Self { world, links, reports, router, mover }
     }
 
@@ -116,18 +131,31 @@ impl Setup {
         self.reports.exchange().await.unwrap();
     }
 
+    /// Another instance in Europe reports these sessions.
+    async fn far_reports(&self, sessions: u32) {
+        let region = Some(WorkerRegion::EuropeWest);
+        let other = Instance { address: "10.0.0.2:1".into(), sessions, region, ..UNUSED };
+        self.world.store.report(&other).await.unwrap();
+        self.reports.exchange().await.unwrap();
+    }
+
+    async fn allow_other_regions(&self) {
+        assert!(self.world.store.set_other_regions(self.world.team, true).await.unwrap());
+    }
+
     /// A session whose browser the other instance holds.
     async fn session_of_other(&self) -> Session {
         let id = self.world.session().await;
-        let lease = Lease { browser: BrowserId::from_u128(9), node: InstanceId::from_u128(OTHER) };
+        let (browser, node) = (BrowserId::from_u128(9), InstanceId::from_u128(OTHER));
+        let lease = Lease { browser, node, region: None };
         self.world.apply(id, [Event::BrowserRequested { lease }]).await
     }
 
     /// A session of an applicant who is connected here, which asks for its turn.
     async fn asks_here(&self, browser: u128) -> (SessionId, Turn) {
         let (id, now) = (self.world.session().await, self.world.clock.now());
-        let lease =
-            Lease { browser: BrowserId::from_u128(browser), node: InstanceId::from_u128(OWN) };
+        let (browser, node) = (BrowserId::from_u128(browser), InstanceId::from_u128(OWN));
+        let lease = Lease { browser, node, region: None };
         let session = self.world.apply(id, [Event::BrowserRequested { lease }]).await;
         let tenant = Tenant { team: self.world.team, environment: Environment::Development };
         let turn = self.mover.turns.ask(lease.browser, tenant, now);
@@ -308,4 +336,54 @@ async fn an_instance_that_drains_moves_a_session_where_it_keeps_its_place() {
     assert!(setup.mover.move_away(&session).await, "however full it is");
     assert_eq!(setup.lease(waiting).await.node, InstanceId::from_u128(OTHER));
     assert!(!setup.mover.move_away(&session).await, "it waits here no longer");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_begins_in_another_region_if_its_own_is_full_and_its_team_allows_it() {
+    let setup = Setup::in_region(1, Some(WorkerRegion::UsWest)).await;
+    let session = setup.world.session().await;
+    setup.far_reports(0).await;
+    assert!(!setup.is_relayed(session, SocketKind::Applicant).await, "there is room here");
+    setup.asks_here(11).await;
+    assert!(!setup.is_relayed(session, SocketKind::Applicant).await, "it is not allowed");
+    setup.allow_other_regions().await;
+    assert!(setup.is_relayed(session, SocketKind::Applicant).await);
+    setup.far_reports(4).await;
+    assert!(!setup.is_relayed(session, SocketKind::Applicant).await, "it is full there too");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_of_another_region_is_not_relayed_before_its_session_begins() {
+    let mut setup = Setup::in_region(0, Some(WorkerRegion::UsWest)).await;
+    let session = setup.world.session().await;
+    let region = setup.world.read(session).await.terms.worker_region;
+    let other = Instance { region: Some(WorkerRegion::UsWest), ..UNUSED };
+    setup.world.store.report(&other).await.unwrap();
+    setup.reports.exchange().await.unwrap();
+    assert!(setup.is_relayed(session, SocketKind::Applicant).await);
+    assert_ne!(region, WorkerRegion::UsWest);
+    setup.router.addresses.regions.insert(region, "https://there.avouch.test".into());
+    assert!(!setup.is_relayed(session, SocketKind::Applicant).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_that_wait_move_to_another_region_if_their_team_allows_it() {
+    let setup = Setup::in_region(1, Some(WorkerRegion::UsWest)).await;
+    setup.asks_here(11).await;
+    let (stays, _) = setup.asks_here(12).await;
+    setup.far_reports(0).await;
+    setup.far_reports(0).await;
+    setup.mover.move_waiting().await;
+    assert_eq!(setup.lease(stays).await.node, InstanceId::from_u128(OWN));
+
+    // It applies to sessions that begin to wait from now on.
+    setup.allow_other_regions().await;
+    let (moves, _) = setup.asks_here(13).await;
+    setup.far_reports(0).await;
+    setup.mover.move_waiting().await;
+    assert_eq!(setup.lease(stays).await.node, InstanceId::from_u128(OWN));
+    let there = setup.lease(moves).await;
+    assert_eq!(there.node, InstanceId::from_u128(OTHER));
+    assert_eq!(there.region, Some(WorkerRegion::EuropeWest));
+    assert_eq!(setup.world.read(moves).await.region_in_use(), WorkerRegion::EuropeWest);
 }

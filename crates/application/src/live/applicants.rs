@@ -48,6 +48,8 @@ pub struct Applicants {
     pub refusals: Arc<dyn RefusalLog>,
     /// The other instances; `None` for a process that is alone.
     pub instances: Option<Arc<InstanceDirectory>>,
+    /// Whether connections come from other instances, which have decided that sessions begin here.
+    pub is_for_instances: bool,
     /// The runtime that connections run their statements on.
     pub runtime: Handle,
 }
@@ -66,7 +68,8 @@ impl ApplicantService for Applicants {
         let session = self.engine.sessions.find_unscoped(id).await?;
         let session = session.ok_or(ApplicantError::NotFound)?;
         let region = session.terms.worker_region;
-        if !session.state.is_closed() && self.urls.addresses.elsewhere(region).is_some() {
+        let is_elsewhere = self.urls.addresses.elsewhere(region).is_some();
+        if !session.state.is_closed() && is_elsewhere && !self.is_for_instances {
             // Here the browser would run in another region than the partner asked for.
             return Err(ApplicantError::Elsewhere(self.urls.embed_url(&session)));
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use domain::{
     id::{BrowserId, InstanceId},
     session::{Event, Lease, Session, State},
+    worker_region::WorkerRegion,
 };
 use ports::random::RandomSource;
 
@@ -16,6 +17,8 @@ pub struct SessionStarter {
     pub random: Arc<dyn RandomSource>,
     /// This process, on which the browsers run.
     pub node: InstanceId,
+    /// Its region; `None` where the deployment has no regions.
+    pub region: Option<WorkerRegion>,
 }
 
 impl SessionStarter {
@@ -26,7 +29,7 @@ impl SessionStarter {
             return;
         }
         let browser = BrowserId::from_u128(self.random.new_id());
-        let lease = Lease { browser, node: self.node };
+        let lease = Lease { browser, node: self.node, region: self.region };
         match self.engine.advance(session.id, None, Event::BrowserRequested { lease }).await {
             // Rejected: another connection requested one at the same moment.
             Ok(_) | Err(AdvanceError::Rejected(_)) => (),

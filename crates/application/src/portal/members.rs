@@ -14,6 +14,7 @@ use ports::{
     clock::Clock,
     driving::{Member, NewMember, PortalError, SignedInUser, TeamService},
     invitations::InvitationStore,
+    key_store::TeamStore,
     random::RandomSource,
 };
 
@@ -26,6 +27,9 @@ const MAX_MEMBERS: usize = 200;
 pub struct Members {
     pub users: Arc<dyn UserStore>,
     pub members: Arc<dyn TeamMembers>,
+    pub teams: Arc<dyn TeamStore>,
+    /// Whether browsers run in regions.
+    pub has_regions: bool,
     pub sign_ins: Arc<dyn SignInStore>,
     pub invitations: Arc<dyn InvitationStore>,
     pub links: Arc<dyn AccountLinkStore>,
@@ -131,6 +135,26 @@ impl TeamService for Members {
         let subject = if required { "required" } else { "optional" };
         self.audit.record(user, "team.second-factor", subject).await?;
         Ok(self.members.require_second_factor(user.team, required).await?)
+    }
+
+    async fn allows_other_regions(&self, user: &SignedInUser) -> Result<Option<bool>, PortalError> {
+        user.require(Permission::View)?;
+        if !self.has_regions {
+            return Ok(None);
+        }
+        Ok(Some(self.teams.other_regions(user.team).await?))
+    }
+
+    async fn allow_other_regions(
+        &self,
+        user: &SignedInUser,
+        allowed: bool,
+    ) -> Result<(), PortalError> {
+        self.require_to_change(user)?;
+        let subject = if allowed { "allowed" } else { "refused" };
+        self.audit.record(user, "team.other-regions", subject).await?;
+        self.teams.set_other_regions(user.team, allowed).await?;
+        Ok(())
     }
 
     async fn remove(&self, user: &SignedInUser, id: UserId) -> Result<(), PortalError> {

@@ -66,7 +66,7 @@ impl Simulation<'_> {
         live.renewed_at = now;
         live.waiting_since = Some(now);
         self.tally.waiting.add(now);
-        let lease = Lease { browser, node: instance.id };
+        let lease = Lease { browser, node: instance.id, region: None };
         self.apply(number, Event::BrowserRequested { lease });
     }
 

@@ -223,7 +223,7 @@ impl Instances {
             Some((*index, self.described(other, other.reported(read_at)?.saturating_add(sent))))
         });
         let others: Vec<_> = others.collect();
-        let chosen = least_used(&own_instance, others.iter().map(|(_, instance)| instance));
+        let chosen = least_used(&own_instance, others.iter().map(|(_, instance)| instance), false);
         let chosen = chosen.map_or(own_instance.id, |instance| instance.id);
         let chosen = others.iter().find(|(_, instance)| instance.id == chosen);
         let chosen = chosen.map_or(own, |(index, _)| *index);
@@ -285,6 +285,7 @@ impl Instances {
             slots: u32::try_from(self.deployment.quotas.total).unwrap_or(u32::MAX),
             sessions,
             waiting: 0,
+            leaving: 0,
             waited: 0,
             is_draining: false,
         }

@@ -36,9 +36,9 @@ impl Simulation<'_> {
             return;
         }
         let Some((own, others)) = self.instances.seen_by(index, now) else { return };
-        for (to, count) in plan_moves(&own, &others) {
-            let Some(target) = self.instances.with_id(to) else { continue };
-            for _ in 0..count {
+        for planned in plan_moves(&own, &others) {
+            let Some(target) = self.instances.with_id(planned.to) else { continue };
+            for _ in 0..planned.count {
                 self.move_next(index, target);
             }
         }
@@ -68,7 +68,7 @@ impl Simulation<'_> {
         let Some(live) = self.live.get_mut(&number) else { return };
         let (by, waiting_since) = (live.instance, live.waiting_since.take());
         self.replan(number);
-        let lease = Lease { browser, node };
+        let lease = Lease { browser, node, region: None };
         self.apply_from_browser(number, Event::WaitMoved { to: lease, since });
         // What the earlier instance had planned, and the question that the job would ask at once: the page
         // has to connect again before.

@@ -29,7 +29,7 @@ pub fn noon() -> DateTime<Utc> {
 /// Returns a lease of a new browser on the sample instance.
 #[must_use]
 pub fn lease() -> Lease {
-    Lease { browser: BrowserId::from_uuid(Uuid::new_v4()), node: INSTANCE }
+    Lease { browser: BrowserId::from_uuid(Uuid::new_v4()), node: INSTANCE, region: None }
 }
 
 #[must_use]

@@ -118,7 +118,11 @@ mod tests {
     #[test]
     fn a_recording_is_deleted_even_after_days_without_its_storage() {
         let release = Job::ReleaseBrowser {
-            lease: Lease { browser: BrowserId::from_u128(1), node: InstanceId::from_u128(2) },
+            lease: Lease {
+                browser: BrowserId::from_u128(1),
+                node: InstanceId::from_u128(2),
+                region: None,
+            },
         };
         let total = |job: &Job| {
             let delays = (1..).map_while(|attempt| job.retry_delay(attempt));

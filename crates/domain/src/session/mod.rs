@@ -26,6 +26,7 @@ pub use self::{
 use crate::{
     id::{ApiKeyId, BrowserId, SessionId},
     request::SessionTerms,
+    worker_region::WorkerRegion,
 };
 
 /// The number of times that a session has been saved. It prevents lost updates.
@@ -102,6 +103,13 @@ impl Session {
         self.erased_at.is_none() && self.state.outcome().is_none_or(failed)
     }
 
+    /// Returns the region of the session's browser, or of the last one, and that of the terms if it had
+    /// none. It is another one than that of the terms if that was full and the team allows others.
+    #[must_use]
+    pub fn region_in_use(&self) -> WorkerRegion {
+        self.state.browser_region().unwrap_or(self.terms.worker_region)
+    }
+
     /// Returns the data that the applicant agreed to share; `None` once it is erased.
     #[must_use]
     pub fn data(&self) -> Option<&ExtractedData> {
@@ -113,12 +121,12 @@ impl Session {
     /// session is open, and if it is already erased.
     #[must_use]
     pub fn erase(&self, now: DateTime<Utc>) -> Option<Change> {
-        let State::Closed { outcome, ran, attempts } = &self.state else { return None };
+        let State::Closed { outcome, ran, region, attempts } = &self.state else { return None };
         if self.erased_at.is_some() {
             return None;
         }
         let outcome = outcome.clone().without_data();
-        let state = State::Closed { outcome, ran: *ran, attempts: *attempts };
+        let state = State::Closed { outcome, ran: *ran, region: *region, attempts: *attempts };
         let session = Self {
             state,
             terms: SessionTerms {

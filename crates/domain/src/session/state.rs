@@ -7,6 +7,7 @@ use super::{Collected, Outcome, Status};
 use crate::{
     error_code::ErrorCode,
     id::{BrowserId, InstanceId},
+    worker_region::WorkerRegion,
     workflow::PromptKind,
 };
 
@@ -23,6 +24,9 @@ pub const MOVES_ALLOWED: u8 = 10;
 pub struct Lease {
     pub browser: BrowserId,
     pub node: InstanceId,
+    /// The region of the instance; `None` where the deployment has no regions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<WorkerRegion>,
 }
 
 /// What has gone wrong in a session that is open.
@@ -132,10 +136,13 @@ pub enum State {
         /// When the lease is renewed no longer.
         until: DateTime<Utc>,
     },
-    /// `ran` is the browser that ran when the session ended, or when its last attempt failed, if any.
+    /// `ran` is the browser that ran when the session ended, or when its last attempt failed, if any, and
+    /// `region` where.
     Closed {
         outcome: Outcome,
         ran: Option<BrowserId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        region: Option<WorkerRegion>,
         /// The attempts that were started. Sessions that ended before they were counted had one.
         #[serde(default = "one")]
         attempts: u8,
@@ -235,6 +242,19 @@ impl State {
             | Self::Live { lease, .. }
             | Self::Failed { lease, .. } => Some(*lease),
             Self::Created { .. } | Self::Closed { .. } => None,
+        }
+    }
+
+    /// Returns the region of the session's browser, or of the last one; `None` if it had none, or the
+    /// deployment has no regions.
+    #[must_use]
+    pub const fn browser_region(&self) -> Option<WorkerRegion> {
+        match self {
+            Self::Initializing { lease, .. }
+            | Self::Live { lease, .. }
+            | Self::Failed { lease, .. } => lease.region,
+            Self::Closed { region, .. } => *region,
+            Self::Created { .. } => None,
         }
     }
 

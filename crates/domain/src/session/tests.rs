@@ -17,10 +17,11 @@ use crate::{
     workflow::{AttestMode, PromptKind},
 };
 
-const LEASE: Lease = Lease { browser: BrowserId::from_u128(7), node: InstanceId::from_u128(8) };
+const LEASE: Lease =
+    Lease { browser: BrowserId::from_u128(7), node: InstanceId::from_u128(8), region: None };
 
 const OTHER_LEASE: Lease =
-    Lease { browser: BrowserId::from_u128(9), node: InstanceId::from_u128(10) };
+    Lease { browser: BrowserId::from_u128(9), node: InstanceId::from_u128(10), region: None };
 
 fn prompt() -> PendingPrompt {
     PendingPrompt {
@@ -89,7 +90,10 @@ fn states() -> Vec<(&'static str, State)> {
                 until: RETRY_UNTIL,
             },
         ),
-        ("TERMINATED", State::Closed { outcome: Outcome::Terminated, ran: None, attempts: 1 }),
+        (
+            "TERMINATED",
+            State::Closed { outcome: Outcome::Terminated, ran: None, region: None, attempts: 1 },
+        ),
     ]
 }
 
@@ -239,7 +243,8 @@ proptest! {
 
 #[test]
 fn terminating_a_closed_session_changes_nothing() {
-    let closed = State::Closed { outcome: Outcome::Terminated, ran: None, attempts: 1 };
+    let closed =
+        State::Closed { outcome: Outcome::Terminated, ran: None, region: None, attempts: 1 };
     let terms = terms(AttestationRequest::NotWanted);
     assert_eq!(step(terms, &closed, Event::TerminatedByPartner), Ok(None));
 }
@@ -354,7 +359,8 @@ fn states_without_attempts_are_read() {
     let state = State::Initializing { lease: LEASE, history };
     assert_eq!(serde_json::from_value::<State>(live).unwrap(), state);
     let closed = json!({ "state": "closed", "outcome": { "outcome": "terminated" }, "ran": null });
-    let state = State::Closed { outcome: Outcome::Terminated, ran: None, attempts: 1 };
+    let state =
+        State::Closed { outcome: Outcome::Terminated, ran: None, region: None, attempts: 1 };
     assert_eq!(serde_json::from_value::<State>(closed).unwrap(), state);
 }
 
@@ -376,7 +382,7 @@ fn erasing_keeps_the_outcome_and_removes_all_data_of_the_applicant() {
     let outcome = Outcome::Completed { data, attestation: None };
     let receiver = Some(crate::request::Contact::default());
     let closed = Session {
-        state: State::Closed { outcome, ran: None, attempts: 1 },
+        state: State::Closed { outcome, ran: None, region: None, attempts: 1 },
         terms: SessionTerms { receiver, ..open.terms.clone() },
         ..open
     };

@@ -292,5 +292,6 @@ fn close(open: &State, outcome: Outcome) -> Step {
         State::Live { lease, .. } | State::Failed { lease, .. } => Some(lease.browser),
         State::Created { .. } | State::Initializing { .. } | State::Closed { .. } => None,
     };
-    Step { state: State::Closed { outcome, ran, attempts: open.attempts() }, effects }
+    let (region, attempts) = (open.browser_region(), open.attempts());
+    Step { state: State::Closed { outcome, ran, region, attempts }, effects }
 }

@@ -126,7 +126,7 @@ mod tests {
                 invitation: None,
                 external_reference: Some("application-1".into()),
             },
-            state: State::Closed { outcome, ran: None, attempts: 1 },
+            state: State::Closed { outcome, ran: None, region: None, attempts: 1 },
             progress: Progress::default(),
             workflow: Some(DefinitionVersion { version: "1.0.0".into(), sha256: String::new() }),
             version: Version::FIRST,
@@ -218,7 +218,8 @@ mod tests {
         assert_eq!(sent(&session(declined)), example("cancelled"));
         let mut terminated = session(Outcome::Terminated);
         terminated.workflow = None;
-        terminated.state = State::Closed { outcome: Outcome::Terminated, ran: None, attempts: 0 };
+        terminated.state =
+            State::Closed { outcome: Outcome::Terminated, ran: None, region: None, attempts: 0 };
         assert_eq!(sent(&terminated), example("terminated"));
         let test = example("test");
         let id = test["sessionId"].as_str().unwrap().parse().unwrap();

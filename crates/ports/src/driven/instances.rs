@@ -13,6 +13,19 @@ use crate::StoreError;
 /// The maximum number of instances that are read.
 pub const MAX_INSTANCES: u16 = 1_000;
 
+/// The maximum number of sessions that are asked for at once.
+pub const MAX_ASKED: usize = 500;
+
+/// Tells which sessions may have their browsers in another region.
+#[async_trait]
+pub trait SessionRegions: Send + Sync {
+    /// Returns those of the first [`MAX_ASKED`] of these sessions whose teams allow it, in any order.
+    async fn sessions_that_may_leave(
+        &self,
+        ids: &[SessionId],
+    ) -> Result<Vec<SessionId>, StoreError>;
+}
+
 /// The table of instances.
 #[async_trait]
 pub trait InstanceRegistry: Send + Sync {

@@ -39,6 +39,14 @@ pub trait TeamStore: Send + Sync {
     /// Returns the origins whose pages may embed the team's sessions; empty if any origin may, or if
     /// there is no such team.
     async fn frame_ancestors(&self, id: TeamId) -> Result<Vec<FrameAncestor>, StoreError>;
+
+    /// Sets whether the team's sessions may have browsers in another region while their own is full.
+    /// Returns `false` if there is no such team.
+    async fn set_other_regions(&self, id: TeamId, allowed: bool) -> Result<bool, StoreError>;
+
+    /// Returns whether the team's sessions may have browsers in another region; `false` for a team that
+    /// has not allowed it, or does not exist.
+    async fn other_regions(&self, id: TeamId) -> Result<bool, StoreError>;
 }
 
 /// Stores the API keys of teams.

@@ -182,7 +182,7 @@ impl Full {
             max_attempts: session.terms.max_attempts.get(),
             next_action: NextAction::of(&session.state),
             data_erased_at: session.erased_at.map(wire_time),
-            preferred_region: session.terms.worker_region.as_str(),
+            preferred_region: session.region_in_use().as_str(),
             location: session.terms.location.into(),
             external_reference_id: session.terms.external_reference,
             attestation_challenge: session.terms.attestation_challenge.map(String::from),

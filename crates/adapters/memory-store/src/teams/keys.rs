@@ -54,6 +54,17 @@ impl TeamStore for MemoryStore {
     async fn frame_ancestors(&self, id: TeamId) -> Result<Vec<FrameAncestor>, StoreError> {
         Ok(self.state().teams.ancestors(id))
     }
+
+    async fn set_other_regions(&self, id: TeamId, allowed: bool) -> Result<bool, StoreError> {
+        let teams = &mut self.state().teams;
+        let Some(team) = teams.team_mut(id) else { return Ok(false) };
+        team.other_regions = allowed;
+        Ok(true)
+    }
+
+    async fn other_regions(&self, id: TeamId) -> Result<bool, StoreError> {
+        Ok(self.state().teams.team(id).is_some_and(|team| team.other_regions))
+    }
 }
 
 #[async_trait]

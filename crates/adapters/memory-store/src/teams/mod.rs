@@ -42,6 +42,8 @@ pub(crate) struct Team {
     /// Whether all members have to have a second factor.
     pub(crate) needs_second_factor: bool,
     ancestors: Vec<FrameAncestor>,
+    /// Whether sessions may have browsers in another region.
+    pub(crate) other_regions: bool,
     brand: Brand,
     /// In the order of their numbers.
     audit: Vec<AuditEntry>,

@@ -24,6 +24,7 @@ tables! {
         created_at -> SqlTimestamp,
         frame_ancestors -> Text,
         second_factor -> Bool,
+        other_regions -> Bool,
     }
     deployment_key (id) {
         id -> SmallInt,
@@ -251,6 +252,7 @@ tables! {
         reports -> BigInt,
         waiting -> Integer,
         waited -> Integer,
+        leaving -> Integer,
     }
     session_counts (owner) {
         owner -> SqlId,

@@ -3,15 +3,19 @@
 use ::diesel::prelude::*;
 use async_trait::async_trait;
 use diesel_async::RunQueryDsl;
-use domain::{id::InstanceId, placement::Instance, worker_region::WorkerRegion};
+use domain::{
+    id::{InstanceId, SessionId},
+    placement::Instance,
+    worker_region::WorkerRegion,
+};
 use ports::{
     StoreError,
-    instances::{InstanceRegistry, MAX_INSTANCES, ReportedInstance},
+    instances::{InstanceRegistry, MAX_ASKED, MAX_INSTANCES, ReportedInstance, SessionRegions},
 };
 
 use crate::engine::column::Id;
 use crate::engine::database::{Store, failed, with_conn};
-use crate::engine::schema::instances;
+use crate::engine::schema::{api_keys, instances, sessions, teams};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = instances)]
@@ -26,6 +30,7 @@ struct InstanceRow {
     reports: i64,
     waiting: i32,
     waited: i32,
+    leaving: i32,
 }
 
 impl InstanceRow {
@@ -42,6 +47,7 @@ impl InstanceRow {
             slots: u32::try_from(self.slots).ok()?,
             sessions: u32::try_from(self.sessions).ok()?,
             waiting: u32::try_from(self.waiting).ok()?,
+            leaving: u32::try_from(self.leaving).ok()?,
             waited: u32::try_from(self.waited).ok()?,
             is_draining: self.draining,
         };
@@ -63,6 +69,7 @@ impl InstanceRegistry for Store {
             instances::slots.eq(count(own.slots)),
             instances::sessions.eq(count(own.sessions)),
             instances::waiting.eq(count(own.waiting)),
+            instances::leaving.eq(count(own.leaving)),
             instances::waited.eq(count(own.waited)),
             instances::draining.eq(own.is_draining),
         );
@@ -98,5 +105,22 @@ impl InstanceRegistry for Store {
             }
         });
         removed.map(drop).map_err(failed("delete an instance"))
+    }
+}
+
+#[async_trait]
+impl SessionRegions for Store {
+    async fn sessions_that_may_leave(
+        &self,
+        ids: &[SessionId],
+    ) -> Result<Vec<SessionId>, StoreError> {
+        let ids: Vec<_> = ids.iter().copied().take(MAX_ASKED).map(Id::from).collect();
+        let teams = teams::table.filter(teams::other_regions).select(teams::id);
+        let owners = api_keys::table.filter(api_keys::team.eq_any(teams)).select(api_keys::id);
+        let leaving = sessions::table.filter(sessions::id.eq_any(ids));
+        let leaving = leaving.filter(sessions::owner.eq_any(owners)).select(sessions::id);
+        let found: QueryResult<Vec<Id>> = with_conn!(self, |conn| leaving.load(conn).await);
+        let found = found.map_err(failed("find sessions that may leave their region"))?;
+        Ok(found.into_iter().map(Id::to).collect())
     }
 }

@@ -92,6 +92,24 @@ impl TeamStore for Store {
         });
         read_ancestors(&list.map_err(failed("find a team's pages"))?.unwrap_or_default())
     }
+
+    async fn set_other_regions(&self, id: TeamId, allowed: bool) -> Result<bool, StoreError> {
+        let written = with_conn!(self, |conn| {
+            ::diesel::update(teams::table.filter(teams::id.eq(Id::from(id))))
+                .set(teams::other_regions.eq(allowed))
+                .execute(conn)
+                .await
+        });
+        written.map(|rows| rows == 1).map_err(failed("set the regions of a team"))
+    }
+
+    async fn other_regions(&self, id: TeamId) -> Result<bool, StoreError> {
+        let team = teams::table.filter(teams::id.eq(Id::from(id)));
+        let allowed: QueryResult<Option<bool>> = with_conn!(self, |conn| {
+            team.select(teams::other_regions).first(conn).await.optional()
+        });
+        allowed.map(Option::unwrap_or_default).map_err(failed("read the regions of a team"))
+    }
 }
 
 #[async_trait]

@@ -82,7 +82,7 @@ impl Home {
         let data = serde_json::json!({ "secret": format!("{CANARY}-data") });
         let data = data.as_object().unwrap().clone();
         let outcome = Outcome::Completed { data, attestation: None };
-        ended.state = State::Closed { outcome, ran: None, attempts: 1 };
+        ended.state = State::Closed { outcome, ran: None, region: None, attempts: 1 };
         ended.version = ended.version.next();
         ended.closed_at = Some(noon());
         let effects = Effects { jobs: vec![], records: vec![Record::NotifyPartner] };

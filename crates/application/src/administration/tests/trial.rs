@@ -32,7 +32,8 @@ async fn a_caller_of_its_own_is_created() {
 #[tokio::test(start_paused = true)]
 async fn each_change_is_reported_until_the_session_ends() {
     let created = view(State::START);
-    let closed = view(State::Closed { outcome: Outcome::Terminated, ran: None, attempts: 1 });
+    let closed =
+        view(State::Closed { outcome: Outcome::Terminated, ran: None, region: None, attempts: 1 });
     let mut sessions = MockSessionService::new();
     let answer = CreatedSession { view: created.clone(), replayed: false };
     sessions.expect_create().times(1).returning(move |_, _, _| Ok(answer.clone()));

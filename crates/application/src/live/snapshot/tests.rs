@@ -60,7 +60,7 @@ fn outcome(outcome: Outcome) -> ShownOutcome {
     document["texts"] = json!({ "en": { "name": "Your name" }, "de": { "name": "Ihr Name" } });
     let key = domain::id::ApiKeyId::from_uuid(Uuid::nil());
     let mut session = sample::opening(key, domain::id::PlatformId(1)).session;
-    session.state = State::Closed { outcome, ran: None, attempts: 1 };
+    session.state = State::Closed { outcome, ran: None, region: None, attempts: 1 };
     let state = LiveState {
         session: Some(session),
         definition: Some(Arc::new(serde_json::from_value(document).unwrap())),

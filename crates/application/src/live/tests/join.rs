@@ -93,6 +93,9 @@ async fn a_session_of_another_region_is_opened_there() {
     assert_eq!(url, format!("https://us.avouch.test/embed/{id}?token=embed-{id}"));
     setup.world.apply(id, [Event::TerminatedByPartner]).await;
     assert!(applicants.join(id, joining(id, 'a')).await.is_ok(), "its outcome is shown anywhere");
+    let relayed = Applicants { is_for_instances: true, ..applicants };
+    let id = setup.world.session().await;
+    assert!(relayed.join(id, joining(id, 'a')).await.is_ok(), "an instance there has sent it here");
 }
 
 #[tokio::test(start_paused = true)]

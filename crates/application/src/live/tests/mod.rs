@@ -45,9 +45,11 @@ impl Setup {
             engine: world.engine.clone(),
             random: world.random.clone(),
             node: INSTANCE,
+            region: None,
         };
         let applicants = Applicants {
             instances: None,
+            is_for_instances: false,
             engine: world.engine.clone(),
             starter: Arc::new(starter),
             devices: world.devices(),

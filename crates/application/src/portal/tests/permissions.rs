@@ -122,6 +122,9 @@ async fn owners_govern_the_team() {
         fixture.members().require_second_factor(&user, false).await
     });
     assert_eq!(strict.await, OWNERS);
+    let spread =
+        permitted(&fixture, async |user| fixture.members().allow_other_regions(&user, true).await);
+    assert_eq!(spread.await, OWNERS);
 }
 
 #[tokio::test]

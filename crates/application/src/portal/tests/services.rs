@@ -254,6 +254,8 @@ impl Fixture {
         Members {
             users: self.store.clone(),
             members: self.store.clone(),
+            teams: self.store.clone(),
+            has_regions: true,
             sign_ins: self.store.clone(),
             invitations: self.store.clone(),
             links: self.store.clone(),

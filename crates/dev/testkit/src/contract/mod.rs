@@ -23,7 +23,7 @@ use ports::{
     delivery::DeliveryQueue,
     delivery_log::DeliveryLog,
     device_store::DeviceStore,
-    instances::InstanceRegistry,
+    instances::{InstanceRegistry, SessionRegions},
     invitations::InvitationStore,
     key_store::{KeyStore, KeyVerification, TeamStore},
     known_browsers::KnownBrowserStore,
@@ -50,6 +50,7 @@ pub struct Backend {
     pub devices: Arc<dyn DeviceStore>,
     pub outbox: Arc<dyn Outbox>,
     pub instances: Arc<dyn InstanceRegistry>,
+    pub regions: Arc<dyn SessionRegions>,
     pub deliveries: Arc<dyn DeliveryQueue>,
     pub log: Arc<dyn DeliveryLog>,
     /// The same log as seen by another process, with connections of its own.
@@ -129,6 +130,7 @@ macro_rules! stores_contract {
             outbox::deletes_the_jobs_of_an_instance_that_is_gone
             instances::counts_the_reports_of_each_instance
             instances::deletes_an_entry_only_while_it_is_not_renewed
+            instances::tells_which_sessions_may_leave_their_region
             deliveries::creates_one_delivery_for_each_active_webhook
             deliveries::creates_deliveries_only_for_the_keys_of_a_webhook
             deliveries::creates_the_deliveries_of_concurrent_ends

@@ -44,6 +44,18 @@ pub trait TeamService: Send + Sync {
         required: bool,
     ) -> Result<(), PortalError>;
 
+    /// Returns whether the team's sessions may have browsers in another region while all of their own are
+    /// in use; `None` where the deployment has no regions.
+    async fn allows_other_regions(&self, user: &SignedInUser) -> Result<Option<bool>, PortalError>;
+
+    /// Sets whether the team's sessions may have browsers in another region. It applies to sessions that
+    /// begin from now on.
+    async fn allow_other_regions(
+        &self,
+        user: &SignedInUser,
+        allowed: bool,
+    ) -> Result<(), PortalError>;
+
     /// Removes a member from the team and deletes their account.
     async fn remove(&self, user: &SignedInUser, id: UserId) -> Result<(), PortalError>;
 }

@@ -1,9 +1,14 @@
 //! The contract of [`ports::instances::InstanceRegistry`].
 
-use domain::{id::InstanceId, placement::Instance, worker_region::WorkerRegion};
+use domain::{
+    id::{InstanceId, SessionId, TeamId},
+    placement::Instance,
+    worker_region::WorkerRegion,
+};
 use ports::instances::ReportedInstance;
+use uuid::Uuid;
 
-use super::Backend;
+use super::{Backend, inserted, team_fixture};
 
 fn instance(id: u128) -> Instance {
     Instance {
@@ -13,6 +18,7 @@ fn instance(id: u128) -> Instance {
         slots: 4,
         sessions: 3,
         waiting: 2,
+        leaving: 1,
         waited: 7,
         is_draining: false,
     }
@@ -44,4 +50,31 @@ pub async fn deletes_an_entry_only_while_it_is_not_renewed(backend: &Backend) {
     assert_eq!(registry.instances().await.unwrap(), []);
     registry.report(&instance(1)).await.unwrap();
     assert_eq!(registry.instances().await.unwrap().len(), 1, "its entry is made again");
+}
+
+pub async fn tells_which_sessions_may_leave_their_region(backend: &Backend) {
+    let (home, other) = (team_fixture(backend).await, team_fixture(backend).await);
+    let (first, second) = (inserted(backend, &home).await, inserted(backend, &home).await);
+    let theirs = inserted(backend, &other).await;
+    let ids = [first.id, theirs.id, second.id, SessionId::from_uuid(Uuid::new_v4())];
+    let leaving = async |ids: &[SessionId]| {
+        let mut found = backend.regions.sessions_that_may_leave(ids).await.unwrap();
+        found.sort();
+        found
+    };
+    assert_eq!(leaving(&ids).await, [], "no team has allowed it");
+    assert!(!backend.teams.other_regions(home.team).await.unwrap());
+    assert!(backend.teams.set_other_regions(home.team, true).await.unwrap());
+    assert!(backend.teams.other_regions(home.team).await.unwrap());
+    assert!(!backend.teams.other_regions(other.team).await.unwrap());
+    let mut expected = [first.id, second.id];
+    expected.sort();
+    assert_eq!(leaving(&ids).await, expected);
+    assert_eq!(leaving(&[second.id]).await, [second.id]);
+    assert_eq!(leaving(&[]).await, []);
+    assert!(backend.teams.set_other_regions(home.team, false).await.unwrap());
+    assert_eq!(leaving(&ids).await, []);
+    let unknown = TeamId::from_uuid(Uuid::new_v4());
+    assert!(!backend.teams.set_other_regions(unknown, true).await.unwrap());
+    assert!(!backend.teams.other_regions(unknown).await.unwrap());
 }

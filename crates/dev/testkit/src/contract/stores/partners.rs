@@ -366,7 +366,7 @@ async fn completed(backend: &Backend, owner: ApiKeyId, session: Session) -> Sess
     let mut change = ended(&session);
     let data = ExtractedData::from_iter([("accountId".to_owned(), "4711".into())]);
     let outcome = Outcome::Completed { data, attestation: None };
-    change.session.state = State::Closed { outcome, ran: None, attempts: 1 };
+    change.session.state = State::Closed { outcome, ran: None, region: None, attempts: 1 };
     commit(backend, &change).await;
     backend.partner_sessions.find(owner, session.id).await.unwrap().unwrap()
 }
