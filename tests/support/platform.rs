@@ -6,6 +6,11 @@ use serde_json::{Value, json};
 
 use crate::{root, service::Deployment};
 
+/// Returns the file of the sandbox's definition.
+pub fn sandbox() -> PathBuf {
+    root().join("crates/domain/platforms/sandbox.json")
+}
+
 /// Publishes the sandbox under another name with changes; returns the platform's id.
 pub fn publish(deployment: &Deployment, name: &str, change: impl FnOnce(&mut Value)) -> Value {
     let file = write(deployment, name, change);
@@ -15,8 +20,7 @@ pub fn publish(deployment: &Deployment, name: &str, change: impl FnOnce(&mut Val
 
 /// Writes the sandbox's definition under another name with changes; returns the file.
 pub fn write(deployment: &Deployment, name: &str, change: impl FnOnce(&mut Value)) -> PathBuf {
-    let sandbox = root().join("crates/domain/platforms/sandbox.json");
-    let text = std::fs::read_to_string(sandbox).expect("the sandbox's definition");
+    let text = std::fs::read_to_string(sandbox()).expect("the sandbox's definition");
     let mut definition: Value = serde_json::from_str(&text).expect("it is JSON");
     definition["platform"] = name.into();
     change(&mut definition);

@@ -309,6 +309,13 @@ pub fn binary() -> PathBuf {
     binary
 }
 
+/// Returns another binary of the workspace, from the folder of the one under test.
+pub fn tool(name: &str) -> PathBuf {
+    let tool = binary().with_file_name(name);
+    assert!(tool.exists(), "build {name} first");
+    tool
+}
+
 fn text(object: &Value, name: &str) -> String {
     object[name].as_str().expect("a text").to_owned()
 }

@@ -1,27 +1,23 @@
 //! Attested sessions: a real Chromium, the sandbox platform over TLS 1.3, an attestor inside the
 //! service or in a process of its own, and `avouch-verify`.
 
-mod attestor;
+mod canaries;
 mod claims;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Duration,
-};
+use std::{fs, path::Path, process::Command, time::Duration};
 
 use acceptance::{
     applicant::Applicant,
+    attestor::with_attestor,
     database::Kind,
     eventually, platform,
     portal_user::signed_in,
-    service::{Deployment, binary},
+    service::{Deployment, tool},
 };
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use self::attestor::{CANARIES, assert_found_nowhere, memory_contains, with_attestor};
+use self::canaries::{CANARIES, assert_found_nowhere, memory_contains};
 
 /// A proof takes gigabytes of memory and every core.
 const TIMEOUT: Duration = Duration::from_secs(180);
@@ -29,18 +25,6 @@ const TIMEOUT: Duration = Duration::from_secs(180);
 const CHALLENGE: &str = "4lVqcg3Qd0mYkJ1tq9sPWQ";
 /// Under nextest, where each test is a process, `.config/nextest.toml` sees to this.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
-
-/// Returns another binary of the workspace, from the folder of the one under test.
-fn tool(name: &str) -> PathBuf {
-    let tool = binary().with_file_name(name);
-    assert!(tool.exists(), "build {name} first");
-    tool
-}
-
-/// The definition of the sandbox platform.
-fn sandbox() -> PathBuf {
-    acceptance::root().join("crates/domain/platforms/sandbox.json")
-}
 
 /// Plays a session with an attestation; returns the session as partners see it at its end.
 async fn attested(deployment: &Deployment, user: &str, expect_attestor: bool) -> Value {
@@ -221,7 +205,7 @@ async fn the_built_in_attestor_attests_a_session() {
 async fn a_separate_attestor_attests_and_never_sees_the_cookie() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
-    let mut witness = with_attestor(&mut deployment, &[sandbox()]).await;
+    let mut witness = with_attestor(&mut deployment, &[platform::sandbox()]).await;
     let session = attested(&deployment, "ok", true).await;
     proved(&deployment, &session).await;
     let log = fs::read_to_string(&witness.log).unwrap();
@@ -249,7 +233,7 @@ async fn a_separate_attestor_attests_and_never_sees_the_cookie() {
 async fn without_an_attestor_the_data_is_shared_and_the_attestation_is_missing() {
     let _alone = ONE_AT_A_TIME.lock().await;
     let mut deployment = Deployment::prepare(Kind::Sqlite).await;
-    let witness = with_attestor(&mut deployment, &[sandbox()]).await;
+    let witness = with_attestor(&mut deployment, &[platform::sandbox()]).await;
     drop(witness);
     let session = attested(&deployment, "ok", false).await;
     assert_eq!(session["status"], "PARTIAL_COMPLETE");
