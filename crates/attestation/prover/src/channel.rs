@@ -9,6 +9,7 @@ use attestation::{
     },
     signed::hex,
 };
+use domain::id::SessionId;
 use ports::attestor::AttestError;
 use rustls::{
     ClientConfig, DigitallySignedStruct, SignatureScheme,
@@ -24,9 +25,10 @@ use tokio::{
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use worker_process::frames;
 
-use crate::{AttestorAddress, Prover, verification::is_within_skew};
+use crate::{AttestorAddress, Prover, sanitize::sanitize_error, verification::is_within_skew};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A channel to an authenticated attestor.
 pub(crate) struct AttestorChannel {
@@ -35,9 +37,28 @@ pub(crate) struct AttestorChannel {
 }
 
 impl Prover {
-    /// Opens a channel to the configured attestor and authenticates it.
-    pub(crate) async fn connect(&self) -> Result<AttestorChannel, AttestError> {
-        self.address.connect().await
+    /// Opens a channel to the configured attestor and authenticates it. Waits for one that is
+    /// unreachable, as long as [`Outage`](crate::outage::Outage) says.
+    pub(crate) async fn connect(&self, session: SessionId) -> Result<AttestorChannel, AttestError> {
+        let mut is_waiting = false;
+        loop {
+            let attempted = Instant::now();
+            let connected = self.address.connect().await.map_err(sanitize_error);
+            if !matches!(connected, Err(AttestError::Lost(_))) {
+                self.outage.end();
+                return connected;
+            }
+            if !self.outage.record_failure(attempted, Instant::now()) {
+                return connected;
+            }
+            if let Err(error) = &connected
+                && !is_waiting
+            {
+                tracing::warn!(session.id = %session, %error, "failed to reach the attestor; waiting for it");
+                is_waiting = true;
+            }
+            tokio::time::sleep(RECONNECT_INTERVAL).await;
+        }
     }
 }
 

@@ -71,7 +71,7 @@ impl Prover {
         let checked = check_request(&request, descriptor, to_mode(planned));
         checked
             .map_err(|error| AttestError::Plan(format!("failed to build its request: {error}")))?;
-        let mut channel = self.connect().await?;
+        let mut channel = self.connect(order.session).await?;
         let expected = ExpectedContext {
             session,
             partner: partner_hash(&salt, order.tenant.team.as_uuid().as_bytes()),

@@ -11,6 +11,7 @@ mod channel;
 mod connection;
 mod conversation;
 mod diagnostic;
+mod outage;
 mod plan;
 mod proving;
 mod reader;
@@ -60,6 +61,7 @@ pub struct Prover {
     /// Two permits per concurrent proof: one connection is recorded while another one is proved.
     /// Attempts wait before the recording, because a recording is valid only for a short time.
     attempt_permits: Semaphore,
+    outage: outage::Outage,
 }
 
 impl Prover {
@@ -80,7 +82,14 @@ impl Prover {
         }
         let pool = worker_process::Pool::new(program, PROVER_ARGUMENT, max_proofs, PROVING_TIMEOUT);
         let room = Semaphore::new(2 * max_proofs);
-        Ok(Self { address, roots: Arc::new(roots), extra, pool, attempt_permits: room })
+        Ok(Self {
+            address,
+            roots: Arc::new(roots),
+            extra,
+            pool,
+            attempt_permits: room,
+            outage: outage::Outage::default(),
+        })
     }
 }
 
@@ -119,7 +128,8 @@ impl Attestor for Prover {
             let jitter = Duration::from_millis(u64::from_ne_bytes(random) % MAX_JITTER_MILLIS);
             tokio::time::sleep(RETRY_DELAY + jitter).await;
             // The second attempt starts from the beginning, including the platform's response. The
-            // session identifier stays, so that the attestor counts it as the second attempt.
+            // session identifier stays, so that the attestor counts it as the second attempt. It
+            // waits for an attestor that is being restarted, as the first one does.
             result = self.attempt(&order, salt, reached).await;
         }
         match &result {

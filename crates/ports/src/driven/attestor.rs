@@ -113,9 +113,10 @@ impl AttestError {
 
 #[async_trait]
 pub trait Attestor: Send + Sync {
-    /// Makes the request through the attestor and has it attested. A second attempt is made if the
-    /// first failed [temporarily](AttestError::is_temporary). Reports each step when it is reached;
-    /// the second attempt may reach a step again. The call takes seconds, bounded by timeouts.
+    /// Makes the request through the attestor and has it attested. Waits for an attestor that is
+    /// unreachable, for as long as its restart may take. A second attempt is made if the first failed
+    /// [temporarily](AttestError::is_temporary). Reports each step when it is reached; the second
+    /// attempt may reach a step again. The call takes seconds, bounded by timeouts.
     async fn attest(
         &self,
         order: AttestationOrder,

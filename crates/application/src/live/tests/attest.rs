@@ -43,6 +43,8 @@ async fn a_session_ends_with_its_attestation() {
 async fn a_session_that_cannot_be_attested_keeps_its_data() {
     for result in [
         Err(AttestError::Refused("no".into())),
+        Err(AttestError::Lost("it closed the connection".into())),
+        Err(AttestError::TimedOut),
         Ok(attested(&json!({ "name": "Eve" }))),
         Ok(attested(&json!({ "other": "Ada" }))),
     ] {

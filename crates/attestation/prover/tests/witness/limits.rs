@@ -4,13 +4,13 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use attestation::protocol::{AttestorMessage, OpenRequest, ProverMessage, RevealMessage};
-use domain::workflow::AttestMode;
+use domain::{session::AttestationStep, workflow::AttestMode};
 use ports::attestor::{AttestError, Attestor as _};
 use prover::AttestorAddress;
 use tokio::{
@@ -18,7 +18,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use crate::{ignore_progress, raw::RawProver, secrets::Secrets, setup::Setup};
+use crate::{ignore_progress, raw::RawProver, setup::Setup};
 
 const FULL: [AttestMode; 1] = [AttestMode::FullReveal];
 
@@ -41,6 +41,41 @@ async fn a_lost_connection_is_retried_once() {
     let lost = setup.prover_to(address).attest(setup.order(), &ignore_progress).await.unwrap_err();
     assert!(matches!(lost, AttestError::Lost(_)), "{lost}");
     assert_eq!(connections.load(Ordering::SeqCst), 2, "one retry only");
+}
+
+/// An attestor that restarts is waited for. Nothing was sent to it, so that this is no attempt.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_attestor_that_is_gone_for_a_moment_is_waited_for() {
+    // More often than orders are repeated.
+    const FAILURES: usize = 3;
+    let setup = Setup::with(|setup| setup.modes = FULL.to_vec()).await;
+    let before_welcome = |number: usize| move || number < FAILURES;
+    let (address, connections) = dropping_proxy(&setup, before_welcome).await;
+    let attested = setup.prover_to(address).attest(setup.order(), &ignore_progress).await.unwrap();
+    assert_eq!(connections.load(Ordering::SeqCst), FAILURES + 1);
+    assert_eq!(attempt(&attested.package.attestation), 1);
+}
+
+/// The attestor signs once for a session, also if its reply never arrives.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_attestation_whose_reply_is_lost_is_not_signed_again() {
+    let setup = Setup::with(|setup| setup.modes = FULL.to_vec()).await;
+    let loses_reply = Arc::new(AtomicBool::new(false));
+    let is_lost = loses_reply.clone();
+    let (address, connections) = dropping_proxy(&setup, move |_| {
+        let is_lost = is_lost.clone();
+        move || is_lost.swap(false, Ordering::SeqCst)
+    })
+    .await;
+    let reached = |step| {
+        if step == AttestationStep::Proved {
+            loses_reply.store(true, Ordering::SeqCst);
+        }
+    };
+    let refused = setup.prover_to(address).attest(setup.order(), &reached).await.unwrap_err();
+    let told = "this session has been attested or is being attested";
+    assert!(matches!(&refused, AttestError::Refused(why) if why == told), "{refused}");
+    assert_eq!(connections.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -139,24 +174,45 @@ async fn await_examination(setup: &Setup, session: u8) -> RawProver {
 /// Starts a proxy to the attestor that drops this many connections, each once the platform's server
 /// was reached. Returns its address and the number of connections.
 async fn lossy_proxy(setup: &Setup, lost: usize) -> (AttestorAddress, Arc<AtomicUsize>) {
+    let secrets = setup.secrets.clone();
+    // Whoever reaches the server shares a new secret with it.
+    let is_reached = move |number: usize| {
+        let (secrets, known) = (secrets.clone(), secrets.all().len());
+        move || number < lost && secrets.all().len() != known
+    };
+    dropping_proxy(setup, is_reached).await
+}
+
+/// Starts a proxy to the attestor that asks, whenever the attestor sends something on a connection
+/// with this number, whether to drop the connection instead. Returns its address and the number of
+/// connections.
+async fn dropping_proxy<D>(
+    setup: &Setup,
+    is_dropped: impl Fn(usize) -> D + Send + 'static,
+) -> (AttestorAddress, Arc<AtomicUsize>)
+where
+    D: Fn() -> bool + Send + Sync + 'static,
+{
     let to = (setup.address.host.clone(), setup.address.port);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let connections = Arc::new(AtomicUsize::new(0));
-    let (count, secrets) = (connections.clone(), setup.secrets.clone());
+    let count = connections.clone();
     tokio::spawn(async move {
         while let Ok((here, _)) = listener.accept().await {
-            let number = count.fetch_add(1, Ordering::SeqCst);
+            let is_dropped = is_dropped(count.fetch_add(1, Ordering::SeqCst));
             let there = TcpStream::connect((to.0.as_str(), to.1)).await.unwrap();
-            tokio::spawn(proxy(here, there, (number < lost).then(|| secrets.clone())));
+            tokio::spawn(proxy(here, there, is_dropped));
         }
     });
     (AttestorAddress { port, ..setup.address.clone() }, connections)
 }
 
-/// Relays bytes until the server has learned another secret.
-async fn proxy(here: TcpStream, there: TcpStream, lose: Option<Secrets>) -> Option<()> {
-    let known = lose.as_ref().map(|secrets| secrets.all().len());
+async fn proxy(
+    here: TcpStream,
+    there: TcpStream,
+    is_dropped: impl Fn() -> bool + Send + Sync,
+) -> Option<()> {
     let (mut asked, mut client) = here.into_split();
     let (mut answered, mut server) = there.into_split();
     let up = async { tokio::io::copy(&mut asked, &mut server).await.ok() };
@@ -164,7 +220,7 @@ async fn proxy(here: TcpStream, there: TcpStream, lose: Option<Secrets>) -> Opti
         let mut buffer = [0; 4096];
         loop {
             let read = answered.read(&mut buffer).await.ok().filter(|read| *read > 0)?;
-            if lose.as_ref().map(|secrets| secrets.all().len()) != known {
+            if is_dropped() {
                 return None::<()>;
             }
             client.write_all(&buffer[..read]).await.ok()?;
