@@ -2,6 +2,7 @@
 //! encryption at rest.
 
 mod alerts;
+mod attestor;
 mod backup;
 mod browser_hosts;
 mod clocks;
