@@ -18,7 +18,7 @@ use ports::{
     driving::{self, AccessDenied, AuthOutcome, Authenticator, RequestCredentials, RequestPurpose},
 };
 
-use super::{error::ApiError, refusals::ShownKey, request_spans::Admitted};
+use super::{error::ApiError, refusals::ShownKey, request_spans};
 
 /// The time within which a body must arrive.
 const BODY_TIMEOUT: Duration = Duration::from_secs(15);
@@ -137,7 +137,7 @@ pub(super) fn admitted(
     }
     match outcome.result {
         Ok(caller) => {
-            request.extensions_mut().insert(Admitted);
+            request_spans::note_admitted(request);
             Ok(caller)
         }
         Err(refusal) => {

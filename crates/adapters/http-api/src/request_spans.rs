@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use domain::id::SessionId;
 use ports::{
     clock::Clock,
-    spans::{RemoteSpan, Span, SpanAttribute, SpanRecorder, SpanSubject, SpanTrace},
+    spans::{OwnTrace, RemoteSpan, Span, SpanAttribute, SpanRecorder, SpanSubject, SpanTrace},
 };
 
 use super::measure::{NO_ROUTE, method, route};
@@ -34,12 +34,25 @@ pub(super) struct BegunRequest {
 
 /// The session that a request has created, or created before: its span belongs to the session's trace.
 #[derive(Clone, Copy)]
-pub(super) struct CreatedBy(pub(super) SessionId);
+struct CreatedBy(SessionId);
 
 /// The request has a valid key and is within its limits. The span of no other request is recorded: anybody
-/// could fill the queue with them.
+/// could fill the queue with them. Contains the trace that the request has if it creates no session; `None`
+/// if that is not sampled.
 #[derive(Clone, Copy)]
-pub(super) struct Admitted;
+struct Admitted(Option<OwnTrace>);
+
+/// Notes that a request has a valid key and is within its limits.
+pub(super) fn note_admitted(request: &HttpRequest) {
+    if let Some(spans) = request.app_data::<RequestSpans>() {
+        request.extensions_mut().insert(Admitted(spans.recorder.new_trace()));
+    }
+}
+
+/// Notes that a request has created this session, or created it before.
+pub(super) fn note_created(request: &HttpRequest, session: SessionId) {
+    request.extensions_mut().insert(CreatedBy(session));
+}
 
 /// Begins the span of a request to the partner API.
 pub(super) fn begin(request: &HttpRequest) -> Option<BegunRequest> {
@@ -54,16 +67,16 @@ pub(super) fn begin(request: &HttpRequest) -> Option<BegunRequest> {
 impl BegunRequest {
     /// Records the span of an admitted request.
     pub(super) fn end(self, request: &HttpRequest, status: StatusCode) {
-        if request.extensions().get::<Admitted>().is_none() {
-            return;
-        }
+        let admitted = request.extensions().get::<Admitted>().copied();
+        let Some(Admitted(own)) = admitted else { return };
         let created = request.extensions().get::<CreatedBy>().copied();
         let mut attributes = vec![SpanAttribute::ResponseStatus(status.as_u16())];
         let trace = if let Some(CreatedBy(session)) = created {
             SpanTrace::Session(session)
         } else {
+            let Some(own) = own else { return };
             attributes.extend(named_session(request, status).map(SpanAttribute::Session));
-            SpanTrace::Own
+            SpanTrace::Own(own)
         };
         self.spans.recorder.record(Span {
             trace,

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use domain::id::SessionId;
 use ports::{
     random::RandomSource,
-    spans::{Span, SpanRecorder, SpanSubject, SpanTrace},
+    spans::{OwnTrace, Span, SpanRecorder, SpanSubject, SpanTrace},
 };
 use tokio::sync::mpsc;
 
 use crate::{
     encode::IdentifiedSpan,
-    ids::{SpanId, TraceId, root_of, status_of, trace_of, valid},
+    ids::{root_of, status_of, trace_of, valid},
     sampler::Sampler,
 };
 
@@ -27,13 +27,15 @@ impl SpanRecorder for OtlpRecorder {
         self.sampler.samples(trace_of(session))
     }
 
+    fn new_trace(&self) -> Option<OwnTrace> {
+        let trace = self.random_id();
+        self.sampler.samples(trace).then_some(OwnTrace(trace))
+    }
+
     fn record(&self, span: Span) {
-        let (trace, random) = match span.trace {
-            SpanTrace::Session(session) => (trace_of(session), None),
-            SpanTrace::Own => {
-                let [random, own] = self.random_ids();
-                (own, Some(random))
-            }
+        let trace = match span.trace {
+            SpanTrace::Session(session) => trace_of(session),
+            SpanTrace::Own(OwnTrace(trace)) => trace,
         };
         if !self.sampler.samples(trace) {
             return;
@@ -43,11 +45,8 @@ impl SpanRecorder for OtlpRecorder {
             (SpanTrace::Session(session), SpanSubject::Status { since, .. }) => {
                 (status_of(session, *since), Some(root_of(session)))
             }
-            (SpanTrace::Session(session), _) => {
-                let [random, _] = self.random_ids();
-                (span_id(random), Some(root_of(session)))
-            }
-            (SpanTrace::Own, _) => (span_id(random.unwrap_or_default()), None),
+            (SpanTrace::Session(session), _) => (self.random_id(), Some(root_of(session))),
+            (SpanTrace::Own(_), _) => (self.random_id(), None),
         };
         if self.queue.try_send(IdentifiedSpan { trace, id, parent, span }).is_err() {
             metrics::counter!("avouch_spans_dropped_total", "reason" => "queue").increment(1);
@@ -56,13 +55,9 @@ impl SpanRecorder for OtlpRecorder {
 }
 
 impl OtlpRecorder {
-    fn random_ids(&self) -> [TraceId; 2] {
+    /// Returns an identifier of `N` bytes, 32 at most.
+    fn random_id<const N: usize>(&self) -> [u8; N] {
         let bytes = self.random.random_bytes();
-        let (first, second) = bytes.split_at(16);
-        [first, second].map(|half| valid(half.first_chunk().copied().unwrap_or_default()))
+        valid(bytes.first_chunk().copied().unwrap_or([0; N]))
     }
-}
-
-fn span_id(random: TraceId) -> SpanId {
-    valid(random.first_chunk().copied().unwrap_or_default())
 }

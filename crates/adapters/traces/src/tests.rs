@@ -144,7 +144,8 @@ async fn the_spans_of_a_session_are_one_trace_below_one_root() {
     for subject in [SpanSubject::Session, status, SpanSubject::Node, SpanSubject::Node] {
         export.recorder.record(span(trace, subject));
     }
-    export.recorder.record(span(SpanTrace::Own, request));
+    let own = export.recorder.new_trace().unwrap();
+    export.recorder.record(span(SpanTrace::Own(own), request));
     export.finish().await;
     let spans = collector.spans();
     let [root, status, node, other_node, request] = &spans[..] else { panic!("{spans:?}") };
@@ -157,7 +158,9 @@ async fn the_spans_of_a_session_are_one_trace_below_one_root() {
     for child in [status, node, other_node] {
         assert_eq!(child.parent_span_id, root.span_id);
     }
-    assert!(request.trace_id != root.trace_id && request.parent_span_id.is_empty());
+    assert_eq!((&request.trace_id[..], request.parent_span_id.is_empty()), (&own.0[..], true));
+    assert_ne!(request.trace_id, root.trace_id);
+    assert_eq!(own.to_string(), "03".repeat(16), "as log lines have it");
 
     let received = collector.received.lock().unwrap();
     let [(head, body)] = &received[..] else { panic!("not one batch") };
@@ -192,6 +195,7 @@ async fn only_sampled_traces_are_sent_and_of_a_session_all_or_nothing() {
     export.finish().await;
     let traces = collector.spans().into_iter().map(|span| span.trace_id);
     assert_eq!(traces.collect::<Vec<_>>(), [trace_of(sessions[0]); 2]);
+    assert_eq!(start(&collector.url, Sampler::Never).recorder.new_trace(), None);
 }
 
 #[tokio::test]

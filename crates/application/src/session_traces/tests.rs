@@ -13,7 +13,7 @@ use domain::{
 use ports::{
     clock::Clock as _,
     delivery::{Delivery, DeliveryAttempt},
-    spans::{Span, SpanAttribute, SpanRecorder, SpanSubject, SpanTrace},
+    spans::{OwnTrace, Span, SpanAttribute, SpanRecorder, SpanSubject, SpanTrace},
     webhook_sender::{FailureCause, WebhookRequest, WebhookResponse},
 };
 use testkit::sample::{self, noon};
@@ -33,6 +33,10 @@ struct Kept {
 impl SpanRecorder for Kept {
     fn is_sampled(&self, _: SessionId) -> bool {
         self.is_sampled
+    }
+
+    fn new_trace(&self) -> Option<OwnTrace> {
+        None
     }
 
     fn record(&self, span: Span) {

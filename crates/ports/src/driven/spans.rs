@@ -3,6 +3,8 @@
 //! **Invariant:** a span carries nothing that an applicant has typed or that was read from their account,
 //! no key, and of a URL no more than its host. There is no attribute for free text.
 
+use std::fmt;
+
 use chrono::{DateTime, Utc};
 use domain::{
     api_key::Environment,
@@ -20,6 +22,10 @@ pub trait SpanRecorder: Send + Sync {
     /// Returns whether the spans of a session are recorded. Processes with the same settings give the
     /// same answer.
     fn is_sampled(&self, session: SessionId) -> bool;
+
+    /// Returns the identifier of a new trace of one span; `None` if the span would not be
+    /// recorded.
+    fn new_trace(&self) -> Option<OwnTrace>;
 
     /// Takes a span without waiting for anything. It may be lost, which is counted: nothing else may
     /// depend on it.
@@ -45,7 +51,18 @@ pub struct Span {
 pub enum SpanTrace {
     Session(SessionId),
     /// A trace of this span alone.
-    Own,
+    Own(OwnTrace),
+}
+
+/// The identifier of a trace that has one span and belongs to no session. Not zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnTrace(pub [u8; 16]);
+
+/// Writes 32 lower-case hexadecimal digits, as collectors do.
+impl fmt::Display for OwnTrace {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:032x}", u128::from_be_bytes(self.0))
+    }
 }
 
 /// What a span is about.

@@ -1,7 +1,7 @@
 //! `POST /partner/browser-session`
 
 use actix_web::{
-    HttpMessage as _, HttpRequest, HttpResponse,
+    HttpRequest, HttpResponse,
     http::{
         StatusCode,
         header::{HeaderMap, HeaderName, HeaderValue},
@@ -26,7 +26,7 @@ use crate::{
     error::{ApiError, ErrorBody},
     hash::sha256,
     openapi::{CreateSession, SessionStatus},
-    request_spans::CreatedBy,
+    request_spans,
 };
 
 const MAX_IDEMPOTENCY_KEY_CHARS: usize = 255;
@@ -86,7 +86,7 @@ pub(crate) async fn create(
     let idempotency_key = idempotency_key(request.headers(), &body)?;
     let created = sessions.create(&caller, NewSession::read(&body)?, idempotency_key).await?;
     let replayed = created.replayed;
-    request.extensions_mut().insert(CreatedBy(created.view.session.id));
+    request_spans::note_created(&request, created.view.session.id);
     let mut response = Success(StatusCode::CREATED, Created::from(created)).into_response();
     if replayed {
         response.headers_mut().insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));

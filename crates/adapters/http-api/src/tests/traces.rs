@@ -8,7 +8,7 @@ use domain::id::SessionId;
 use ports::{
     clock::Clock,
     driving::{CreatedSession, MockAuthenticator, MockSessionService},
-    spans::{Span, SpanAttribute, SpanRecorder, SpanSubject, SpanTrace},
+    spans::{OwnTrace, Span, SpanAttribute, SpanRecorder, SpanSubject, SpanTrace},
 };
 use serde_json::json;
 use testkit::sample::noon;
@@ -20,6 +20,7 @@ use super::{
 use crate::{RequestSpans, app};
 
 const CREATE: &str = "/v1/partner/browser-session";
+const OWN: OwnTrace = OwnTrace([7; 16]);
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 #[derive(Default)]
@@ -28,6 +29,10 @@ struct Kept(Mutex<Vec<Span>>);
 impl SpanRecorder for Kept {
     fn is_sampled(&self, _: SessionId) -> bool {
         true
+    }
+
+    fn new_trace(&self) -> Option<OwnTrace> {
+        Some(OWN)
     }
 
     fn record(&self, span: Span) {
@@ -88,7 +93,7 @@ async fn another_request_names_its_session_only_to_who_may_see_it() {
     let found = authenticator(|| Ok(Some(polled())));
     let seen = spans(found, MockSessionService::new(), Method::GET, PATH).await;
     let [span] = &seen[..] else { panic!("{seen:?}") };
-    assert_eq!((span.trace, &span.subject), (SpanTrace::Own, &subject("GET", route)));
+    assert_eq!((span.trace, &span.subject), (SpanTrace::Own(OWN), &subject("GET", route)));
     let named = SpanAttribute::Session(session().id);
     assert_eq!(span.attributes, [SpanAttribute::ResponseStatus(200), named]);
 

@@ -7,7 +7,7 @@ use domain::{
     session::{Status, Version},
     workflow::PromptKind,
 };
-use ports::spans::RemoteSpan;
+use ports::spans::{OwnTrace, RemoteSpan};
 use testkit::sample::noon;
 use uuid::Uuid;
 
@@ -157,7 +157,7 @@ fn a_request_is_linked_to_what_caused_it_and_to_the_session_that_it_names() {
             SpanSubject::Request { method: "GET", route: Some(route) },
             vec![SpanAttribute::ResponseStatus(status), SpanAttribute::Session(session())],
         );
-        span.trace = SpanTrace::Own;
+        span.trace = SpanTrace::Own(OwnTrace([1; 16]));
         span.cause = Some(RemoteSpan { trace: [8; 16], span: [9; 8] });
         encoded(span)
     };
