@@ -143,7 +143,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("breached-passwords", &["sha2"]),
     ("jpeg-delta", &["thiserror"]),
     ("worker-process", &["rustix", "thiserror", "tokio"]),
-    ("log-format", &[]),
+    ("log-format", &["tracing", "tracing-subscriber"]),
     (
         "attestation",
         &[

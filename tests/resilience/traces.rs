@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    fs::{self, File},
     process::{Child, Stdio},
     sync::atomic::{AtomicUsize, Ordering},
     time::{Duration, Instant},
@@ -29,11 +30,12 @@ const PARTNERS_SPAN: &str = "00f067aa0ba902b7";
 struct Running(Child);
 
 impl Running {
-    /// Starts the process that sends webhooks.
+    /// Starts the process that sends webhooks. Its log has the form of JSON.
     fn delivering(deployment: &Deployment) -> Self {
         let mut command = deployment.command();
         command.env("AVOUCH_LISTEN", format!("127.0.0.1:{}", free_port()));
-        let log = std::fs::File::create(deployment.folder.path().join("log-delivery")).unwrap();
+        let log = File::create(deployment.folder.path().join("log-delivery")).unwrap();
+        command.env("AVOUCH_LOG_FORMAT", "json");
         command.args(["serve", "--role", "delivery"]).stdout(Stdio::null()).stderr(log);
         Self(command.spawn().unwrap())
     }
@@ -121,7 +123,9 @@ async fn a_session_is_one_trace_from_its_creation_to_its_delivery_by_three_proce
     for poll in polls.await {
         assert!(poll.trace != trace && poll.parent.is_empty());
         assert_eq!(poll.links, [(trace.clone(), root.id.clone())]);
+        is_logged_with_its_trace(&deployment, &poll);
     }
+    logs_lead_to_the_trace(&deployment, id, &trace);
 
     let (_, token) = link.split_once("token=").unwrap();
     let mut canaries: Vec<_> = [PASSWORD, REFERENCE, "canary-path", "canary-token", token]
@@ -278,6 +282,35 @@ fn has_what_happened_within(spans: &[CollectedSpan]) {
     for attempt in attempts {
         assert_eq!(attempt.attribute("server.address"), "127.0.0.1");
     }
+}
+
+/// Each line about a session leads to its trace, in both forms. The second process has created it.
+fn logs_lead_to_the_trace(deployment: &Deployment, id: &str, trace: &str) {
+    let lines = |name: &str, session: &str| {
+        let log = fs::read_to_string(deployment.folder.path().join(name)).unwrap();
+        let lines = log.lines().filter(|line| line.contains(session)).map(str::to_owned);
+        let lines: Vec<_> = lines.collect();
+        assert!(!lines.is_empty(), "{name} has no line about the session");
+        lines
+    };
+    let end = format!(" trace_id={trace}");
+    for name in ["log", "log-another"] {
+        for line in lines(name, &format!("session.id={id}")) {
+            assert!(line.ends_with(&end), "{line}");
+        }
+    }
+    for line in lines("log-delivery", &format!(r#""session.id":"{id}""#)) {
+        let object: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(object["trace_id"], trace, "{line}");
+    }
+}
+
+/// The line about a request within its span has the trace of the request.
+fn is_logged_with_its_trace(deployment: &Deployment, request: &CollectedSpan) {
+    let log = fs::read_to_string(deployment.log()).unwrap();
+    let end = format!(" trace_id={}", request.trace);
+    let mut lines = log.lines().filter(|line| line.ends_with(&end));
+    assert!(lines.any(|line| line.contains(": answered method=\"GET\"")), "{request:?}");
 }
 
 /// Shows a trace, for people who read the output of a test.

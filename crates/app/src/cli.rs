@@ -10,7 +10,7 @@ use command_line::{
 use log_format::LineWriter;
 use ports::driving::DefinitionService as _;
 use tokio::runtime::Runtime;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use crate::{
     admin::{self, definitions},
@@ -21,6 +21,7 @@ use crate::{
     doctor, migrate,
     service::{Overrides, Service},
     storage::open_store,
+    traces::trace_ids,
     workflow_run, workflow_studio,
 };
 
@@ -232,10 +233,15 @@ fn start_log(config: &Config) -> Result<(), CommandError> {
         .add_directive("tokio_postgres=info".parse()?);
     let colours = std::io::stderr().is_terminal();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours);
+    let ids = trace_ids(config);
     if config.log_json {
-        log.with_writer(std::io::stderr).json().init();
+        let log = log.with_writer(std::io::stderr).json();
+        let log = log.map_event_format(|format| ids.json(format));
+        log.finish().with(ids).init();
     } else {
-        log.with_writer(move || LineWriter::new(std::io::stderr(), colours)).init();
+        let log = log.with_writer(move || LineWriter::new(std::io::stderr(), colours));
+        let log = log.map_event_format(|format| ids.text(format.with_ansi(colours)));
+        log.finish().with(ids).init();
     }
     Ok(())
 }

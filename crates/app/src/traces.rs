@@ -5,6 +5,7 @@ use std::sync::Arc;
 use application::session_traces::SessionTraces;
 use domain::id::InstanceId;
 use http_api::RequestSpans;
+use log_format::TraceIds;
 use ports::{clock::Clock, session_store::SessionQueries};
 use system::clock::SystemRandom;
 use traces::{TraceExport, TracedProcess};
@@ -44,4 +45,10 @@ impl Traces {
             export.finish().await;
         }
     }
+}
+
+/// Returns what finds the traces of log lines. Only sessions whose spans are recorded have one.
+pub(crate) fn trace_ids(config: &Config) -> TraceIds {
+    let sampler = config.traces.as_ref().map(|traces| traces.sampler);
+    TraceIds::new(move |session| sampler?.trace_of(session.parse().ok()?))
 }

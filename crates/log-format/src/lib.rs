@@ -1,9 +1,14 @@
-//! The log in text format: each event is one line, for any text of other parties in it.
+//! The lines of the log: each event is one line, for any text of other parties in it, and names the
+//! trace that it belongs to.
+
+mod trace_ids;
 
 use std::{
     borrow::Cow,
     io::{self, Write},
 };
+
+pub use self::trace_ids::{TraceIds, WithTraceId};
 
 /// A writer that writes each event, given in a single call, as one line. Control characters and line
 /// separators in it are escaped in Rust's notation.
@@ -64,7 +69,14 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Buffer(Arc<Mutex<Vec<u8>>>);
+    pub(crate) struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+    impl Buffer {
+        pub(crate) fn lines(&self) -> Vec<String> {
+            let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+            text.lines().map(str::to_owned).collect()
+        }
+    }
 
     impl Write for Buffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -22,7 +22,7 @@ use actix_web::{
     middleware::Next,
 };
 use domain::rate::RateWindow;
-use tracing::Instrument as _;
+use tracing::{Instrument as _, field::Empty};
 use uuid::Uuid;
 
 use super::{error::ErrorBodies, measure::measure, refusals, request_spans};
@@ -60,7 +60,13 @@ pub(super) async fn respond(
     let id = request_id(request.headers());
     let https = request.app_data::<Https>().is_some_and(|https| https.0);
     let errors = request.app_data::<Rc<ErrorBodies>>().cloned();
-    let span = tracing::info_span!("request", request.id = id.to_str().unwrap_or_default());
+    // The empty fields are for requests that have a trace, or have created a session.
+    let span = tracing::info_span!(
+        "request",
+        request.id = id.to_str().unwrap_or_default(),
+        request.trace = Empty,
+        session.id = Empty
+    );
     // A task of its own: the server drops a request's future when its client disconnects. A use
     // case that is dropped midway would remain half done, and a dropped database statement would
     // leave its connection in an unknown state (ADR 0009).

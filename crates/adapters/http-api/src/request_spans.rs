@@ -12,6 +12,7 @@ use ports::{
     clock::Clock,
     spans::{OwnTrace, RemoteSpan, Span, SpanAttribute, SpanRecorder, SpanSubject, SpanTrace},
 };
+use tracing::field::display;
 
 use super::measure::{NO_ROUTE, method, route};
 
@@ -36,22 +37,30 @@ pub(super) struct BegunRequest {
 #[derive(Clone, Copy)]
 struct CreatedBy(SessionId);
 
-/// The request has a valid key and is within its limits. The span of no other request is recorded: anybody
-/// could fill the queue with them. Contains the trace that the request has if it creates no session; `None`
-/// if that is not sampled.
+/// The request has a valid key and is within its limits. The span of no other request is recorded:
+/// anybody could fill the queue with them. Contains the trace that the request has if it creates no
+/// session; `None` if that is not sampled.
 #[derive(Clone, Copy)]
 struct Admitted(Option<OwnTrace>);
 
-/// Notes that a request has a valid key and is within its limits.
+/// Notes that a request has a valid key and is within its limits. Log lines name its trace from
+/// now on.
 pub(super) fn note_admitted(request: &HttpRequest) {
-    if let Some(spans) = request.app_data::<RequestSpans>() {
-        request.extensions_mut().insert(Admitted(spans.recorder.new_trace()));
+    let Some(spans) = request.app_data::<RequestSpans>() else { return };
+    let own = spans.recorder.new_trace();
+    request.extensions_mut().insert(Admitted(own));
+    if let Some(own) = own {
+        tracing::Span::current().record("request.trace", display(own));
     }
 }
 
-/// Notes that a request has created this session, or created it before.
+/// Notes that a request has created this session, or created it before. Log lines name the
+/// session's trace from now on, instead of the request's own.
 pub(super) fn note_created(request: &HttpRequest, session: SessionId) {
     request.extensions_mut().insert(CreatedBy(session));
+    if request.app_data::<RequestSpans>().is_some() {
+        tracing::Span::current().record("session.id", display(session));
+    }
 }
 
 /// Begins the span of a request to the partner API.

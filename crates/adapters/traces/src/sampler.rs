@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use crate::ids::TraceId;
+use domain::id::SessionId;
+
+use crate::ids::{TraceId, trace_of};
 
 /// The number of values that the random part of a trace identifier has.
 const RANDOM_VALUES: f64 = 72_057_594_037_927_936.0;
@@ -46,6 +48,13 @@ impl Sampler {
             }
             _ => Err(InvalidSampler::Name),
         }
+    }
+
+    /// Returns the identifier of a session's trace, and `None` if its spans are not recorded.
+    #[must_use]
+    pub fn trace_of(self, session: SessionId) -> Option<u128> {
+        let trace = trace_of(session);
+        self.samples(trace).then_some(u128::from_be_bytes(trace))
     }
 
     /// Compares the last 56 bits, which are the random part of an identifier (W3C Trace Context, level 2).
@@ -118,6 +127,13 @@ mod tests {
         {
             assert_eq!(Sampler::Ratio(ratio).samples(trace(random)), sampled, "{ratio} {random}");
         }
+    }
+
+    #[test]
+    fn the_trace_of_a_sampled_session_is_its_identifier() {
+        let [session, other] = [u128::MAX, 7].map(SessionId::from_u128);
+        assert_eq!(Sampler::Ratio(0.5).trace_of(session), Some(u128::MAX));
+        assert_eq!(Sampler::Ratio(0.5).trace_of(other), None);
     }
 
     #[test]
