@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 const TIMEOUT: Duration = Duration::from_secs(60);
 const PASSWORD: &str = "canary-password";
 const REFERENCE: &str = "canary-reference";
+const ADDRESS: &str = "canary-ada@example.com";
 const PARTNERS_TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARTNERS_SPAN: &str = "00f067aa0ba902b7";
 
@@ -76,7 +77,8 @@ async fn a_session_is_one_trace_from_its_creation_to_its_delivery_by_three_proce
     let platform = deployment.platform("acme-sandbox").await;
     let body = json!({
         "platformId": platform, "location": { "country": "US" },
-        "externalReferenceId": REFERENCE,
+        "externalReferenceId": REFERENCE, "notificationPlatformId": 1,
+        "receiverData": { "name": "Ada Canary", "email": ADDRESS },
     });
     let parent = format!("00-{PARTNERS_TRACE}-{PARTNERS_SPAN}-00");
     let headers = [("traceparent", parent.as_str())];
@@ -84,6 +86,7 @@ async fn a_session_is_one_trace_from_its_creation_to_its_delivery_by_three_proce
     let created = other.partner.send_with(Method::POST, path, body.to_string(), &headers).await;
     let session = created.at("/data").clone();
     let (id, link) = (text(&session, "sessionId"), text(&session, "embedUrl"));
+    deployment.partner.until_notification(id, "NotificationSent", None).await;
 
     let applicant = Applicant::visit(link).await;
     let page = applicant.top_level();
@@ -128,10 +131,8 @@ async fn a_session_is_one_trace_from_its_creation_to_its_delivery_by_three_proce
     logs_lead_to_the_trace(&deployment, id, &trace);
 
     let (_, token) = link.split_once("token=").unwrap();
-    let mut canaries: Vec<_> = [PASSWORD, REFERENCE, "canary-path", "canary-token", token]
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
+    let fixed = [PASSWORD, REFERENCE, ADDRESS, "Ada Canary", "canary-path", "canary-token", token];
+    let mut canaries: Vec<_> = fixed.into_iter().map(str::to_owned).collect();
     canaries.extend([deployment.api_key.clone(), deployment.webhook_secret.clone()]);
     let collected = texts(&ended["extractedData"]);
     assert!(!collected.is_empty(), "{ended:#}");
@@ -256,13 +257,18 @@ fn has_all_statuses(spans: &[CollectedSpan], root: &CollectedSpan) {
     assert_eq!(values("avouch.prompt.kind"), ["consent", "login"].into());
 }
 
-/// The creation, the browser, the nodes and the attempts at deliveries.
+/// The creation, the link by mail, the browser, the nodes and the attempts at deliveries.
 fn has_what_happened_within(spans: &[CollectedSpan]) {
     let named = |name| spans.iter().filter(|span| span.name == name).collect::<Vec<_>>();
     let requests = named("POST /v1/partner/browser-session");
     let [creation] = requests[..] else { panic!("{}", drawn(spans)) };
     assert_eq!(creation.attribute("http.response.status_code"), "201");
     assert_eq!(creation.links, [(PARTNERS_TRACE.to_owned(), PARTNERS_SPAN.to_owned())]);
+    let notifications = named("notification.attempt");
+    let [mail] = notifications[..] else { panic!("{}", drawn(spans)) };
+    let attribute = |name| mail.attribute(name);
+    assert_eq!(["avouch.notification.channel", "avouch.attempt"].map(attribute), ["email", "1"]);
+    assert!(!attribute("avouch.notification.id").is_empty() && attribute("error.type").is_empty());
     assert_eq!((named("browser.queue").len(), named("browser.start").len()), (1, 1));
     let nodes = named("workflow.node");
     assert!(nodes.len() >= 3, "{}", drawn(spans));

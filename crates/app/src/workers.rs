@@ -155,6 +155,7 @@ impl WorkerParts<'_> {
             suppressions: store.clone(),
             notifier: self.notifier.clone(),
             retries: retries.clone(),
+            traces: shared.engine.traces.clone(),
         };
         let links = LinkNotifications {
             queue: store.clone(),

@@ -15,12 +15,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     error_code::ErrorCode,
     id::SessionId,
+    notification::{Channel, NotificationFailure},
     session::{AttestationStep, Change, Phase, Session, State, Status, Version},
     workflow::PromptKind,
 };
 use ports::{
     clock::Clock,
     delivery::{Delivery, DeliveryAttempt},
+    notifier::{NotificationClaim, NotificationOutcome},
     session_store::{SessionQueries, TimelineEntry},
     spans::{Span, SpanAttribute, SpanRecorder, SpanSubject, SpanTrace},
     webhook_sender::WebhookResponse,
@@ -53,6 +55,15 @@ pub(crate) struct BrowserStart {
     pub(crate) is_first: bool,
     /// Why it failed, from a list in the code.
     pub(crate) error: Option<&'static str>,
+}
+
+/// An attempt to send a notification, whatever came of it.
+pub(crate) struct NotificationAttempt {
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) took: Duration,
+    /// Not known if its session has ended.
+    pub(crate) channel: Option<Channel>,
+    pub(crate) outcome: NotificationOutcome,
 }
 
 impl SessionTraces {
@@ -140,6 +151,30 @@ impl SessionTraces {
             start: attempt.at,
             end: attempt.at + delta(attempt.took),
             error,
+            attributes,
+            cause: None,
+        });
+    }
+
+    /// Records an attempt to send a notification.
+    pub(crate) fn notified(&self, claim: &NotificationClaim, attempt: &NotificationAttempt) {
+        let Some(recording) = self.sampled(claim.session) else { return };
+        let mut attributes = vec![
+            SpanAttribute::Notification(claim.id),
+            SpanAttribute::Attempt(claim.attempt.unsigned_abs()),
+        ];
+        attributes.extend(attempt.channel.map(SpanAttribute::Channel));
+        let error = match attempt.outcome {
+            NotificationOutcome::Sent { .. } => None,
+            NotificationOutcome::RetryAt(_) => Some(NotificationFailure::Unreachable),
+            NotificationOutcome::Failed { why, .. } => Some(why),
+        };
+        recording.recorder.record(Span {
+            trace: SpanTrace::Session(claim.session),
+            subject: SpanSubject::NotificationAttempt,
+            start: attempt.at,
+            end: attempt.at + delta(attempt.took),
+            error: error.map(NotificationFailure::as_str),
             attributes,
             cause: None,
         });

@@ -87,6 +87,7 @@ fn name(subject: &SpanSubject) -> Cow<'static, str> {
         SpanSubject::BrowserQueue => "browser.queue".into(),
         SpanSubject::BrowserStart => "browser.start".into(),
         SpanSubject::WebhookAttempt => "webhook.attempt".into(),
+        SpanSubject::NotificationAttempt => "notification.attempt".into(),
         SpanSubject::Request { method, route: Some(route) } => format!("{method} {route}").into(),
         SpanSubject::Request { method, route: None } => (*method).into(),
     }
@@ -99,7 +100,7 @@ const fn kind(subject: &SpanSubject) -> SpanKind {
         | SpanSubject::Node
         | SpanSubject::BrowserQueue
         | SpanSubject::BrowserStart => SpanKind::Internal,
-        SpanSubject::WebhookAttempt => SpanKind::Client,
+        SpanSubject::WebhookAttempt | SpanSubject::NotificationAttempt => SpanKind::Client,
         SpanSubject::Request { .. } => SpanKind::Server,
     }
 }
@@ -116,7 +117,8 @@ fn request(subject: &SpanSubject) -> Vec<KeyValue> {
         | SpanSubject::Status { .. }
         | SpanSubject::Node
         | SpanSubject::BrowserQueue
-        | SpanSubject::BrowserStart => vec![],
+        | SpanSubject::BrowserStart
+        | SpanSubject::NotificationAttempt => vec![],
     }
 }
 
@@ -143,6 +145,8 @@ fn attribute_of(subject: &SpanSubject, attribute: &SpanAttribute) -> Vec<KeyValu
         SpanAttribute::Host(host) => text("server.address", host),
         SpanAttribute::Delivery(id) => text("avouch.delivery.id", &id.to_string()),
         SpanAttribute::Webhook(id) => text("avouch.webhook.id", &id.to_string()),
+        SpanAttribute::Notification(id) => text("avouch.notification.id", &id.to_string()),
+        SpanAttribute::Channel(channel) => text("avouch.notification.channel", channel.name()),
     };
     vec![only]
 }
@@ -173,7 +177,8 @@ fn error(span: &Span) -> Option<Cow<'static, str>> {
         | SpanSubject::Status { .. }
         | SpanSubject::Node
         | SpanSubject::BrowserQueue
-        | SpanSubject::BrowserStart => false,
+        | SpanSubject::BrowserStart
+        | SpanSubject::NotificationAttempt => false,
     });
     span.error.map(Cow::Borrowed).or_else(|| code.map(|code| code.to_string().into()))
 }

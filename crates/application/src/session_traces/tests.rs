@@ -1,6 +1,6 @@
 //! Which spans a session has, and from when to when.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
@@ -13,7 +13,7 @@ use domain::{
 use ports::{
     clock::Clock as _,
     delivery::{Delivery, DeliveryAttempt},
-    spans::{OwnTrace, Span, SpanAttribute, SpanRecorder, SpanSubject, SpanTrace},
+    spans::{SpanAttribute, SpanSubject, SpanTrace},
     webhook_sender::{FailureCause, WebhookRequest, WebhookResponse},
 };
 use testkit::sample::{self, noon};
@@ -21,38 +21,12 @@ use testkit::sample::{self, noon};
 use super::SessionTraces;
 use crate::{
     advance::SessionEngine,
-    testing::{World, running},
+    testing::{KeptSpans, World, running},
 };
 
-/// Keeps spans, of all sessions or of none.
-struct Kept {
-    is_sampled: bool,
-    spans: Mutex<Vec<Span>>,
-}
-
-impl SpanRecorder for Kept {
-    fn is_sampled(&self, _: SessionId) -> bool {
-        self.is_sampled
-    }
-
-    fn new_trace(&self) -> Option<OwnTrace> {
-        None
-    }
-
-    fn record(&self, span: Span) {
-        self.spans.lock().unwrap().push(span);
-    }
-}
-
-impl Kept {
-    fn spans(&self) -> Vec<Span> {
-        self.spans.lock().unwrap().clone()
-    }
-}
-
 /// A process on the store of a world that records its traces.
-fn traced(world: &World, is_sampled: bool) -> (SessionEngine, Arc<Kept>) {
-    let kept = Arc::new(Kept { is_sampled, spans: Mutex::default() });
+fn traced(world: &World, is_sampled: bool) -> (SessionEngine, Arc<KeptSpans>) {
+    let kept = Arc::new(KeptSpans::new(is_sampled));
     let engine = SessionEngine {
         sessions: world.store.clone(),
         leases: world.store.clone(),
@@ -97,7 +71,7 @@ async fn each_status_has_a_span_that_begins_where_the_one_before_ends() {
     events.push(Event::Failed { why, node: Some("signIn".into()), retry_until: None });
     advance(&world, &engine, id, events).await;
 
-    let spans = kept.spans();
+    let spans = kept.all();
     assert!(spans.iter().all(|span| span.trace == SpanTrace::Session(id)));
     let (statuses, roots): (Vec<_>, Vec<_>) =
         spans.into_iter().partition(|span| span.subject != SpanSubject::Session);
@@ -146,7 +120,7 @@ async fn each_step_of_an_attestation_has_a_span_and_a_refused_one_is_an_error() 
         Event::AttestationRefused,
     ]);
     advance(&world, &engine, id, events).await;
-    let spans = kept.spans().into_iter().filter_map(|span| {
+    let spans = kept.all().into_iter().filter_map(|span| {
         let step = span.attributes.iter().find_map(|attribute| {
             if let SpanAttribute::Attestation(step) = attribute { Some(*step) } else { None }
         });
@@ -158,7 +132,7 @@ async fn each_step_of_an_attestation_has_a_span_and_a_refused_one_is_an_error() 
         (status(Status::Verifying, 10), AttestationStep::Proved, Some("ATTESTATION_FAILED")),
     ];
     assert_eq!(spans.collect::<Vec<_>>(), expected);
-    let root = kept.spans().into_iter().find(|span| span.subject == SpanSubject::Session);
+    let root = kept.all().into_iter().find(|span| span.subject == SpanSubject::Session);
     assert_eq!(root.unwrap().error, None, "the session has reached its goal in part");
 }
 
@@ -168,7 +142,7 @@ async fn an_applicant_who_leaves_is_no_error() {
     let (engine, kept) = traced(&world, true);
     let id = world.session().await;
     advance(&world, &engine, id, vec![Event::ApplicantCancelled]).await;
-    let spans = kept.spans();
+    let spans = kept.all();
     assert_eq!(spans.len(), 2);
     assert!(spans.iter().all(|span| span.error.is_none()), "{spans:?}");
     let code = SpanAttribute::ErrorCode(ErrorCode::ApplicantCancelled);
@@ -183,7 +157,7 @@ async fn a_new_deadline_ends_no_status() {
     advance(&world, &engine, id, running(sample::lease()).to_vec()).await;
     let events = [input_needed(noon()), later(noon()), later(noon()), Event::InputGiven];
     advance(&world, &engine, id, events.to_vec()).await;
-    let asked = kept.spans().pop().unwrap();
+    let asked = kept.all().pop().unwrap();
     assert_eq!(asked.subject, status(Status::AwaitingUser, 7));
     assert_eq!(asked.end - asked.start, TimeDelta::seconds(3));
 }
@@ -198,10 +172,10 @@ async fn a_status_that_began_in_another_process_begins_where_the_timeline_says()
     advance(&world, &world.engine, id, events.to_vec()).await;
     let began = world.clock.now() - TimeDelta::seconds(1);
     advance(&world, &engine, id, vec![Event::TerminatedByPartner]).await;
-    while kept.spans().len() < 2 {
+    while kept.all().len() < 2 {
         tokio::task::yield_now().await;
     }
-    let spans = kept.spans();
+    let spans = kept.all();
     let asked = spans.iter().find(|span| span.subject != SpanSubject::Session).unwrap();
     assert_eq!((asked.subject.clone(), asked.start), (status(Status::AwaitingUser, 7), began));
     assert_eq!(asked.end, world.clock.now());
@@ -216,7 +190,7 @@ async fn a_session_that_is_not_sampled_has_no_spans() {
     assert!(engine.traces.nodes(id, world.clock.clone()).is_none());
     engine.traces.attempted(&delivery(), &attempt(WebhookResponse::Failed(FailureCause::Tls)));
     tokio::task::yield_now().await;
-    assert_eq!(kept.spans(), []);
+    assert_eq!(kept.all(), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -234,7 +208,7 @@ async fn each_attempt_at_a_delivery_has_a_span_with_its_host_and_no_more_of_its_
         &Delivery { is_test: true, ..delivery() },
         &attempt(WebhookResponse::Failed(FailureCause::Tls)),
     );
-    let spans = kept.spans();
+    let spans = kept.all();
     let [first, second] = &spans[..] else { panic!("{spans:?}") };
     assert_eq!(first.end - first.start, TimeDelta::seconds(2));
     assert_eq!((first.error, second.error), (None, Some("timeout")));
@@ -256,7 +230,7 @@ async fn nodes_follow_each_other_and_the_last_one_ends_with_the_run() {
         world.clock.forward(TimeDelta::seconds(4));
     }
     drop(nodes);
-    let seen = kept.spans().into_iter().map(|span| (span.attributes, span.end - span.start));
+    let seen = kept.all().into_iter().map(|span| (span.attributes, span.end - span.start));
     let expected = ["open", "signIn"]
         .map(|node| (vec![SpanAttribute::Node(node.to_owned())], TimeDelta::seconds(4)));
     assert_eq!(seen.collect::<Vec<_>>(), expected);

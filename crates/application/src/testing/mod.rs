@@ -4,6 +4,7 @@
 mod browser;
 mod outside;
 mod sources;
+mod spans;
 
 use std::sync::Arc;
 
@@ -34,6 +35,7 @@ pub(crate) use self::{
         Script,
     },
     sources::{Counting, PlainTokens, TestClock},
+    spans::KeptSpans,
 };
 use crate::{
     advance::{SessionEngine, Wakeups},

@@ -18,17 +18,21 @@ use ports::{
     brand_store::BrandStore,
     catalogue::Catalogue,
     key_store::KeyStore,
-    notifier::{Notification, NotificationClaim, NotificationQueue, Notifier, SendError},
+    notifier::{
+        Notification, NotificationClaim, NotificationOutcome, NotificationQueue, Notifier,
+        SendError,
+    },
     session_store::SessionStore,
     suppression_store::SuppressionStore,
     template_store::TemplateStore,
 };
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::task::TaskTracker;
 
 use super::{RetryPolicy, Worker, log_error, retries::metric_label};
 use crate::{
     live::{SessionDevices, with_code},
+    session_traces::{NotificationAttempt, SessionTraces},
     urls::Urls,
 };
 
@@ -54,6 +58,7 @@ pub struct LinkSender {
     pub suppressions: Arc<dyn SuppressionStore>,
     pub notifier: Arc<dyn Notifier>,
     pub retries: RetryPolicy,
+    pub traces: SessionTraces,
 }
 
 /// Composes the notification of a session.
@@ -118,33 +123,42 @@ impl Worker for LinkNotifications {
 
 impl LinkSender {
     pub(super) async fn send(&self, claim: &NotificationClaim) -> Result<(), StoreError> {
-        let session = claim.session;
-        let outcome = match self.composer.compose(claim).await? {
-            None => self.retries.failed(NotificationFailure::SessionEnded),
-            Some(Addressed { mailbox: Some(mailbox), .. })
-                if self.suppressions.is_suppressed(&mailbox).await? =>
-            {
-                self.retries.failed(NotificationFailure::Unsubscribed)
-            }
-            Some(Addressed { notification, .. }) => {
-                let sent = self.notifier.send(&notification);
-                let sent = tokio::time::timeout(SEND_TIMEOUT, sent).await;
-                let sent = sent.unwrap_or(Err(SendError::Transient("it took too long".into())));
-                if let Err(error) = &sent {
-                    tracing::warn!(
-                        session.id = %session, notification.id = %claim.id, %error,
-                        "attempt {} to send a link failed", claim.attempt
-                    );
-                }
-                self.retries.outcome(&sent, claim.attempt)
-            }
-        };
+        let (at, began) = (self.retries.clock.now(), Instant::now());
+        let (channel, outcome) = self.attempt(claim).await?;
+        let attempt = NotificationAttempt { at, took: began.elapsed(), channel, outcome };
+        self.traces.notified(claim, &attempt);
         let label = metric_label(outcome);
         metrics::counter!("avouch_link_attempts_total", "outcome" => label).increment(1);
         if !self.queue.settle_notification(claim, outcome).await? {
             tracing::warn!(notification.id = %claim.id, "discarded the result of a link: another process has claimed it");
         }
         Ok(())
+    }
+
+    /// Sends the notification where it is still wanted. Returns its channel, if it was composed,
+    /// and the outcome.
+    async fn attempt(
+        &self,
+        claim: &NotificationClaim,
+    ) -> Result<(Option<Channel>, NotificationOutcome), StoreError> {
+        let Some(Addressed { notification, mailbox }) = self.composer.compose(claim).await? else {
+            return Ok((None, self.retries.failed(NotificationFailure::SessionEnded)));
+        };
+        let channel = Some(notification.channel);
+        if let Some(mailbox) = mailbox
+            && self.suppressions.is_suppressed(&mailbox).await?
+        {
+            return Ok((channel, self.retries.failed(NotificationFailure::Unsubscribed)));
+        }
+        let sent = tokio::time::timeout(SEND_TIMEOUT, self.notifier.send(&notification)).await;
+        let sent = sent.unwrap_or(Err(SendError::Transient("it took too long".into())));
+        if let Err(error) = &sent {
+            tracing::warn!(
+                session.id = %claim.session, notification.id = %claim.id, %error,
+                "attempt {} to send a link failed", claim.attempt
+            );
+        }
+        Ok((channel, self.retries.outcome(&sent, claim.attempt)))
     }
 }
 

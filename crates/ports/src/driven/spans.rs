@@ -1,7 +1,7 @@
 //! Where the spans of distributed traces go: what happened, and from when to when.
 //!
 //! **Invariant:** a span carries nothing that an applicant has typed or that was read from their account,
-//! no key, and of a URL no more than its host. There is no attribute for free text.
+//! no contact, no key, and of a URL no more than its host. There is no attribute for free text.
 
 use std::fmt;
 
@@ -9,7 +9,8 @@ use chrono::{DateTime, Utc};
 use domain::{
     api_key::Environment,
     error_code::ErrorCode,
-    id::{DeliveryId, PlatformId, SessionId, WebhookId},
+    id::{DeliveryId, NotificationId, PlatformId, SessionId, WebhookId},
+    notification::Channel,
     session::{AttestationStep, Status, Version},
     workflow::PromptKind,
 };
@@ -81,6 +82,8 @@ pub enum SpanSubject {
     BrowserStart,
     /// One POST request to a webhook endpoint.
     WebhookAttempt,
+    /// One attempt to send the applicant their link.
+    NotificationAttempt,
     /// A request of a partner: the method, and the path with placeholders instead of values, if it is
     /// one of the interface.
     Request { method: &'static str, route: Option<String> },
@@ -108,6 +111,8 @@ pub enum SpanAttribute {
     Host(String),
     Delivery(DeliveryId),
     Webhook(WebhookId),
+    Notification(NotificationId),
+    Channel(Channel),
 }
 
 /// A span of another system, as it names it.

@@ -3,7 +3,8 @@
 use domain::{
     api_key::Environment,
     error_code::ErrorCode,
-    id::{DeliveryId, PlatformId, WebhookId},
+    id::{DeliveryId, NotificationId, PlatformId, WebhookId},
+    notification::Channel,
     session::{Status, Version},
     workflow::PromptKind,
 };
@@ -72,6 +73,8 @@ fn every_attribute_has_its_name() {
             SpanAttribute::Host("hooks.example".into()),
             SpanAttribute::Delivery(DeliveryId::from_uuid(Uuid::from_u128(2))),
             SpanAttribute::Webhook(WebhookId::from_uuid(Uuid::from_u128(3))),
+            SpanAttribute::Notification(NotificationId::from_uuid(Uuid::from_u128(4))),
+            SpanAttribute::Channel(Channel::Whatsapp),
         ],
     ));
     let expected = [
@@ -88,6 +91,8 @@ fn every_attribute_has_its_name() {
         "server.address=hooks.example",
         "avouch.delivery.id=00000000-0000-0000-0000-000000000002",
         "avouch.webhook.id=00000000-0000-0000-0000-000000000003",
+        "avouch.notification.id=00000000-0000-0000-0000-000000000004",
+        "avouch.notification.channel=whatsapp",
     ];
     assert_eq!(attributes(&message), expected);
     assert_eq!((message.name.as_str(), message.kind()), ("session", SpanKind::Internal));
@@ -115,6 +120,7 @@ fn names_and_kinds_are_few() {
         (SpanSubject::BrowserQueue, "browser.queue", SpanKind::Internal),
         (SpanSubject::BrowserStart, "browser.start", SpanKind::Internal),
         (SpanSubject::WebhookAttempt, "webhook.attempt", SpanKind::Client),
+        (SpanSubject::NotificationAttempt, "notification.attempt", SpanKind::Client),
         (SpanSubject::Request { method: "GET", route: None }, "GET", SpanKind::Server),
     ] {
         let message = encoded(span(subject, vec![]));

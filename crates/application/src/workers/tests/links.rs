@@ -5,19 +5,21 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
     id::SessionId,
-    notification::{MAX_NOTIFICATION_ATTEMPTS, NotificationFailure},
+    notification::{Channel, MAX_NOTIFICATION_ATTEMPTS, NotificationFailure},
     session::Event,
 };
 use ports::{
     notifier::{NotificationQueue as _, SendError},
     session_store::SessionQueries as _,
+    spans::{SpanAttribute, SpanSubject, SpanTrace},
     suppression_store::SuppressionStore as _,
     tokens::TokenIssuer as _,
 };
 
 use super::{run_for, seconds};
 use crate::{
-    testing::{FakeNotifier, World},
+    session_traces::SessionTraces,
+    testing::{FakeNotifier, KeptSpans, World},
     workers::{LinkComposer, LinkNotifications, LinkSender, RetryPolicy, Worker as _},
 };
 
@@ -108,6 +110,44 @@ async fn the_link_of_a_session_that_has_ended_is_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn each_attempt_has_a_span_without_the_address() {
+    let setup = Setup::new().await;
+    let id = setup.world.invited().await;
+    let busy = SendError::Transient("ada@example.com is busy".into());
+    setup.notifier.results.push(Err(busy));
+    setup.run(60).await;
+    let spans = setup.spans.all();
+    let [busy, sent] = &spans[..] else { panic!("{spans:?}") };
+    assert_eq!((busy.error, sent.error), (Some("unreachable"), None));
+    for (span, number) in [(busy, 1), (sent, 2)] {
+        assert_eq!(span.trace, SpanTrace::Session(id));
+        assert_eq!(span.subject, SpanSubject::NotificationAttempt);
+        assert!(span.attributes.contains(&SpanAttribute::Attempt(number)), "{span:?}");
+        assert!(span.attributes.contains(&SpanAttribute::Channel(Channel::Email)), "{span:?}");
+    }
+    assert!(sent.start > busy.end, "{spans:?}");
+    assert!(!format!("{spans:?}").contains("example.com"), "{spans:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_span_of_a_notification_that_is_given_up_says_why() {
+    let setup = Setup::new().await;
+    let why = NotificationFailure::MailboxFull;
+    setup.notifier.results.push(Err(SendError::Permanent { why, detail: "552".into() }));
+    setup.world.invited().await;
+    setup.run(60).await;
+    let mailbox = setup.world.tokens.mailbox(setup.world.team, "ada@example.com");
+    setup.world.store.suppress(&mailbox, setup.now()).await.unwrap();
+    setup.world.invited().await;
+    setup.run(60).await;
+    let ended = setup.world.invited().await;
+    setup.world.apply(ended, [Event::ApplicantCancelled]).await;
+    setup.run(60).await;
+    let errors: Vec<_> = setup.spans.all().into_iter().map(|span| span.error).collect();
+    assert_eq!(errors, ["mailbox_full", "unsubscribed", "session_ended"].map(Some));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_result_of_a_lost_claim_is_discarded() {
     let setup = Setup::new().await;
     let id = setup.world.invited().await;
@@ -123,11 +163,13 @@ async fn the_result_of_a_lost_claim_is_discarded() {
 struct Setup {
     world: World,
     notifier: Arc<FakeNotifier>,
+    spans: Arc<KeptSpans>,
 }
 
 impl Setup {
     async fn new() -> Self {
-        Self { world: World::new().await, notifier: Arc::default() }
+        let spans = Arc::new(KeptSpans::new(true));
+        Self { world: World::new().await, notifier: Arc::default(), spans }
     }
 
     fn now(&self) -> DateTime<Utc> {
@@ -155,6 +197,7 @@ impl Setup {
                 random: world.random.clone(),
                 clock: world.clock.clone(),
             },
+            traces: SessionTraces::new(self.spans.clone(), world.store.clone()),
         }
     }
 
