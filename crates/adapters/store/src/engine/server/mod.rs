@@ -1,20 +1,22 @@
 //! A PostgreSQL server: its addresses, the security of its connections, and the timeouts.
 
+mod hosts;
 mod pem;
 mod tls;
 mod url;
 mod verifier;
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use ::diesel::ConnectionError;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
-use tokio_postgres::{
-    Client, Config, Connection, Socket, config::Host, error::SqlState, tls::MakeTlsConnect,
-};
+use tokio_postgres::{Client, Config, Connection, Socket, error::SqlState, tls::MakeTlsConnect};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use self::tls::Tls;
+use self::{hosts::DatabaseHost, tls::Tls};
 pub use self::{
     tls::{InvalidTls, SslMode},
     url::{DatabaseUrl, InvalidDatabaseUrl},
@@ -52,13 +54,19 @@ impl Timeouts {
 
 /// A server, or several of which the first one that accepts is used.
 pub(crate) struct Server {
-    config: Config,
+    hosts: Vec<DatabaseHost>,
+    /// The number of the host that accepted the last connection. It is asked first, so that
+    /// connections do not go back to a primary server that returns after its standby took over.
+    accepting: AtomicUsize,
     tls: Tls,
     timeouts: Timeouts,
 }
 
 /// The transport of a connection.
 type Stream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
+
+/// A connection, and what drives it.
+type Opened = (Client, Connection<Socket, Stream>);
 
 impl Server {
     fn new(config: Config, tls: Tls, timeouts: Timeouts) -> Self {
@@ -67,34 +75,20 @@ impl Server {
             // A timeout for each address leaves time for the next one.
             config.connect_timeout(timeouts.connect);
         }
-        Self { config, tls, timeouts }
+        let hosts = DatabaseHost::all(&config);
+        Self { hosts, accepting: AtomicUsize::new(0), tls, timeouts }
     }
 
     /// Returns the hosts for messages, without users and passwords.
     pub(crate) fn name(&self) -> String {
-        let ports = self.config.get_ports();
-        let hosts = self.config.get_hosts().iter().enumerate().map(|(number, host)| {
-            let port = ports.get(number).or(ports.first()).copied().unwrap_or(5432);
-            match host {
-                Host::Tcp(host) => format!("{host}:{port}"),
-                Host::Unix(folder) => folder.display().to_string(),
-            }
-        });
-        hosts.collect::<Vec<_>>().join(", ")
+        let names = self.hosts.iter().map(|host| host.name.as_str());
+        names.collect::<Vec<_>>().join(", ")
     }
 
     /// Returns why an attacker on the network path could read the traffic or impersonate the
     /// server, if so.
     pub(crate) fn weakness(&self) -> Option<&'static str> {
-        let local = |host: &Host| match host {
-            Host::Tcp(name) => {
-                name == "localhost"
-                    || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-            }
-            Host::Unix(_) => true,
-        };
-        let near = self.config.get_hostaddrs().iter().all(std::net::IpAddr::is_loopback)
-            && self.config.get_hosts().iter().all(local);
+        let near = self.hosts.iter().all(DatabaseHost::is_local);
         if near { None } else { self.tls.weakness() }
     }
 
@@ -109,8 +103,9 @@ impl Server {
     /// # Errors
     /// The server and the cause, in one line.
     pub(crate) async fn connect(&self) -> Result<AsyncPgConnection, ConnectionError> {
-        let opened = self.bounded(async {
-            let (client, connection) = self.open().await?;
+        let (client, connection) = self.open().await.map_err(ConnectionError::BadConnection)?;
+        let name = self.name();
+        let prepared = self.bounded(&name, async {
             let opened = AsyncPgConnection::try_from_client_and_connection(client, connection);
             let mut opened = opened.await.map_err(|error| chain(&error))?;
             let settings = format!(
@@ -120,7 +115,7 @@ impl Server {
             opened.batch_execute(&settings).await.map_err(|error| chain(&error))?;
             Ok(opened)
         });
-        opened.await.map_err(ConnectionError::BadConnection)
+        prepared.await.map_err(ConnectionError::BadConnection)
     }
 
     /// Opens a connection for migrations, which set the timeouts of their statements themselves. It is
@@ -129,32 +124,57 @@ impl Server {
     /// # Errors
     /// The server and the cause, in one line.
     pub(crate) async fn client(&self) -> Result<Client, String> {
-        let (client, connection) = self.bounded(self.open()).await?;
+        let (client, connection) = self.open().await?;
         // An error of the connection is that of the statement which it fails.
         tokio::spawn(async move { connection.await.map_err(drop) });
         Ok(client)
     }
 
-    /// Adds the server to an error, and bounds the time: each host has its own.
+    /// Opens a connection to the host that accepted the last one, otherwise to the next one that
+    /// accepts. Each host has its own time, so that one which hangs keeps nobody from the others.
+    async fn open(&self) -> Result<Opened, String> {
+        let first = self.accepting.load(Ordering::Relaxed);
+        let turns = self.hosts.iter().enumerate().cycle().skip(first).take(self.hosts.len());
+        let mut failures: Vec<String> = vec![];
+        for (number, host) in turns {
+            // On the heap, since whoever waits for a connection would hold it otherwise.
+            match Box::pin(self.bounded(&host.name, self.open_at(&host.config))).await {
+                Ok(opened) => {
+                    if self.accepting.swap(number, Ordering::Relaxed) != number {
+                        tracing::warn!(
+                            "PostgreSQL is used at {} from now on ({})",
+                            host.name,
+                            failures.join("; ")
+                        );
+                    }
+                    return Ok(opened);
+                }
+                Err(failure) => failures.push(failure),
+            }
+        }
+        Err(failures.join("; "))
+    }
+
+    /// Adds the server to an error, and bounds the time.
     async fn bounded<T>(
         &self,
+        server: &str,
         opening: impl Future<Output = Result<T, String>>,
     ) -> Result<T, String> {
-        let hosts = self.config.get_hosts().len().max(self.config.get_hostaddrs().len()).max(1);
-        let bound = self.timeouts.connect * u32::try_from(hosts).unwrap_or(1);
+        let bound = self.timeouts.connect;
         let opened = tokio::time::timeout(bound, opening).await;
         opened
             .unwrap_or_else(|_| Err(format!("no answer within {} s", bound.as_secs())))
-            .map_err(|error| format!("{}: {error}", self.name()))
+            .map_err(|error| format!("{server}: {error}"))
     }
 
-    async fn open(&self) -> Result<(Client, Connection<Socket, Stream>), String> {
+    async fn open_at(&self, host: &Config) -> Result<Opened, String> {
         // Files are read for each connection, so a renewed certificate needs no restart.
         let tls = self.tls.connector().map_err(|error| chain(&error))?;
         let mut modes = self.tls.attempts().iter();
         loop {
             let mode = modes.next().ok_or("there is no way to connect")?;
-            let mut config = self.config.clone();
+            let mut config = host.clone();
             config.ssl_mode(*mode);
             match config.connect(tls.clone()).await {
                 Ok(opened) => return Ok(opened),

@@ -7,6 +7,7 @@ use url::form_urlencoded;
 
 use super::{
     Server, Timeouts,
+    hosts::is_consistent,
     tls::{InvalidTls, Tls, TlsParameters},
 };
 
@@ -36,6 +37,8 @@ pub enum InvalidDatabaseUrl {
     Postgres(String),
     #[error("must name a host")]
     NoHost,
+    #[error("must have one port for each host, and as many addresses (hostaddr) as names, or none")]
+    HostNumbers,
 }
 
 impl DatabaseUrl {
@@ -80,6 +83,9 @@ impl FromStr for DatabaseUrl {
         let config = config.map_err(|error| InvalidDatabaseUrl::Postgres(super::chain(&error)))?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(InvalidDatabaseUrl::NoHost);
+        }
+        if !is_consistent(&config) {
+            return Err(InvalidDatabaseUrl::HostNumbers);
         }
         let tls = Tls::new(ours, &config)?;
         Ok(Self::Postgres(Box::new(PostgresUrl { config, tls })))
@@ -135,6 +141,8 @@ mod tests {
             ("postgres://ada:geheim@db?sslcrl=x", "sslcrl"),
             ("postgres://ada:geheim@db:port/x", "not understood"),
             ("postgres://?user=ada&password=geheim", "host"),
+            ("postgres://ada:geheim@db-1:1,db-2:2/x?port=3", "one port"),
+            ("postgres://ada:geheim@db-1,db-2/x?hostaddr=10.0.0.1", "hostaddr"),
         ];
         for (url, part) in cases {
             let fault = fault(url);
