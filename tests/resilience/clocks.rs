@@ -7,8 +7,8 @@ use std::{
 };
 
 use acceptance::{
-    applicant::Applicant, database::Kind, free_port, partner::Partner, processes::process_ids_with,
-    service::Deployment,
+    database::Kind, free_port, partner::Partner, processes::process_ids_with, service::Deployment,
+    visit::Visit,
 };
 use serde_json::json;
 
@@ -39,12 +39,12 @@ async fn setting_the_clock_of_the_database_ends_no_browser() {
     deployment.database.execute(&path).await;
     deployment.run().await;
     let other = deployment.second_process().await;
-    let (id, applicant) = started(&deployment).await;
+    let visit = Visit::start(&deployment).await;
     // Longer than leases, and shorter than the time that an applicant has.
     for ahead in ["2 minutes", "-2 minutes"] {
         let set = format!("UPDATE fake.clock SET ahead = '{ahead}'");
         deployment.database.execute(&set).await;
-        stays(&deployment, &other.partner, &id, ahead).await;
+        stays(&deployment, &other.partner, &visit.id, ahead).await;
         let created = deployment.create(&json!({})).await["createdAt"].as_str().unwrap().to_owned();
         let query = format!(
             "SELECT (abs(extract(epoch FROM '{created}'::timestamptz - now() - '{ahead}'::interval)) < 5)::text"
@@ -55,7 +55,7 @@ async fn setting_the_clock_of_the_database_ends_no_browser() {
             "the service follows: {created}"
         );
     }
-    completes(applicant).await;
+    visit.complete().await;
 }
 
 /// Has a session begin at an instance, and sets the clock of this or of another instance an hour forward and
@@ -83,27 +83,17 @@ async fn keeps_the_browser(of_its_own: bool) {
     let address = format!("127.0.0.1:{}", free_port());
     let other = deployment.second_process_at(&address, &of_other).await;
 
-    let (id, applicant) = started(&deployment).await;
+    let visit = Visit::start(&deployment).await;
     for (set_to, name) in [("+3600", "an hour ahead"), ("-3600", "an hour behind")] {
         fs::write(&clock, set_to).unwrap();
-        stays(&deployment, &other.partner, &id, name).await;
+        stays(&deployment, &other.partner, &visit.id, name).await;
     }
     let log = if of_its_own { "log" } else { "log-another" };
     let log = fs::read_to_string(deployment.folder.path().join(log)).unwrap();
     let mut hours: Vec<_> = log.lines().filter_map(|line| line.get(..13)).collect();
     hours.dedup();
     assert!(hours.len() > 2, "the clock was not set: {hours:?}");
-    completes(applicant).await;
-}
-
-/// Starts a session, up to its sign-in.
-async fn started(deployment: &Deployment) -> (String, Applicant) {
-    let session = deployment.create(&json!({})).await;
-    let applicant = Applicant::visit(session["embedUrl"].as_str().unwrap()).await;
-    let page = applicant.top_level();
-    page.click("[data-testid=start]").await;
-    page.until_prompted("Sign in").await;
-    (session["sessionId"].as_str().unwrap().to_owned(), applicant)
+    visit.complete().await;
 }
 
 /// The session keeps its browser and waits for its applicant for some time.
@@ -121,14 +111,6 @@ async fn stays(deployment: &Deployment, other: &Partner, id: &str, when: &str) {
         tokio::time::sleep(Duration::from_millis(250)).await;
     }
     assert_eq!(browser(), started, "{when}");
-}
-
-async fn completes(applicant: Applicant) {
-    let page = applicant.top_level();
-    page.sign_in("ok", "any").await;
-    page.click("[data-testid=consent-approve]").await;
-    assert_eq!(page.until_outcome().await, "COMPLETED");
-    applicant.close().await;
 }
 
 /// Returns the library that fakes the clock of a program.

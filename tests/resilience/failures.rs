@@ -2,10 +2,8 @@
 
 use std::{fs, path::Path, process::Command, time::Duration};
 
-use acceptance::{
-    applicant::Applicant, database::Kind, eventually, service::Deployment, video::files,
-};
-use serde_json::{Value, json};
+use acceptance::{database::Kind, eventually, service::Deployment, video::files, visit::Visit};
+use serde_json::json;
 use testkit::s3::S3Server;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -21,7 +19,7 @@ async fn an_object_store_that_is_gone_delays_recordings_and_nothing_else() {
     }
     deployment.run().await;
 
-    let applicant = started(&deployment).await;
+    let applicant = Visit::start(&deployment).await;
     eventually("a segment to be stored", TIMEOUT, async || {
         (!files(&server.bucket()).is_empty()).then_some(())
     })
@@ -32,12 +30,12 @@ async fn an_object_store_that_is_gone_delays_recordings_and_nothing_else() {
     tokio::time::sleep(Duration::from_secs(45)).await;
     let recording = deployment.recording(&failed).await;
     assert!(matches!(recording["status"].as_str(), Some("pending" | "in_progress")), "{recording}");
-    let applicant = started(&deployment).await;
+    let applicant = Visit::start(&deployment).await;
     completes(&deployment, applicant).await;
 
     server.run();
     recorded(&deployment, &failed).await;
-    let applicant = started(&deployment).await;
+    let applicant = Visit::start(&deployment).await;
     let failed = fails(&deployment, applicant).await;
     recorded(&deployment, &failed).await;
     eventually("nothing but two recordings to remain", TIMEOUT, async || {
@@ -52,13 +50,13 @@ async fn a_full_disk_ends_no_session_whose_database_is_elsewhere() {
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     let small = SmallDisk::mounted(&deployment.data());
     deployment.run().await;
-    let applicant = started(&deployment).await;
+    let applicant = Visit::start(&deployment).await;
     let filled = small.fill();
     completes(&deployment, applicant).await;
-    let applicant = started(&deployment).await;
+    let applicant = Visit::start(&deployment).await;
     fails(&deployment, applicant).await;
     fs::remove_file(filled).unwrap();
-    let applicant = started(&deployment).await;
+    let applicant = Visit::start(&deployment).await;
     let failed = fails(&deployment, applicant).await;
     recorded(&deployment, &failed).await;
     deployment.kill();
@@ -97,39 +95,15 @@ async fn a_full_disk_refuses_sessions_in_sqlite_until_there_is_room() {
         let id = session["sessionId"].as_str().unwrap();
         assert_eq!(deployment.session(id).await["status"], "CREATED");
     }
-    let applicant = Visit::of(created.swap_remove(0)).await;
+    let applicant = Visit::of(&created.swap_remove(0)).await;
     completes(&deployment, applicant).await;
     deployment.kill();
 }
 
-/// An applicant at the sign-in of a session.
-struct Visit {
-    id: String,
-    applicant: Applicant,
-}
-
-impl Visit {
-    async fn of(session: Value) -> Self {
-        let applicant = Applicant::visit(session["embedUrl"].as_str().unwrap()).await;
-        let page = applicant.top_level();
-        page.click("[data-testid=start]").await;
-        page.until_prompted("Sign in").await;
-        Self { id: session["sessionId"].as_str().unwrap().to_owned(), applicant }
-    }
-}
-
-async fn started(deployment: &Deployment) -> Visit {
-    Visit::of(deployment.create(&json!({ "maxAttempts": 1 })).await).await
-}
-
 /// The applicant signs in and consents, and the partner is told.
 async fn completes(deployment: &Deployment, visit: Visit) {
-    let page = visit.applicant.top_level();
-    page.sign_in("ok", "any").await;
-    page.click("[data-testid=consent-approve]").await;
-    assert_eq!(page.until_outcome().await, "COMPLETED");
-    delivered(deployment, &visit.id).await;
-    visit.applicant.close().await;
+    let id = visit.complete().await;
+    delivered(deployment, &id).await;
 }
 
 /// The applicant signs in to an account whose page fails, and the partner is told. Returns the session.

@@ -12,6 +12,7 @@ mod delivery_leases;
 mod draining;
 mod durability;
 mod encryption_at_rest;
+mod failover;
 mod failures;
 mod graceful_shutdown;
 mod instances;

@@ -5,12 +5,15 @@ use std::{
     ops::Deref,
     path::Path,
     process::{Command, Stdio},
+    time::Duration,
 };
 
 use postgres_server::{Durability, PostgresServer};
 use testkit::certificates::Certified;
 
-use crate::free_port;
+use crate::{database::Database, eventually, free_port};
+
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running server; stopped when it is dropped.
 #[derive(Debug)]
@@ -45,6 +48,34 @@ impl OwnPostgres {
         self.0.run().expect("the server starts");
     }
 
+    /// Starts a standby of a server, for which each commit of that server waits from now on.
+    pub async fn standby_of(primary: &Self) -> Self {
+        let standby = Self::without_data();
+        standby.follow(primary).expect("a base backup");
+        standby.run().expect("the standby starts");
+        let database = Database { url: primary.url.clone() };
+        // Not earlier: the standby does not get the setting, and waits for nobody once promoted.
+        database.execute("ALTER SYSTEM SET synchronous_standby_names = '*'").await;
+        database.execute("SELECT pg_reload_conf()").await;
+        let state = "SELECT coalesce(max(sync_state), '') FROM pg_stat_replication";
+        eventually("commits to wait for the standby", TIMEOUT, async || {
+            (database.value(state).await == "sync").then_some(())
+        })
+        .await;
+        standby
+    }
+
+    /// Kills the server's processes (SIGKILL), and waits until they have ended.
+    pub async fn kill(&self) {
+        let processes = self.processes();
+        signal("-KILL", &processes);
+        eventually("the server's processes to end", TIMEOUT, async || {
+            processes.iter().all(|id| has_ended(*id)).then_some(())
+        })
+        .await;
+        self.0.unlock().expect("the lock files of the server");
+    }
+
     /// Accepts connections from now on as an access list (`pg_hba.conf`) says, over TLS with this
     /// certificate; `authority` (PEM) issues the clients' certificates.
     pub fn secure(&self, certified: &Certified, authority: &str, access: &str) {
@@ -73,7 +104,7 @@ impl OwnPostgres {
 
     /// The ids of the server's processes, the postmaster before its children.
     fn processes(&self) -> Vec<u32> {
-        let text = fs::read_to_string(self.data().join("postmaster.pid")).unwrap_or_default();
+        let text = fs::read_to_string(self.lock_file()).unwrap_or_default();
         let first = text.lines().next().and_then(|line| line.parse::<u32>().ok());
         let parent = |entry: &fs::DirEntry| {
             let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
@@ -110,6 +141,11 @@ impl Drop for OwnPostgres {
         // Suspended processes would not stop.
         self.resume();
     }
+}
+
+/// Returns whether a process has ended, also where nobody has asked for its status yet.
+fn has_ended(id: u32) -> bool {
+    fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default().is_empty()
 }
 
 fn signal(name: &str, processes: &[u32]) {

@@ -68,6 +68,18 @@ impl PostgresServer {
         Ok(Self { url, port, bin, folder, durability })
     }
 
+    /// Copies the data of a running server to this one, which has none. [`Self::run`] then starts it
+    /// as the standby of that server.
+    pub fn follow(&self, primary: &Self) -> io::Result<()> {
+        let options = ["-R", "-X", "stream", "-c", "fast", "-d", &primary.url, "-D"];
+        run(self.tool("pg_basebackup").args(options).arg(self.data()))
+    }
+
+    /// Has a standby accept writes, and waits until it does.
+    pub fn promote(&self) -> io::Result<()> {
+        run(self.tool("pg_ctl").args(["promote", "-w", "-s", "-D"]).arg(self.data()))
+    }
+
     /// Starts the server's processes on the folder and port that it has, and waits until it accepts
     /// connections.
     pub fn run(&self) -> io::Result<()> {
@@ -85,6 +97,13 @@ impl PostgresServer {
             let log = fs::read_to_string(&log).unwrap_or_default();
             io::Error::other(format!("{error}\n{log}"))
         })
+    }
+
+    /// Removes the lock files of processes that were killed. Another process may have an identifier
+    /// in them by now, and would be taken for the server.
+    pub fn unlock(&self) -> io::Result<()> {
+        let socket = self.folder.path().join(format!(".s.PGSQL.{}.lock", self.port));
+        fs::remove_file(self.lock_file()).and_then(|()| fs::remove_file(socket))
     }
 
     /// Stops the server without letting it finish anything, as a crash does.
@@ -105,6 +124,13 @@ impl PostgresServer {
         fs::write(&path, text)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
         give_to_postgres(&path)
+    }
+
+    /// The file that exists while the server runs. Its first line is the identifier of the process
+    /// that started all others.
+    #[must_use]
+    pub fn lock_file(&self) -> PathBuf {
+        self.data().join("postmaster.pid")
     }
 
     /// The folder with the server's files.
@@ -149,7 +175,8 @@ impl PostgresServer {
 
 impl Drop for PostgresServer {
     fn drop(&mut self) {
-        if let Err(error) = self.stop() {
+        let runs = self.lock_file().exists();
+        if runs && let Err(error) = self.stop() {
             eprintln!("failed to stop the PostgreSQL server on port {}: {error}", self.port);
         }
         // A run of all tests leaves some 300,000 files, which took ten minutes to delete where each of them
