@@ -30,10 +30,18 @@ impl Urls {
         }
     }
 
+    /// Returns the base URL of a session's pages. Those of a draft are part of the portal's page.
+    fn origin_of(&self, session: &Session) -> &str {
+        if session.terms.platform.is_of_drafts() {
+            return &self.addresses.public;
+        }
+        self.addresses.of(session.terms.worker_region)
+    }
+
     /// Returns the URL of the session's embed page.
     #[must_use]
     pub fn embed_url(&self, session: &Session) -> String {
-        let origin = self.addresses.of(session.terms.worker_region);
+        let origin = self.origin_of(session);
         format!(
             "{origin}/embed/{}?token={}",
             session.id,
@@ -51,7 +59,7 @@ impl Urls {
         let now = self.clock.now().timestamp();
         let expires_at = DateTime::from_timestamp(now - now.rem_euclid(60), 0)? + STREAM_TOKEN_TTL;
         let (id, token) = (session.id, self.tokens.stream_token(session.id, expires_at));
-        let origin = self.addresses.of(session.terms.worker_region);
+        let origin = self.origin_of(session);
         Some(format!("{origin}/watch/{id}?pass={}", token.expose()))
     }
 }

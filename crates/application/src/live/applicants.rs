@@ -68,7 +68,8 @@ impl ApplicantService for Applicants {
         let session = self.engine.sessions.find_unscoped(id).await?;
         let session = session.ok_or(ApplicantError::NotFound)?;
         let region = session.terms.worker_region;
-        let is_elsewhere = self.urls.addresses.elsewhere(region).is_some();
+        let is_elsewhere = !session.terms.platform.is_of_drafts()
+            && self.urls.addresses.elsewhere(region).is_some();
         if !session.state.is_closed() && is_elsewhere && !self.is_for_instances {
             // Here the browser would run in another region than the partner asked for.
             return Err(ApplicantError::Elsewhere(self.urls.embed_url(&session)));

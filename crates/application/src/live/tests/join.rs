@@ -2,8 +2,9 @@
 
 use chrono::TimeDelta;
 use domain::{
+    api_key::Environment,
     branding::BrandName,
-    id::SessionId,
+    id::{PlatformId, SessionId},
     session::{Event, History, State, Status},
     worker_region::WorkerRegion,
 };
@@ -86,8 +87,12 @@ async fn a_session_of_another_region_is_opened_there() {
     };
     let urls =
         Urls { addresses, tokens: setup.world.tokens.clone(), clock: setup.world.clock.clone() };
-    let applicants = Applicants { urls: urls.into(), ..setup.applicants };
     let id = setup.world.session().await;
+    // The studio of a draft shows it on a page of the portal, in a frame of the same origin.
+    let mut draft = setup.world.read(id).await;
+    draft.terms.platform = PlatformId::of_drafts(Environment::Development);
+    assert!(urls.embed_url(&draft).starts_with("https://avouch.test/embed/"));
+    let applicants = Applicants { urls: urls.into(), ..setup.applicants };
     let refused = applicants.join(id, joining(id, 'a')).await.err();
     let Some(ApplicantError::Elsewhere(url)) = refused else { panic!("joined here") };
     assert_eq!(url, format!("https://us.avouch.test/embed/{id}?token=embed-{id}"));
