@@ -49,7 +49,8 @@ pub(crate) fn instances(
         waited: 0,
         is_draining: false,
     };
-    let directory = InstanceDirectory::new(instance, hub, turns.clone(), shared.clock.clone());
+    let (addresses, clock) = (config.addresses.clone(), shared.clock.clone());
+    let directory = InstanceDirectory::new(instance, addresses, hub, turns.clone(), clock);
     let directory = Arc::new(directory);
     let links = Arc::new(TlsLinks(identity.clone()));
     let mover = WaitMover {
@@ -69,7 +70,6 @@ pub(crate) fn instances(
         links,
         sessions: store.clone(),
         regions: store.clone(),
-        addresses: config.addresses.clone(),
         runtime: Handle::current(),
     };
     let config = own.clone();

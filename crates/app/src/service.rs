@@ -175,7 +175,7 @@ impl HttpParts {
             notifications: store.clone(),
             refusals: shared.refusals.clone(),
             instances: self.directory(),
-            is_for_instances: false,
+            regions: None,
             runtime: shared.runtime.clone(),
         }
     }
@@ -198,7 +198,7 @@ impl HttpParts {
     fn instance_services(&self) -> InstanceServices {
         InstanceServices {
             applicants: Arc::new(Applicants {
-                is_for_instances: true,
+                regions: Some(self.store.clone()),
                 ..self.applicants(&self.shared.pipelined)
             }),
             watchers: Arc::new(self.observers()),

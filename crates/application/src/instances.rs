@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
     id::{InstanceId, SessionId},
-    placement::{Instance, PlannedMove, has_room_elsewhere_only, least_used, plan_moves},
+    placement::{Instance, PlannedMove, is_region_full, least_used, plan_moves},
     session::{Session, State},
     worker_region::WorkerRegion,
 };
@@ -55,13 +55,14 @@ const MOVED_TTL: Duration = Duration::from_secs(5);
 pub struct InstanceDirectory {
     /// This instance; what changes while it runs is added from the hub.
     own: Instance,
+    addresses: Addresses,
     hub: Arc<SessionHub>,
     turns: Arc<BrowserTurns>,
     clock: Arc<dyn Clock>,
     /// What this instance has reported last: all decide about the same reports.
     reported: Mutex<Option<Instance>>,
     known: Mutex<HashMap<InstanceId, KnownInstance>>,
-    /// Of sessions that wait here, whether they may leave the region.
+    /// Of sessions that wait here, whether their teams allow other regions.
     leaving: Mutex<HashMap<SessionId, bool>>,
 }
 
@@ -114,12 +115,13 @@ impl InstanceDirectory {
     #[must_use]
     pub fn new(
         own: Instance,
+        addresses: Addresses,
         hub: Arc<SessionHub>,
         turns: Arc<BrowserTurns>,
         clock: Arc<dyn Clock>,
     ) -> Self {
         let (reported, known, leaving) = Default::default();
-        Self { own, hub, turns, clock, reported, known, leaving }
+        Self { own, addresses, hub, turns, clock, reported, known, leaving }
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<InstanceId, KnownInstance>> {
@@ -131,7 +133,10 @@ impl InstanceDirectory {
         let movable = self.movable();
         let since = movable.iter().map(|(_, since)| *since).min();
         let waited = since.map_or(0, |since| (self.clock.now() - since).num_seconds());
-        let leaving = movable.iter().filter(|(waiting, _)| self.may_leave(waiting.session)).count();
+        let leaving = movable.iter().filter(|(waiting, _)| {
+            self.may_leave(waiting.session) || self.addresses.elsewhere(waiting.region).is_some()
+        });
+        let leaving = leaving.count();
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let sessions = self.hub.running(self.own.id).saturating_add(self.turns.arriving());
         Instance {
@@ -199,34 +204,57 @@ impl InstanceDirectory {
     }
 
     /// Returns what the others that run are expected to report.
-    fn running(&self) -> Vec<Instance> {
+    fn running(known: &HashMap<InstanceId, KnownInstance>) -> Vec<Instance> {
         let now = Instant::now();
-        let known = self.known();
         let running = known.values().filter(|known| known.is_running(now));
         running.map(|known| known.expected(now)).collect()
     }
 
-    /// Returns the instance that begins the next session, unless it is this one. A session that `may_leave`
-    /// the region begins in another one while all of this region are full.
-    fn beginner(&self, may_leave: bool) -> Option<Target> {
-        let (own, others) = (self.own(), self.running());
-        let chosen = least_used(&own, &others, may_leave).filter(|chosen| chosen.id != own.id)?;
-        if let Some(known) = self.known().get_mut(&chosen.id) {
+    /// Returns how far another region is for a session of this one; `None` if it must not run there. It may
+    /// always run where its link leads to.
+    fn distance(
+        &self,
+        session: WorkerRegion,
+        may_leave: bool,
+        region: Option<WorkerRegion>,
+    ) -> Option<u8> {
+        if self.addresses.is_home(region, session) {
+            return Some(0);
+        }
+        may_leave.then(|| region.map_or(u8::MAX, |region| session.distance_to(region)))
+    }
+
+    /// Returns whether a session that waits here may move to another region.
+    fn may_run_in(&self, waiting: &WaitingSession, region: Option<WorkerRegion>) -> bool {
+        let may_leave = self.may_leave(waiting.session);
+        self.distance(waiting.region, may_leave, region).is_some()
+    }
+
+    /// Returns the instance that begins the next session of a region, unless it is this one. A session that
+    /// `may_leave` its region begins in another one while all of it are full.
+    fn beginner(&self, session: WorkerRegion, may_leave: bool) -> Option<Target> {
+        let own = self.own();
+        // Held until the session is counted, so that no other one is sent to the same browser.
+        let mut known = self.known();
+        let others = Self::running(&known);
+        let distance = |region| self.distance(session, may_leave, region);
+        let chosen = least_used(&own, &others, distance).filter(|chosen| chosen.id != own.id)?;
+        if let Some(known) = known.get_mut(&chosen.id) {
             known.sent = known.sent.saturating_add(1);
         }
         Some(Target::of(chosen))
     }
 
-    /// Returns whether browsers are free in other regions only.
-    fn has_room_elsewhere_only(&self) -> bool {
-        has_room_elsewhere_only(&self.own(), &self.running())
+    /// Returns whether no browser is free in this region, while there are others.
+    fn is_region_full(&self) -> bool {
+        is_region_full(&self.own(), &Self::running(&self.known()))
     }
 
     /// Returns to which instances sessions that wait here are moved now, and how many to each.
     fn moves(&self) -> Vec<(Target, PlannedMove)> {
         let own = self.reported.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(own) = own.filter(|own| own.waiting > 0) else { return vec![] };
-        let others = self.running();
+        let others = Self::running(&self.known());
         let moves = plan_moves(&own, &others).into_iter().filter_map(|planned| {
             let to = others.iter().find(|other| other.id == planned.to)?;
             Some((Target::of(to), planned))
@@ -238,13 +266,13 @@ impl InstanceDirectory {
         self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether a session that waits here is known to be allowed in other regions.
+    /// Returns whether the team of a session that waits here is known to allow other regions.
     fn may_leave(&self, session: SessionId) -> bool {
         self.leaving().get(&session).is_some_and(|may_leave| *may_leave)
     }
 
-    /// Returns the sessions that wait here and of which it is not known whether they may leave the region;
-    /// none while there is no other region.
+    /// Returns the sessions that wait here and of which it is not known whether their teams allow other
+    /// regions; none while there is no other region.
     fn unknown(&self) -> Vec<SessionId> {
         let waiting: Vec<_> = self.movable().iter().map(|(waiting, _)| waiting.session).collect();
         let mut leaving = self.leaving();
@@ -252,14 +280,15 @@ impl InstanceDirectory {
             let still: HashSet<_> = waiting.iter().copied().collect();
             leaving.retain(|session, _| still.contains(session));
         }
-        if self.running().iter().all(|other| other.region == self.own.region) {
+        let others = Self::running(&self.known());
+        if others.iter().all(|other| other.region == self.own.region) {
             return vec![];
         }
         let unknown = waiting.into_iter().filter(|session| !leaving.contains_key(session));
         unknown.take(MAX_ASKED).collect()
     }
 
-    /// Takes over which of some sessions that wait here may leave the region.
+    /// Takes over of which sessions that wait here the teams allow other regions.
     fn learned(&self, asked: &[SessionId], leaving: &[SessionId]) {
         let leaving: HashSet<_> = leaving.iter().collect();
         self.leaving().extend(asked.iter().map(|id| (*id, leaving.contains(id))));
@@ -276,12 +305,11 @@ impl InstanceDirectory {
         }
     }
 
-    /// Returns whether a session can begin at another instance.
+    /// Returns whether a session can begin at another instance of this region.
     pub(crate) fn others_begin_sessions(&self) -> bool {
-        let now = Instant::now();
-        let known = self.known();
-        let mut running = known.values().filter(|known| known.is_running(now));
-        running.any(|known| known.last.instance.begins_sessions())
+        let others = Self::running(&self.known());
+        let mut near = others.iter().filter(|other| other.region == self.own.region);
+        near.any(Instance::begins_sessions)
     }
 
     fn unreachable(&self, id: InstanceId) {
@@ -337,11 +365,6 @@ impl InstanceReports {
     /// # Errors
     /// The store fails. Without its reports the other instances count as stopped after 5 s.
     pub async fn exchange(&self) -> Result<(), ports::StoreError> {
-        let unknown = self.directory.unknown();
-        if !unknown.is_empty() {
-            let leaving = self.regions.sessions_that_may_leave(&unknown).await?;
-            self.directory.learned(&unknown, &leaving);
-        }
         let own = self.directory.own();
         self.registry.report(&own).await?;
         *self.directory.reported.lock().unwrap_or_else(PoisonError::into_inner) = Some(own);
@@ -349,7 +372,26 @@ impl InstanceReports {
         for (gone, count) in self.directory.update(reported, Instant::now()) {
             self.registry.remove(gone, Some(count)).await?;
         }
+        self.learn().await;
         Ok(())
+    }
+
+    /// Asks which sessions that wait here may leave the region, each once. They stay until this is known.
+    async fn learn(&self) {
+        let unknown = self.directory.unknown();
+        if unknown.is_empty() {
+            return;
+        }
+        match self.regions.sessions_that_may_leave(&unknown).await {
+            Ok(leaving) => self.directory.learned(&unknown, &leaving),
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(
+                    error,
+                    "failed to find out which sessions may leave their region, retrying"
+                );
+            }
+        }
     }
 
     /// Deletes the entry of this instance, which stops.
@@ -370,7 +412,6 @@ pub struct InstanceRouter {
     pub links: Arc<dyn InstanceLinks>,
     pub sessions: Arc<dyn SessionStore>,
     pub regions: Arc<dyn SessionRegions>,
-    pub addresses: Addresses,
     /// The runtime that statements run on.
     pub runtime: Handle,
 }
@@ -392,11 +433,12 @@ impl InstanceRouter {
         let begins = kind == SocketKind::Applicant && !session.terms.platform.is_of_drafts();
         if begins && matches!(session.state, State::Created { .. }) {
             // The page is sent to the processes of the session's region, which decide.
-            if self.addresses.elsewhere(session.terms.worker_region).is_some() {
+            let region = session.terms.worker_region;
+            if self.directory.addresses.elsewhere(region).is_some() {
                 return None;
             }
-            let may_leave = self.directory.has_room_elsewhere_only() && self.may_leave(id).await;
-            return self.directory.beginner(may_leave).map(|to| (to.id, to.address));
+            let may_leave = self.directory.is_region_full() && self.may_leave(id).await;
+            return self.directory.beginner(region, may_leave).map(|to| (to.id, to.address));
         }
         self.directory.holder(&session)
     }

@@ -23,6 +23,14 @@ impl Addresses {
         self.regions.get(&region).unwrap_or(&self.public)
     }
 
+    /// Returns whether instances of a region, or of none, serve the links of sessions of another one. In a
+    /// deployment without such addresses no instance is meant for some regions.
+    #[must_use]
+    pub fn is_home(&self, instance: Option<WorkerRegion>, session: WorkerRegion) -> bool {
+        let there = instance.map_or(self.public.as_str(), |region| self.of(region));
+        !self.regions.is_empty() && there == self.of(session)
+    }
+
     /// Returns the base URL that serves sessions of this region, unless this process does.
     #[must_use]
     pub fn elsewhere(&self, region: WorkerRegion) -> Option<&str> {

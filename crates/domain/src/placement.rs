@@ -16,7 +16,7 @@ pub struct Instance {
     pub sessions: u32,
     /// Of these, the sessions that wait for a browser.
     pub waiting: u32,
-    /// Of those that wait, the sessions whose teams allow browsers in another region.
+    /// Of those that wait, the sessions that may have a browser of another region.
     pub leaving: u32,
     /// For how many seconds the one has waited that has waited for the longest time.
     pub waited: u32,
@@ -54,16 +54,14 @@ impl Instance {
         (self.waited, self.id)
     }
 
-    /// How far another instance is: regions of one continent are closer to each other.
-    fn distance(&self, other: &Self) -> u8 {
-        distance(self.region, other.region)
-    }
-
     /// The regions of others that are not its own, the closest first.
     fn regions_by_distance(&self, others: &[Self]) -> Vec<Option<WorkerRegion>> {
+        let distance = |region: Option<WorkerRegion>| {
+            self.region.zip(region).map_or(u8::MAX, |(own, region)| own.distance_to(region))
+        };
         let mut regions: Vec<_> = others.iter().map(|other| other.region).collect();
         regions.retain(|region| *region != self.region);
-        regions.sort_by_key(|region| (distance(self.region, *region), *region));
+        regions.sort_by_key(|region| (distance(*region), *region));
         regions.dedup();
         regions
     }
@@ -75,29 +73,28 @@ impl Instance {
     }
 }
 
-fn distance(one: Option<WorkerRegion>, other: Option<WorkerRegion>) -> u8 {
-    one.zip(other).map_or(u8::MAX, |(one, other)| one.distance_to(other))
-}
-
 /// Returns the instance that begins the next session of `own`'s region: the least used one there. Of equal
-/// ones it is `own`, since that needs no relay, or else the first. Where all of the region are full, a
-/// session that `may_leave` it begins in the closest region that has a browser free. `None` if no instance
-/// begins sessions.
+/// ones it is `own`, since that needs no relay, or else the first. Where all of the region are full, it is
+/// one of the closest region that has a browser free. `None` if no instance begins sessions.
+///
+/// `distance` says how far another region is for the session; `None` if it must not run there.
 pub fn least_used<'a>(
     own: &'a Instance,
-    others: impl IntoIterator<Item = &'a Instance>,
-    may_leave: bool,
+    others: &'a [Instance],
+    distance: impl Fn(Option<WorkerRegion>) -> Option<u8>,
 ) -> Option<&'a Instance> {
-    let (near, far): (Vec<_>, Vec<_>) =
-        others.into_iter().partition(|other| other.region == own.region);
+    let near = others.iter().filter(|other| other.region == own.region);
     let near = least_used_of([own].into_iter().chain(near));
-    if !may_leave || near.is_some_and(|near| near.room() > 0) {
+    if near.is_some_and(|near| near.room() > 0) {
         return near;
     }
-    let with_room = || far.iter().copied().filter(|other| other.room() > 0);
-    let closest = with_room().map(|other| own.distance(other)).min();
-    let far = least_used_of(with_room().filter(|other| Some(own.distance(other)) == closest));
-    far.or(near)
+    let far = others.iter().filter(|other| other.region != own.region);
+    let far: Vec<_> = far.filter_map(|other| Some((distance(other.region)?, other))).collect();
+    let with_room = || far.iter().filter(|(_, other)| other.room() > 0);
+    let closest = with_room().map(|(distance, _)| distance).min();
+    let closest = with_room().filter(|(distance, _)| Some(distance) == closest);
+    let closest = least_used_of(closest.map(|(_, other)| *other));
+    closest.or(near).or_else(|| least_used_of(far.iter().map(|(_, other)| *other)))
 }
 
 fn least_used_of<'a>(instances: impl Iterator<Item = &'a Instance>) -> Option<&'a Instance> {
@@ -106,15 +103,13 @@ fn least_used_of<'a>(instances: impl Iterator<Item = &'a Instance>) -> Option<&'
         .reduce(|best, next| if next.is_less_used_than(best) { next } else { best })
 }
 
-/// Returns whether sessions of `own`'s region have a browser at once only in another region.
-pub fn has_room_elsewhere_only<'a>(
-    own: &'a Instance,
-    others: impl IntoIterator<Item = &'a Instance>,
-) -> bool {
-    let (near, far): (Vec<_>, Vec<_>) =
-        others.into_iter().partition(|other| other.region == own.region);
-    let has_room = |instances: Vec<&Instance>| instances.iter().any(|other| other.room() > 0);
-    own.room() == 0 && !has_room(near) && has_room(far)
+/// Returns whether no instance of `own`'s region has a browser free, and those of others begin sessions.
+#[must_use]
+pub fn is_region_full(own: &Instance, others: &[Instance]) -> bool {
+    let is_near = |other: &&Instance| other.region == own.region;
+    own.room() == 0
+        && others.iter().filter(is_near).all(|near| near.room() == 0)
+        && others.iter().any(|other| !is_near(&other) && other.begins_sessions())
 }
 
 /// Sessions that are to move from one instance to another.
@@ -122,7 +117,7 @@ pub fn has_room_elsewhere_only<'a>(
 pub struct PlannedMove {
     pub to: InstanceId,
     pub count: u32,
-    /// Whether only sessions that may leave the region can move there.
+    /// Whether it is in another region, where not all sessions may run.
     pub is_far: bool,
 }
 
@@ -217,12 +212,15 @@ mod tests {
     }
 
     fn chosen(own: &Instance, others: &[Instance]) -> Option<u128> {
-        least_used(own, others, false).map(|instance| instance.id.as_uuid().as_u128())
+        least_used(own, others, |_| None).map(|instance| instance.id.as_uuid().as_u128())
     }
 
-    /// The instance for a session that may leave its region.
+    /// The instance for a session of `us-west` that may run in any region.
     fn chosen_anywhere(own: &Instance, others: &[Instance]) -> Option<u128> {
-        least_used(own, others, true).map(|instance| instance.id.as_uuid().as_u128())
+        let distance = |region: Option<WorkerRegion>| {
+            Some(region.map_or(u8::MAX, |region| WorkerRegion::UsWest.distance_to(region)))
+        };
+        least_used(own, others, distance).map(|instance| instance.id.as_uuid().as_u128())
     }
 
     #[test]
@@ -261,17 +259,21 @@ mod tests {
         let europe = in_region(WorkerRegion::EuropeWest, instance(4, 8, 0));
         let others = [europe.clone(), central.clone(), other_central];
         assert_eq!(chosen_anywhere(&own, &others), Some(3));
-        assert!(has_room_elsewhere_only(&own, &others));
+        assert!(is_region_full(&own, &others));
         // A region with room keeps its sessions.
         let near = in_region(WorkerRegion::UsWest, instance(5, 8, 7));
         let with_near = [europe.clone(), central.clone(), near];
         assert_eq!(chosen_anywhere(&own, &with_near), Some(5));
-        assert!(!has_room_elsewhere_only(&own, &with_near));
+        assert!(!is_region_full(&own, &with_near));
         // Where all are full, a session waits in its own region.
         let full = Instance { sessions: 8, ..central };
         assert_eq!(chosen_anywhere(&own, std::slice::from_ref(&full)), Some(1));
-        assert!(!has_room_elsewhere_only(&own, std::slice::from_ref(&full)));
-        assert_eq!(chosen_anywhere(&own, &[full, europe]), Some(4));
+        assert_eq!(chosen_anywhere(&own, &[full.clone(), europe]), Some(4));
+        // Where its own begins none, it waits in another one.
+        let api = in_region(WorkerRegion::UsWest, instance(1, 0, 0));
+        assert!(is_region_full(&api, std::slice::from_ref(&full)));
+        assert_eq!(chosen_anywhere(&api, std::slice::from_ref(&full)), Some(2));
+        assert_eq!(chosen(&api, &[full]), None);
     }
 
     #[test]

@@ -55,7 +55,7 @@ impl WaitMover {
             }
             for _ in 0..planned.count {
                 let next = waiting.iter().position(|(waiting, _)| {
-                    !planned.is_far || self.directory.may_leave(waiting.session)
+                    !planned.is_far || self.directory.may_run_in(waiting, to.region)
                 });
                 let Some(next) = next else { break };
                 let (session, since) = waiting.remove(next);
@@ -69,7 +69,7 @@ impl WaitMover {
         let since = self.turns.waiting_since(session.lease.browser);
         let Some(since) = since.filter(|_| session.may_move()) else { return false };
         let may_leave = self.directory.may_leave(session.session);
-        let Some(to) = self.directory.beginner(may_leave) else { return false };
+        let Some(to) = self.directory.beginner(session.region, may_leave) else { return false };
         self.is_reachable(&to).await && self.move_one(session, since, &to).await
     }
 

@@ -1,9 +1,6 @@
 //! Which instance serves a session, as instances report, stop and do not answer.
 
-use std::{
-    collections::BTreeMap,
-    sync::atomic::{AtomicU32, Ordering},
-};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use domain::{
     api_key::Environment,
@@ -87,17 +84,30 @@ struct Setup {
 impl Setup {
     /// An instance with this many browsers.
     async fn new(slots: u32) -> Self {
-        Self::in_region(slots, None).await
+        Self::in_region(slots, None, &[]).await
     }
 
-    async fn in_region(slots: u32, region: Option<WorkerRegion>) -> Self {
+    /// An instance of a region, in a deployment that has addresses for some regions.
+    async fn in_region(
+        slots: u32,
+        region: Option<WorkerRegion>,
+        addresses: &[WorkerRegion],
+    ) -> Self {
         let world = World::new().await;
         let hub = world.engine.hub.clone();
         let own = InstanceId::from_u128(OWN);
         let turns = Arc::new(BrowserTurns::new(QUOTAS));
         let own = Instance { id: own, address: "10.0.0.1:1".into(), slots, region, ..UNUSED };
         let clock = world.engine.clock.clone();
-        let directory = InstanceDirectory::new(own, hub, turns.clone(), clock);
+        let addresses = Addresses {
+            public: "https://avouch.test".into(),
+            regions: addresses
+                .iter()
+                .map(|region| (*region, format!("https://{}.test", region.as_str())))
+                .collect(),
+            own: region,
+        };
+        let directory = InstanceDirectory::new(own, addresses, hub, turns.clone(), clock);
         let directory = Arc::new(directory);
         let links = Arc::<Links>::default();
         let router = InstanceRouter {
@@ -105,11 +115,6 @@ impl Setup {
             links: links.clone(),
             sessions: world.store.clone(),
             regions: world.store.clone(),
-            addresses: Addresses {
-                public: "https://avouch.test".into(),
-                regions: BTreeMap::new(),
-                own: region,
-            },
             runtime: Handle::current(),
         };
         let mover = WaitMover {
@@ -139,8 +144,8 @@ impl Setup {
         self.reports.exchange().await.unwrap();
     }
 
-    async fn allow_other_regions(&self) {
-        assert!(self.world.store.set_other_regions(self.world.team, true).await.unwrap());
+    async fn allow_other_regions(&self, allowed: bool) {
+        assert!(self.world.store.set_other_regions(self.world.team, allowed).await.unwrap());
     }
 
     /// A session whose browser the other instance holds.
@@ -338,37 +343,49 @@ async fn an_instance_that_drains_moves_a_session_where_it_keeps_its_place() {
     assert!(!setup.mover.move_away(&session).await, "it waits here no longer");
 }
 
+const WEST: WorkerRegion = WorkerRegion::UsWest;
+/// That of the sessions of these tests.
+const CENTRAL: WorkerRegion = WorkerRegion::UsCentral;
+
 #[tokio::test(start_paused = true)]
 async fn a_session_begins_in_another_region_if_its_own_is_full_and_its_team_allows_it() {
-    let setup = Setup::in_region(1, Some(WorkerRegion::UsWest)).await;
+    let setup = Setup::in_region(1, Some(WEST), &[]).await;
     let session = setup.world.session().await;
     setup.far_reports(0).await;
     assert!(!setup.is_relayed(session, SocketKind::Applicant).await, "there is room here");
     setup.asks_here(11).await;
     assert!(!setup.is_relayed(session, SocketKind::Applicant).await, "it is not allowed");
-    setup.allow_other_regions().await;
+    setup.allow_other_regions(true).await;
     assert!(setup.is_relayed(session, SocketKind::Applicant).await);
     setup.far_reports(4).await;
     assert!(!setup.is_relayed(session, SocketKind::Applicant).await, "it is full there too");
+
+    let api = Setup::in_region(0, Some(WEST), &[]).await;
+    let session = api.world.session().await;
+    api.far_reports(4).await;
+    assert!(!api.is_relayed(session, SocketKind::Applicant).await, "it is not allowed");
+    assert!(!api.router.directory.others_begin_sessions());
+    api.allow_other_regions(true).await;
+    assert!(api.is_relayed(session, SocketKind::Applicant).await, "it waits there");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_page_of_another_region_is_not_relayed_before_its_session_begins() {
-    let mut setup = Setup::in_region(0, Some(WorkerRegion::UsWest)).await;
-    let session = setup.world.session().await;
-    let region = setup.world.read(session).await.terms.worker_region;
-    let other = Instance { region: Some(WorkerRegion::UsWest), ..UNUSED };
-    setup.world.store.report(&other).await.unwrap();
-    setup.reports.exchange().await.unwrap();
-    assert!(setup.is_relayed(session, SocketKind::Applicant).await);
-    assert_ne!(region, WorkerRegion::UsWest);
-    setup.router.addresses.regions.insert(region, "https://there.avouch.test".into());
-    assert!(!setup.is_relayed(session, SocketKind::Applicant).await);
+    for (regions, relayed) in [(&[WEST][..], true), (&[WEST, CENTRAL], false)] {
+        let setup =
+            Setup::in_region(0, regions.first().copied().filter(|_| !relayed), regions).await;
+        let session = setup.world.session().await;
+        assert_eq!(setup.world.read(session).await.terms.worker_region, CENTRAL);
+        let other = Instance { region: setup.router.directory.own.region, ..UNUSED };
+        setup.world.store.report(&other).await.unwrap();
+        setup.reports.exchange().await.unwrap();
+        assert_eq!(setup.is_relayed(session, SocketKind::Applicant).await, relayed);
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn sessions_that_wait_move_to_another_region_if_their_team_allows_it() {
-    let setup = Setup::in_region(1, Some(WorkerRegion::UsWest)).await;
+    let setup = Setup::in_region(1, Some(WEST), &[]).await;
     setup.asks_here(11).await;
     let (stays, _) = setup.asks_here(12).await;
     setup.far_reports(0).await;
@@ -377,8 +394,9 @@ async fn sessions_that_wait_move_to_another_region_if_their_team_allows_it() {
     assert_eq!(setup.lease(stays).await.node, InstanceId::from_u128(OWN));
 
     // It applies to sessions that begin to wait from now on.
-    setup.allow_other_regions().await;
+    setup.allow_other_regions(true).await;
     let (moves, _) = setup.asks_here(13).await;
+    setup.far_reports(0).await;
     setup.far_reports(0).await;
     setup.mover.move_waiting().await;
     assert_eq!(setup.lease(stays).await.node, InstanceId::from_u128(OWN));
@@ -386,4 +404,21 @@ async fn sessions_that_wait_move_to_another_region_if_their_team_allows_it() {
     assert_eq!(there.node, InstanceId::from_u128(OTHER));
     assert_eq!(there.region, Some(WorkerRegion::EuropeWest));
     assert_eq!(setup.world.read(moves).await.region_in_use(), WorkerRegion::EuropeWest);
+}
+
+/// A session that waits in another region, where it may not stay, moves to its own at any time.
+#[tokio::test(start_paused = true)]
+async fn sessions_that_wait_in_another_region_move_home_without_leave() {
+    let setup = Setup::in_region(1, Some(WEST), &[WEST, CENTRAL]).await;
+    setup.asks_here(11).await;
+    let (waits, _) = setup.asks_here(12).await;
+    setup.far_reports(0).await;
+    setup.far_reports(0).await;
+    setup.mover.move_waiting().await;
+    assert_eq!(setup.lease(waits).await.node, InstanceId::from_u128(OWN), "that is not its region");
+    let home = Instance { address: "10.0.0.2:1".into(), region: Some(CENTRAL), ..UNUSED };
+    setup.world.store.report(&home).await.unwrap();
+    setup.reports.exchange().await.unwrap();
+    setup.mover.move_waiting().await;
+    assert_eq!(setup.lease(waits).await.region, Some(CENTRAL));
 }

@@ -8,7 +8,7 @@ use domain::{
     branding::Brand,
     id::SessionId,
     language::Language,
-    session::Session,
+    session::{Session, State},
 };
 use ports::{
     StoreError,
@@ -19,6 +19,7 @@ use ports::{
         ApplicantConnection, ApplicantError, ApplicantService, Introduction, JoinRequest,
         LinkState, PageAppearance,
     },
+    instances::SessionRegions,
     key_store::KeyStore,
     notifier::NotificationQueue,
     refusals::RefusalLog,
@@ -48,8 +49,9 @@ pub struct Applicants {
     pub refusals: Arc<dyn RefusalLog>,
     /// The other instances; `None` for a process that is alone.
     pub instances: Option<Arc<InstanceDirectory>>,
-    /// Whether connections come from other instances, which have decided that sessions begin here.
-    pub is_for_instances: bool,
+    /// For connections that other instances relay: tells which sessions of other regions may begin here.
+    /// `None` for those of pages, which are redirected.
+    pub regions: Option<Arc<dyn SessionRegions>>,
     /// The runtime that connections run their statements on.
     pub runtime: Handle,
 }
@@ -70,7 +72,7 @@ impl ApplicantService for Applicants {
         let region = session.terms.worker_region;
         let is_elsewhere = !session.terms.platform.is_of_drafts()
             && self.urls.addresses.elsewhere(region).is_some();
-        if !session.state.is_closed() && is_elsewhere && !self.is_for_instances {
+        if is_elsewhere && !self.may_run_here(&session).await? {
             // Here the browser would run in another region than the partner asked for.
             return Err(ApplicantError::Elsewhere(self.urls.embed_url(&session)));
         }
@@ -81,7 +83,7 @@ impl ApplicantService for Applicants {
             && let Some(device) = self.device(&session, &joining, &secret).await?
         {
             let link = self.urls.embed_url(&session);
-            let services = self.viewer_services();
+            let services = ViewerServices { is_elsewhere, ..self.viewer_services() };
             let viewer =
                 ActiveViewer::connect(services, &session, link, device, joining, definition);
             self.starter.start(&session).await;
@@ -118,6 +120,17 @@ impl ApplicantService for Applicants {
 }
 
 impl Applicants {
+    /// Returns whether a session of another region is served here: its end, its browser, or its beginning
+    /// if its team allows other regions.
+    async fn may_run_here(&self, session: &Session) -> Result<bool, StoreError> {
+        if session.state.is_closed() {
+            return Ok(true);
+        }
+        let Some(regions) = &self.regions else { return Ok(false) };
+        let is_begun = !matches!(session.state, State::Created { .. });
+        Ok(is_begun || !regions.sessions_that_may_leave(&[session.id]).await?.is_empty())
+    }
+
     async fn link_state(&self, session: &Session) -> Result<LinkState, StoreError> {
         let now = self.engine.clock.now();
         if session.state.is_closed() || now >= session.expires_at {
@@ -188,6 +201,7 @@ impl Applicants {
         ViewerServices {
             engine: self.engine.clone(),
             starter: self.starter.clone(),
+            is_elsewhere: false,
             devices: self.devices.clone(),
             instances: self.instances.clone(),
             runtime: self.runtime.clone(),

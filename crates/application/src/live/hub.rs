@@ -13,6 +13,7 @@ use domain::{
     binding::SecretHash,
     id::{InstanceId, SessionId},
     session::{Lease, PendingPrompt, Session, State, Status},
+    worker_region::WorkerRegion,
     workflow::{Definition, PromptKind},
 };
 use ports::{
@@ -92,6 +93,8 @@ pub(crate) struct HubLoad {
 pub(crate) struct WaitingSession {
     pub(crate) session: SessionId,
     pub(crate) lease: Lease,
+    /// The region that its terms name.
+    pub(crate) region: WorkerRegion,
     /// Whether it tries a draft, which one instance alone knows.
     pub(crate) is_draft: bool,
     /// How often the wait was moved.
@@ -199,6 +202,7 @@ impl SessionHub {
             (lease.node == node).then(|| WaitingSession {
                 session: *id,
                 lease,
+                region: session.terms.worker_region,
                 is_draft: session.terms.platform.is_of_drafts(),
                 moves: history.moves,
             })

@@ -48,6 +48,8 @@ pub(super) struct ViewerServices {
     pub(super) starter: Arc<SessionStarter>,
     pub(super) devices: Arc<SessionDevices>,
     pub(super) instances: Option<Arc<InstanceDirectory>>,
+    /// Whether the session is one of another region, which runs here since that was full.
+    pub(super) is_elsewhere: bool,
     pub(super) runtime: Handle,
 }
 
@@ -78,6 +80,8 @@ struct HandoverCodes {
 /// The versions that were sent on this connection.
 #[derive(Default)]
 struct SentVersions {
+    /// Whether the session had a browser, or waited for one.
+    has_begun: bool,
     view: Option<SessionSnapshot>,
     frame: u64,
     scene: u64,
@@ -139,7 +143,7 @@ impl ActiveViewer {
     /// open for the applicant who is at the page.
     async fn poll_store(&self) {
         let (engine, starter) = (self.services.engine.clone(), self.services.starter.clone());
-        let (live, id) = (self.live.clone(), self.id);
+        let (live, id, begins_here) = (self.live.clone(), self.id, self.begins_here());
         let step = self.retry_step();
         let poll = async move {
             match step {
@@ -158,10 +162,18 @@ impl ActiveViewer {
             }
             if let Ok(Some(session)) = engine.sessions.find_unscoped(id).await {
                 live.publish(&session);
-                starter.start(&session).await;
+                if begins_here {
+                    starter.start(&session).await;
+                }
             }
         };
         detached(&self.services.runtime, poll).await;
+    }
+
+    /// Returns whether the session may begin here. One of another region may do so once: when it begins
+    /// again, its own region may have room.
+    fn begins_here(&self) -> bool {
+        !self.services.is_elsewhere || !self.sent().has_begun
     }
 
     /// Returns whether sessions that are connected here have to begin at another instance.
@@ -182,10 +194,13 @@ impl ActiveViewer {
             return PendingEvent::Ready(Some(ServerEvent::Replaced));
         }
         let waits = |session: &Session| matches!(session.state, State::Created { .. });
-        if state.session.as_ref().is_some_and(waits) && self.begins_elsewhere() {
+        let is_created = state.session.as_ref().is_some_and(waits);
+        let is_away = self.services.is_elsewhere && sent.has_begun;
+        if is_created && (is_away || self.begins_elsewhere()) {
             // The page connects again, to an instance that starts the session.
             return PendingEvent::Ready(None);
         }
+        sent.has_begun |= state.session.is_some() && !is_created;
         let instances = self.services.instances.as_deref();
         if runs_elsewhere(instances, state.session.as_ref()) {
             // The page connects again, and is relayed to the instance that has the browser.

@@ -65,7 +65,8 @@ impl BrowserStarter {
     ) -> Result<ClaimOutcome, AdvanceError> {
         let (engine, id) = (&self.engine, claim.session);
         let session = engine.sessions.find_unscoped(id).await?.ok_or(AdvanceError::NotFound)?;
-        if !matches!(session.state, State::Initializing { lease: own, .. } if own == lease) {
+        let waits = |state: &State| matches!(state, State::Initializing { lease: own, .. } if own.browser == lease.browser);
+        if !waits(&session.state) {
             self.turns.ended(lease.browser);
             return Ok(ClaimOutcome::Done);
         }

@@ -222,11 +222,11 @@ impl Instances {
             let sent = asking.view.sent.get(index).copied().filter(|_| !is_new).unwrap_or(0);
             Some((*index, self.described(other, other.reported(read_at)?.saturating_add(sent))))
         });
-        let others: Vec<_> = others.collect();
-        let chosen = least_used(&own_instance, others.iter().map(|(_, instance)| instance), false);
+        let (indices, others): (Vec<_>, Vec<_>) = others.unzip();
+        let chosen = least_used(&own_instance, &others, |_| None);
         let chosen = chosen.map_or(own_instance.id, |instance| instance.id);
-        let chosen = others.iter().find(|(_, instance)| instance.id == chosen);
-        let chosen = chosen.map_or(own, |(index, _)| *index);
+        let chosen = others.iter().position(|instance| instance.id == chosen);
+        let chosen = chosen.and_then(|position| indices.get(position).copied()).unwrap_or(own);
         let is_reachable = self.get(chosen).is_some_and(|instance| instance.is_up);
         if let Some(asking) = self.get_mut(own) {
             if is_new {

@@ -44,6 +44,9 @@ pub struct History {
     /// Since when the session has waited for its browser, if the wait was moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_since: Option<DateTime<Utc>>,
+    /// The region of the browser that has run last; `None` where the deployment has no regions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<WorkerRegion>,
     /// The attempts that have failed.
     #[serde(default)]
     pub failed_attempts: u8,
@@ -212,6 +215,7 @@ impl State {
             absences: 0,
             moves: 0,
             waiting_since: None,
+            region: None,
             failed_attempts: 0,
             skipped: SkippedTime(0),
         },
@@ -245,8 +249,8 @@ impl State {
         }
     }
 
-    /// Returns the region of the session's browser, or of the last one; `None` if it had none, or the
-    /// deployment has no regions.
+    /// Returns the region of the session's browser, or of the one that it waits for, or else of the last
+    /// one; `None` if it had none, or the deployment has no regions.
     #[must_use]
     pub const fn browser_region(&self) -> Option<WorkerRegion> {
         match self {
@@ -254,7 +258,7 @@ impl State {
             | Self::Live { lease, .. }
             | Self::Failed { lease, .. } => lease.region,
             Self::Closed { region, .. } => *region,
-            Self::Created { .. } => None,
+            Self::Created { history } => history.region,
         }
     }
 

@@ -329,6 +329,33 @@ fn a_session_that_waits_is_moved_only_so_often_until_it_has_a_browser() {
     assert!(apply(&session, Event::WaitMoved { to: OTHER_LEASE, since }).is_ok());
 }
 
+/// Where the pages of an account were shown is known until the end.
+#[test]
+fn the_region_of_the_last_browser_is_remembered() {
+    let mut session = session();
+    let now = session.created_at;
+    let asked = session.terms.worker_region;
+    let there = WorkerRegion::AsiaSouth;
+    assert_ne!(asked, there);
+    let lease = Lease { region: Some(there), ..LEASE };
+    let apply =
+        |session: &Session, event: Event| session.apply(event, now).unwrap().unwrap().session;
+    assert_eq!(session.region_in_use(), asked);
+    session = apply(&session, Event::BrowserRequested { lease });
+    assert_eq!(session.region_in_use(), there);
+    let waited = apply(&session, Event::TerminatedByPartner);
+    assert_eq!(waited.region_in_use(), asked, "no browser has run");
+    session = apply(&session, Event::BrowserStarted);
+    assert_eq!(apply(&session, Event::TerminatedByPartner).region_in_use(), there);
+    session = apply(&session, Event::BrowserLost);
+    assert_eq!(session.region_in_use(), there);
+    assert_eq!(apply(&session, Event::Expired).region_in_use(), there);
+    let other = Lease { region: Some(asked), ..OTHER_LEASE };
+    session = apply(&session, Event::BrowserRequested { lease: other });
+    assert_eq!(session.region_in_use(), asked);
+    assert_eq!(apply(&session, Event::Expired).region_in_use(), there, "it ran there only");
+}
+
 /// However the applicant leaves a failed attempt, the session ends with what failed and where.
 #[test]
 fn a_session_without_another_attempt_ends_with_the_failure() {

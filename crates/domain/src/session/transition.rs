@@ -93,7 +93,11 @@ pub fn step(
             effects: Effects::job(Job::StartBrowser { lease }),
         },
         (&State::Initializing { lease, history }, Event::BrowserStarted) => Step {
-            state: State::Live { lease, history: history.without_wait(), phase: Phase::Ready },
+            state: State::Live {
+                lease,
+                history: History { region: lease.region, ..history.without_wait() },
+                phase: Phase::Ready,
+            },
             effects: Effects::default(),
         },
         (&State::Initializing { lease, history }, Event::WaitMoved { to, since })
@@ -292,6 +296,14 @@ fn close(open: &State, outcome: Outcome) -> Step {
         State::Live { lease, .. } | State::Failed { lease, .. } => Some(lease.browser),
         State::Created { .. } | State::Initializing { .. } | State::Closed { .. } => None,
     };
-    let (region, attempts) = (open.browser_region(), open.attempts());
+    let region = match open {
+        // No browser has run there.
+        State::Initializing { history, .. } => history.region,
+        State::Created { .. }
+        | State::Live { .. }
+        | State::Failed { .. }
+        | State::Closed { .. } => open.browser_region(),
+    };
+    let attempts = open.attempts();
     Step { state: State::Closed { outcome, ran, region, attempts }, effects }
 }

@@ -143,7 +143,7 @@ impl From<CreatedSession> for Created {
             platform_id: session.terms.platform.0,
             expires_at: wire_time(session.expires_at),
             created_at: wire_time(session.created_at),
-            preferred_region: session.region_in_use().as_str(),
+            preferred_region: session.terms.worker_region.as_str(),
             location: session.terms.location.into(),
             external_reference_id: session.terms.external_reference,
         }

@@ -12,7 +12,7 @@ use ports::{
     brand_store::BrandStore as _,
     browser::Device,
     driving::{ApplicantError, ApplicantService as _, JoinRequest, LinkState, ServerEvent},
-    key_store::KeyStore as _,
+    key_store::{KeyStore as _, TeamStore as _},
 };
 use testkit::sample::{INSTANCE, noon};
 use uuid::Uuid;
@@ -98,9 +98,20 @@ async fn a_session_of_another_region_is_opened_there() {
     assert_eq!(url, format!("https://us.avouch.test/embed/{id}?token=embed-{id}"));
     setup.world.apply(id, [Event::TerminatedByPartner]).await;
     assert!(applicants.join(id, joining(id, 'a')).await.is_ok(), "its outcome is shown anywhere");
-    let relayed = Applicants { is_for_instances: true, ..applicants };
+    // An instance there has sent it here: the team has to allow it.
+    let relayed = Applicants { regions: Some(setup.world.store.clone()), ..applicants };
     let id = setup.world.session().await;
-    assert!(relayed.join(id, joining(id, 'a')).await.is_ok(), "an instance there has sent it here");
+    let refused = relayed.join(id, joining(id, 'a')).await.err();
+    assert!(matches!(refused, Some(ApplicantError::Elsewhere(_))));
+    setup.world.store.set_other_regions(setup.world.team, true).await.unwrap();
+    let viewer = relayed.join(id, joining(id, 'a')).await.unwrap();
+    let begun = setup.world.read(id).await;
+    assert!(matches!(begun.state, State::Initializing { .. }));
+    assert!(matches!(next(&viewer).await, Some(ServerEvent::View(_))));
+    // It begins again where its link leads to.
+    setup.world.apply(id, [Event::BrowserLost]).await;
+    while next(&viewer).await.is_some() {}
+    assert!(matches!(setup.world.read(id).await.state, State::Created { .. }));
 }
 
 #[tokio::test(start_paused = true)]

@@ -49,7 +49,7 @@ impl Setup {
         };
         let applicants = Applicants {
             instances: None,
-            is_for_instances: false,
+            regions: None,
             engine: world.engine.clone(),
             starter: Arc::new(starter),
             devices: world.devices(),

@@ -97,11 +97,13 @@ impl ActiveViewer {
     /// Starts another attempt, if one is offered.
     pub(super) async fn retry(&self) {
         let (engine, starter) = (self.services.engine.clone(), self.services.starter.clone());
-        let (live, id) = (self.live.clone(), self.id);
+        let (live, id, begins_here) = (self.live.clone(), self.id, self.begins_here());
         let retry = async move {
             let session = engine.advance(id, None, Event::RetryRequested).await?;
             live.state.send_modify(|state| state.failed_starts = 0);
-            starter.start(&session).await;
+            if begins_here {
+                starter.start(&session).await;
+            }
             Ok(())
         };
         match detached(&self.services.runtime, retry).await {

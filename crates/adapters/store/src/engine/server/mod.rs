@@ -72,7 +72,7 @@ impl Server {
     fn new(config: Config, tls: Tls, timeouts: Timeouts) -> Self {
         let mut config = config;
         if config.get_connect_timeout().is_none() {
-            // A timeout for each address leaves time for the next one.
+            // As long as a host has in all.
             config.connect_timeout(timeouts.connect);
         }
         let hosts = DatabaseHost::all(&config);
@@ -139,8 +139,8 @@ impl Server {
         for (number, host) in turns {
             // On the heap, since whoever waits for a connection would hold it otherwise.
             match Box::pin(self.bounded(&host.name, self.open_at(&host.config))).await {
-                Ok(opened) => {
-                    if self.accepting.swap(number, Ordering::Relaxed) != number {
+                Ok(opened) if self.is_accepting(first, number) => {
+                    if number != first {
                         tracing::warn!(
                             "PostgreSQL is used at {} from now on ({})",
                             host.name,
@@ -149,10 +149,19 @@ impl Server {
                     }
                     return Ok(opened);
                 }
+                Ok(_) => failures.push(format!("{}: another host is used now", host.name)),
                 Err(failure) => failures.push(failure),
             }
         }
         Err(failures.join("; "))
+    }
+
+    /// Takes over that a host has accepted, unless another one was found meanwhile: a primary server that
+    /// answers late, after its standby took over, is not gone back to.
+    fn is_accepting(&self, first: usize, number: usize) -> bool {
+        let order = Ordering::Relaxed;
+        let changed = self.accepting.compare_exchange(first, number, order, order);
+        changed.is_ok() || changed == Err(number)
     }
 
     /// Adds the server to an error, and bounds the time.
