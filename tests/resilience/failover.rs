@@ -45,7 +45,10 @@ async fn sessions_and_deliveries_go_on_at_the_standby_when_the_primary_is_killed
     until_found(&deployment.partner, &answered).await;
     let completed = signing_in.complete().await;
     let timeline = deployment.partner.timeline(&completed).await;
-    assert!(timeline.iter().all(|(event, _)| event != "BrowserLost"), "{timeline:?}");
+    // A browser ends when its lease has not been renewed for 16 s, of which up to 5 s had passed.
+    if pause < Duration::from_secs(10) {
+        assert!(timeline.iter().all(|(event, _)| event != "BrowserLost"), "{timeline:?}");
+    }
     assert_eq!(deployment.session(&completed).await["status"], "COMPLETED");
     is_told(&deployment, &completed, "COMPLETED").await;
     is_told(&deployment, &owed, "TERMINATED").await;
@@ -66,6 +69,8 @@ async fn sessions_and_deliveries_go_on_at_the_standby_when_the_primary_is_killed
 async fn running_processes_do_not_go_back_to_the_old_primary() {
     let pair = Pair::start().await;
     let mut deployment = Deployment::on(pair.database());
+    // Longer than the standby may need on a busy machine.
+    deployment.set("AVOUCH_DATABASE_CONNECT_SECONDS", "20");
     deployment.run().await;
     pair.primary.kill().await;
     pair.standby.promote().expect("the standby is promoted");
@@ -97,8 +102,8 @@ async fn running_processes_do_not_go_back_to_the_old_primary() {
 async fn a_primary_that_hangs_keeps_nobody_from_the_standby() {
     let pair = Pair::start().await;
     let mut deployment = Deployment::on(pair.database());
-    deployment.set("AVOUCH_DATABASE_CONNECT_SECONDS", "1");
-    deployment.set("AVOUCH_DATABASE_STATEMENT_SECONDS", "1");
+    deployment.set("AVOUCH_DATABASE_CONNECT_SECONDS", "3");
+    deployment.set("AVOUCH_DATABASE_STATEMENT_SECONDS", "3");
     deployment.run().await;
     let before = created(&deployment.partner).await;
     let hangs_since = Instant::now();
@@ -189,7 +194,7 @@ async fn create(partner: &Partner) -> Option<String> {
 
 /// Tries to create a session until that succeeds.
 async fn created(partner: &Partner) -> String {
-    eventually("a session to be created", TIMEOUT, async || create(partner).await).await
+    eventually("a session to be created", 2 * TIMEOUT, async || create(partner).await).await
 }
 
 /// Creates a session and terminates it, so that it owes a delivery.

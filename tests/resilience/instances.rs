@@ -193,8 +193,11 @@ async fn a_full_region_uses_browsers_of_another_if_the_team_allows_it() {
     let second = deployment.create(&west).await;
     let mut waiting = Viewer::open(text(&second, "embedUrl"), &secret('a')).await;
     waiting.until("state", |state| state["place"] == 1).await;
-    // Longer than until its instance has asked whether it may leave.
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    // Its page stays there: it answers the server.
+    let waiting =
+        tokio::spawn(async move { while waiting.next_message(TIMEOUT).await.is_some() {} });
+    // Its instance has asked whether it may leave.
+    cluster.until_reported(0).await;
 
     let allow = "UPDATE teams SET other_regions = true RETURNING 'done'";
     assert_eq!(deployment.database.value(allow).await, "done");
@@ -218,22 +221,25 @@ async fn a_full_region_uses_browsers_of_another_if_the_team_allows_it() {
     // One that waits moves there as well.
     let fourth = deployment.create(&west).await;
     let _fourth = asked_to_sign_in(text(&fourth, "embedUrl")).await;
+    eventually("both to be reported", TIMEOUT, async || {
+        (cluster.sessions().await[1] == 2).then_some(())
+    })
+    .await;
+    cluster.until_reported(0).await;
     let fifth = deployment.create(&west).await;
     let link = text(&fifth, "embedUrl");
     Viewer::open(link, &secret('a')).await.until("state", |state| state["place"] == 2).await;
     let fifth = text(&fifth, "sessionId");
-    let present = tokio::spawn({
-        let link = link.to_owned();
-        async move { asked_to_sign_in(&link).await }
+    let (_fifth, ()) = tokio::join!(asked_to_sign_in(link), async {
+        page.sign_in("ok", "any").await;
+        page.click("[data-testid=consent-approve]").await;
+        assert_eq!(page.until_outcome().await, "COMPLETED");
     });
-    page.sign_in("ok", "any").await;
-    page.click("[data-testid=consent-approve]").await;
-    assert_eq!(page.until_outcome().await, "COMPLETED");
-    present.await.expect("a browser");
     assert_eq!(region(fifth).await, "europe-west");
     assert_eq!(region(third).await, "europe-west", "also when it has ended");
     let second = deployment.session(text(&second, "sessionId")).await;
     assert_eq!(second["status"], "INITIALIZING", "it began to wait without leave");
+    waiting.abort();
     applicant.close().await;
 }
 
@@ -266,7 +272,7 @@ async fn a_session_of_an_instance_that_was_killed_begins_again_at_another() {
 /// Connects to a session until it asks for the sign-in: again, as a page does, where it waited at an instance
 /// and was moved to another one.
 async fn asked_to_sign_in(link: &str) -> Viewer {
-    let ends = Instant::now() + TIMEOUT;
+    let ends = Instant::now() + 3 * TIMEOUT;
     while Instant::now() < ends {
         let mut viewer = Viewer::open(link, &secret('a')).await;
         while let Some(told) = viewer.next_message(Duration::from_secs(20)).await {

@@ -213,7 +213,7 @@ async fn only_its_own_page_uses_a_studio() {
 /// Remembers where the browser is shown from now on, in each animation frame.
 async fn watch_the_frame(studio: &StudioPage) {
     let watch = "(() => { window.places = new Set(); const look = () => { \
-        const { top, height } = document.querySelector('iframe').getBoundingClientRect(); \
+        const { top, height } = document.querySelector('iframe')?.getBoundingClientRect() ?? {}; \
         window.places.add(`${top} ${height}`); requestAnimationFrame(look); }; look(); return true; })()";
     assert_eq!(studio.page.evaluate(watch).await, true);
 }

@@ -137,6 +137,22 @@ impl Cluster {
         counts
     }
 
+    /// Waits until an instance knows what all have reported by now, and has acted on it.
+    pub async fn until_reported(&self, number: usize) {
+        let mut settings = self.instances[number].settings.iter();
+        let reported = settings.find(|(name, _)| *name == "AVOUCH_INSTANCE_LISTEN");
+        let (_, address) = reported.expect("an instance with a certificate");
+        let query = format!("SELECT reports::text FROM instances WHERE address = '{address}'");
+        let reports =
+            async || self.deployment.database.value(&query).await.parse::<i64>().unwrap_or(0);
+        // One may have begun before, and the one after that is complete when the next one is there.
+        let wanted = reports().await + 3;
+        eventually("reports of the instance", Duration::from_secs(60), async || {
+            (reports().await >= wanted).then_some(())
+        })
+        .await;
+    }
+
     /// Returns the address of an instance, past the load balancer.
     pub fn address(&self, number: usize) -> &str {
         &self.instances[number].address

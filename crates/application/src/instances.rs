@@ -133,10 +133,7 @@ impl InstanceDirectory {
         let movable = self.movable();
         let since = movable.iter().map(|(_, since)| *since).min();
         let waited = since.map_or(0, |since| (self.clock.now() - since).num_seconds());
-        let leaving = movable.iter().filter(|(waiting, _)| {
-            self.may_leave(waiting.session) || self.addresses.elsewhere(waiting.region).is_some()
-        });
-        let leaving = leaving.count();
+        let leaving = movable.iter().filter(|(waiting, _)| self.may_leave(waiting.session)).count();
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let sessions = self.hub.running(self.own.id).saturating_add(self.turns.arriving());
         Instance {
@@ -245,6 +242,17 @@ impl InstanceDirectory {
         Some(Target::of(chosen))
     }
 
+    /// Returns the instance with most room where the link of a session leads to that waits in another region.
+    fn home(&self, waiting: &WaitingSession) -> Option<Target> {
+        self.addresses.elsewhere(waiting.region)?;
+        let others = Self::running(&self.known()).into_iter();
+        let home = others.filter(|other| {
+            other.room() > 0 && self.addresses.is_home(other.region, waiting.region)
+        });
+        home.reduce(|best, next| if next.is_less_used_than(&best) { next } else { best })
+            .map(|home| Target::of(&home))
+    }
+
     /// Returns whether no browser is free in this region, while there are others.
     fn is_region_full(&self) -> bool {
         is_region_full(&self.own(), &Self::running(&self.known()))
@@ -305,11 +313,10 @@ impl InstanceDirectory {
         }
     }
 
-    /// Returns whether a session can begin at another instance of this region.
+    /// Returns whether a session can begin at another instance, of whatever region: whether it may run there
+    /// is decided when its page connects again.
     pub(crate) fn others_begin_sessions(&self) -> bool {
-        let others = Self::running(&self.known());
-        let mut near = others.iter().filter(|other| other.region == self.own.region);
-        near.any(Instance::begins_sessions)
+        Self::running(&self.known()).iter().any(Instance::begins_sessions)
     }
 
     fn unreachable(&self, id: InstanceId) {

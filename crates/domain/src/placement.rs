@@ -16,7 +16,7 @@ pub struct Instance {
     pub sessions: u32,
     /// Of these, the sessions that wait for a browser.
     pub waiting: u32,
-    /// Of those that wait, the sessions that may have a browser of another region.
+    /// Of those that wait, the sessions whose teams allow browsers of other regions.
     pub leaving: u32,
     /// For how many seconds the one has waited that has waited for the longest time.
     pub waited: u32,
@@ -32,7 +32,8 @@ impl Instance {
     }
 
     /// The number of sessions that would get a browser there at once.
-    const fn room(&self) -> u32 {
+    #[must_use]
+    pub const fn room(&self) -> u32 {
         if self.begins_sessions() { self.slots.saturating_sub(self.sessions) } else { 0 }
     }
 
@@ -67,7 +68,8 @@ impl Instance {
     }
 
     /// Compares how much of two instances is used, without division: `a/b < c/d` if `ad < cb`.
-    fn is_less_used_than(&self, other: &Self) -> bool {
+    #[must_use]
+    pub fn is_less_used_than(&self, other: &Self) -> bool {
         let product = |sessions: u32, slots: u32| u64::from(sessions) * u64::from(slots);
         product(self.sessions, other.slots) < product(other.sessions, self.slots)
     }

@@ -28,6 +28,8 @@
  */
 
 const LONGEST_WAIT = 8000;
+const MISLED_WAIT = 2000;
+const MOST_MISLED = 3;
 const HEAD = 1;
 const [WHOLE, COMPLETE] = [1, 2];
 const END = new Uint8Array([0xff, 0xd9]);
@@ -36,6 +38,8 @@ export class Link {
   /** @type {WebSocket | null} */ #socket = null;
   #wait = 250;
   #over = false;
+  /** How often in succession the page was sent to itself. */
+  #misled = 0;
   /** Whether the connection is closed in order to reconnect as one of the session's devices. */
   #admitted = false;
   /** The JPEG header of tiles, and the offset of the tile's size in it. */
@@ -83,6 +87,7 @@ export class Link {
     const message = JSON.parse(data);
     if (message.t === 'state') {
       if (message.outcome) this.#over = true;
+      this.#misled = 0;
       this.listener.state?.(message);
     } else if (message.t === 'scene') {
       this.listener.scene?.(message);
@@ -98,10 +103,17 @@ export class Link {
     } else if (message.t === 'admitted') {
       this.#admitted = true;
     } else if (message.t === 'elsewhere') {
+      if (message.url !== location.origin + location.pathname + location.search) {
+        this.#over = true;
+        location.replace(message.url + location.hash);
+        return;
+      }
+      // The session may no longer run where this connection was relayed to. It begins here instead, unless the processes are set up wrongly.
+      this.#misled += 1;
+      this.#wait = MISLED_WAIT;
+      if (this.#misled <= MOST_MISLED) return;
       this.#over = true;
-      // Two processes that redirect to each other must not cause an endless loop.
-      if (message.url === location.origin + location.pathname + location.search) this.listener.ended('refused');
-      else location.replace(message.url + location.hash);
+      this.listener.ended('refused');
     } else if (message.t === 'covered') {
       this.listener.covered?.();
     } else {

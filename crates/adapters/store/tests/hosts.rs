@@ -8,7 +8,7 @@ use system::encryption::XChaChaCipher;
 use tokio::{net::TcpListener, time::timeout};
 
 /// For this long a host is waited for.
-const CONNECT: Duration = Duration::from_secs(1);
+const CONNECT: Duration = Duration::from_secs(4);
 
 #[tokio::test]
 async fn a_host_that_gives_no_answer_keeps_nobody_from_the_next_one_and_is_asked_once() {

@@ -44,6 +44,7 @@ impl Worker for Arc<WaitMover> {
 impl WaitMover {
     /// Moves those sessions whose turn comes next, as many as other instances have free browsers.
     pub async fn move_waiting(&self) {
+        self.move_home().await;
         let moves = self.directory.moves();
         if moves.is_empty() {
             return;
@@ -60,6 +61,18 @@ impl WaitMover {
                 let Some(next) = next else { break };
                 let (session, since) = waiting.remove(next);
                 self.move_one(&session, since, &to).await;
+            }
+        }
+    }
+
+    /// Moves sessions that wait in another region to their own, while browsers are free there.
+    async fn move_home(&self) {
+        for (session, since) in self.directory.movable() {
+            if let Some(home) = self.directory.home(&session) {
+                if !self.is_reachable(&home).await {
+                    continue;
+                }
+                self.move_one(&session, since, &home).await;
             }
         }
     }
