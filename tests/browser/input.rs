@@ -183,7 +183,9 @@ async fn refusals(playground: &Playground, embed: &Embed<'_>) {
 async fn windows(playground: &Playground, embed: &Embed<'_>) {
     click(embed, 1, 4).await;
     embed.until("a second window", "!document.getElementById('close').hidden").await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    // Its page has one field, and the first one has more.
+    let loaded = "document.querySelector('canvas').dataset.fields === '1'";
+    embed.until("its page", loaded).await;
     click_to_write(embed, 0, 0).await;
     embed.applicant.write("hi").await;
     playground.until_is("told", "hi").await;
