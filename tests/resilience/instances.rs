@@ -189,7 +189,7 @@ async fn a_full_region_uses_browsers_of_another_if_the_team_allows_it() {
     assert!(link.contains(cluster.address(0)), "{link}");
     let _first = asked_to_sign_in(link).await;
     assert_eq!(region(text(&first, "sessionId")).await, "us-west");
-    // Without leave, the next one waits in its region.
+    // Without permission, the next one waits in its region.
     let second = deployment.create(&west).await;
     let mut waiting = Viewer::open(text(&second, "embedUrl"), &secret('a')).await;
     waiting.until("state", |state| state["place"] == 1).await;
@@ -238,7 +238,7 @@ async fn a_full_region_uses_browsers_of_another_if_the_team_allows_it() {
     assert_eq!(region(fifth).await, "europe-west");
     assert_eq!(region(third).await, "europe-west", "also when it has ended");
     let second = deployment.session(text(&second, "sessionId")).await;
-    assert_eq!(second["status"], "INITIALIZING", "it began to wait without leave");
+    assert_eq!(second["status"], "INITIALIZING", "it began to wait without permission");
     waiting.abort();
     applicant.close().await;
 }

@@ -28,8 +28,8 @@
  */
 
 const LONGEST_WAIT = 8000;
-const MISLED_WAIT = 2000;
-const MOST_MISLED = 3;
+const SELF_REDIRECT_WAIT = 2000;
+const MAX_SELF_REDIRECTS = 3;
 const HEAD = 1;
 const [WHOLE, COMPLETE] = [1, 2];
 const END = new Uint8Array([0xff, 0xd9]);
@@ -38,8 +38,8 @@ export class Link {
   /** @type {WebSocket | null} */ #socket = null;
   #wait = 250;
   #over = false;
-  /** How often in succession the page was sent to itself. */
-  #misled = 0;
+  /** How often in succession the page was redirected to its own URL. */
+  #selfRedirects = 0;
   /** Whether the connection is closed in order to reconnect as one of the session's devices. */
   #admitted = false;
   /** The JPEG header of tiles, and the offset of the tile's size in it. */
@@ -87,7 +87,7 @@ export class Link {
     const message = JSON.parse(data);
     if (message.t === 'state') {
       if (message.outcome) this.#over = true;
-      this.#misled = 0;
+      this.#selfRedirects = 0;
       this.listener.state?.(message);
     } else if (message.t === 'scene') {
       this.listener.scene?.(message);
@@ -109,9 +109,9 @@ export class Link {
         return;
       }
       // The session may no longer run where this connection was relayed to. It begins here instead, unless the processes are set up wrongly.
-      this.#misled += 1;
-      this.#wait = MISLED_WAIT;
-      if (this.#misled <= MOST_MISLED) return;
+      this.#selfRedirects += 1;
+      this.#wait = SELF_REDIRECT_WAIT;
+      if (this.#selfRedirects <= MAX_SELF_REDIRECTS) return;
       this.#over = true;
       this.listener.ended('refused');
     } else if (message.t === 'covered') {

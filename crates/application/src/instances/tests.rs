@@ -408,7 +408,7 @@ async fn sessions_that_wait_move_to_another_region_if_their_team_allows_it() {
 
 /// A session that waits in another region, where it may not stay, moves to its own at any time.
 #[tokio::test(start_paused = true)]
-async fn sessions_that_wait_in_another_region_move_home_without_leave() {
+async fn sessions_that_wait_in_another_region_move_home_without_permission() {
     let setup = Setup::in_region(1, Some(WEST), &[WEST, CENTRAL]).await;
     setup.asks_here(11).await;
     let (waits, _) = setup.asks_here(12).await;
