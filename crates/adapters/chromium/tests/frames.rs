@@ -55,7 +55,7 @@ const HANGING: &str = "<!doctype html><h1>Hanging</h1><script>onload = () => set
 /// and in a frame of the page's origin.
 const FRAMES: [&str; 5] =
     ["#near", "#same-site", "#other-site", "#nested >>> #innermost", "#mixed >>> #innermost"];
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Tells what a document is told of the browser.
 const ENVIRONMENT: &str = "<!doctype html><select id=list><option>One</select><script>\
@@ -77,6 +77,17 @@ const FORM: &str = "<!doctype html><style>body{margin:0}input{display:block;widt
     <h1> Signed in </h1><p hidden id=hidden>Hidden</p>\
     <ul><li><b>One</b><i>1</i></li><li><b>Two</b><i>2</i></li></ul>\
     <script>fetch('/api/me').then((r) => r.json())</script>";
+/// Fields of several kinds, each 30 pixels high. The page tells how long their texts are, and the button
+/// puts another field in the place of the first one, and hides them all.
+const WRITABLE: &str = "<!doctype html><style>body,output{margin:0;display:block}input,textarea,iframe,#letter{display:block;\
+    box-sizing:border-box;width:200px;height:30px;border:0;margin:0;padding:4px;resize:none}</style>\
+    <div id=form><input id=user oninput='this.dataset.now=this.value'><textarea id=note></textarea>\
+    <div id=letter contenteditable></div><iframe id=frame src=/field></iframe></div>\
+    <input id=kept value=kept-text><button>Leave</button><output id=lengths></output><script>\
+    const inFrame = () => frame.contentDocument?.querySelector('input')?.value ?? '';\
+    setInterval(() => { lengths.textContent = [user.value, note.value, letter.textContent, inFrame()].map((t) => t.length); }, 20);\
+    document.querySelector('button').onclick = () => { document.activeElement.blur(); const copy = user.cloneNode();\
+    copy.value = user.value; user.replaceWith(copy); copy.setAttribute('value', copy.value); form.hidden = true; };</script>";
 
 struct Site {
     browser: Arc<dyn Browser>,
@@ -297,6 +308,40 @@ async fn the_tree_of_a_page_has_its_frames() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tree_has_nothing_that_somebody_wrote() {
+    let site = Site::open("/writable", |_| ()).await;
+    let mut expected = [0; 4];
+    for field in 0..expected.len() {
+        // A page drops input for a moment after it was loaded.
+        expected[field] = "typed-0".len();
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            site.click(100.0, 15.0 + 30.0 * f64::from(u8::try_from(field).unwrap()));
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            site.browser.input(Input::Text(format!("typed-{field}").into()));
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let lengths = expected.map(|length| length.to_string()).join(",");
+            if site.texts(&["#lengths"]).await == [json!(lengths)] {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{field}: {:?}", site.texts(&["#lengths"]).await);
+        }
+        let tree = site.browser.page_tree(true).await.unwrap();
+        let all = format!("{tree:?}");
+        assert!(!all.contains("typed-") && !all.contains("kept-text"), "{field}: {all}");
+    }
+    for is_left in [false, true] {
+        if is_left {
+            assert!(site.browser.act(&click("button")).await.unwrap());
+        }
+        let tree = site.browser.page_tree(false).await.unwrap();
+        let all = format!("{tree:?}");
+        assert!(!all.contains("typed-"), "{is_left}: {all}");
+        assert!(all.contains("kept-text"), "nobody wrote it: {all}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_focused_field_of_a_frame_is_published_and_all_fields_stay_covered() {
     for path in ["/near", "/same-site", "/other-site"] {
         let site = Site::open(path, |_| ()).await;
@@ -447,6 +492,8 @@ fn answer(head: &str) -> (&'static str, String) {
         Some("/same-site") => with_field(SUBDOMAIN),
         Some("/other-site") => with_field(FRAME_HOST),
         Some("/form") => FORM.to_owned(),
+        Some("/writable") => WRITABLE.to_owned(),
+        Some("/field") => format!("{style}<input style='height:30px;margin:0'>"),
         Some("/hostile") => format!(
             "<!doctype html><output id=received>0</output>\
              <script>addEventListener('message', () => {{ received.textContent = +received.textContent + 1 }});\

@@ -82,13 +82,38 @@ pub(super) const READ_ELEMENTS: &str = concat!(
      return found.map((row, at) => object(row, rows.members, [...path, at])); }; \
      return { values: reads.map((one, at) => read(one, document, [at])), elsewhere }; }"
 );
+/// Defines `written`, which remembers in our isolated world what somebody wrote in a document: the elements,
+/// and the values of fields when they were left, since a page may put another field in the place of one.
+/// `observe` begins to do so in a root.
+macro_rules! written {
+    () => {
+        r"
+  const written = globalThis.avouchWritten ??= { elements: new WeakSet(), values: new Set(), roots: new WeakSet() };
+  const observe = (root) => {
+    if (written.roots.has(root)) return;
+    written.roots.add(root);
+    const remember = (event) => {
+      if (!event.isTrusted) return;
+      const e = event.composedPath()[0];
+      written.elements.add(e);
+      if (event.type !== 'change' || typeof e.value !== 'string' || !e.value || written.values.size === 200) return;
+      written.values.add(e.value.slice(0, 8194));
+    };
+    for (const type of ['input', 'change']) root.addEventListener(type, remember, { capture: true, passive: true });
+  };
+"
+    };
+}
+
 /// Returns the nodes of the page: of the document, of open shadow roots, and of frames of the same
-/// origin. Values that are typed or secret are left out, also where texts repeat them. `boxes` are the
+/// origin. Values that were written or are secret are left out; where texts repeat them, too, those that
+/// were written only while somebody types, since the account may have the same ones. `boxes` are the
 /// rectangles of visible elements, in CSS pixels of the window, if they are asked for, and `elsewhere`
 /// the frames of other origins with the index of their element and the corner of their content.
 pub(super) const PAGE_TREE: &str = concat!(
     "(isTyping, maxNodes, hasBoxes, ...frames) => { ",
     is_secret!(),
+    written!(),
     r"
   const MAX_UNITS = 8194;
   let left = 4_000_000;
@@ -103,9 +128,14 @@ pub(super) const PAGE_TREE: &str = concat!(
     }
   }
   const isField = (e) => /^(input|textarea)$/.test(e.localName);
-  const isHidden = (e) => isSecret(e) || e.type === 'hidden' || isTyping && e.value !== e.defaultValue;
+  for (const root of roots) if (root.nodeType === Node.DOCUMENT_NODE) observe(root);
+  const isWritten = (e) => written.elements.has(e);
+  const isText = (e) => !/^(hidden|checkbox|radio|button|submit|reset|image|range|color|file)$/.test(e.type);
+  const isHidden = (e) => isSecret(e) || e.type === 'hidden'
+    || isText(e) && (isTyping || isWritten(e) || written.values.has(e.value));
+  const isRepeated = (e) => e.type !== 'hidden' && (isTyping ? isHidden(e) : isSecret(e)) && e.value.length > 2;
   const typed = roots.flatMap((root) => [...root.querySelectorAll('input,textarea')])
-    .filter((e) => e.type !== 'hidden' && isHidden(e) && e.value.length > 2).map((e) => e.value)
+    .filter(isRepeated).map((e) => e.value)
     .sort((a, b) => b.length - a.length).slice(0, 100);
   const masked = (text) => {
     let shown = text.slice(0, MAX_UNITS);
@@ -122,7 +152,9 @@ pub(super) const PAGE_TREE: &str = concat!(
   const element = (e, parent, [left, top]) => {
     const attributes = {};
     for (const { name, value } of [...e.attributes].slice(0, 100)) {
-      const isLeftOut = name === 'value' && isField(e) && isHidden(e) || name === 'content' && isToken(e) || name === 'nonce';
+      const isValue = isField(e) && isHidden(e)
+        && (name === 'value' || e.value.length > 2 && value === e.value && /^(data-|aria-|title$)/.test(name));
+      const isLeftOut = isValue || name === 'content' && isToken(e) || name === 'nonce';
       if (name.length < 100) attributes[name] = isLeftOut ? '' : masked(value);
     }
     const node = { in: parent, tag: e.localName, attributes, visible: e.getClientRects().length > 0 };
@@ -146,10 +178,11 @@ pub(super) const PAGE_TREE: &str = concat!(
   const waiting = [[document, add({}), [0, 0]]];
   for (let root = waiting.shift(); root; root = waiting.shift()) {
     const [owner, at, offset] = root;
-    const open = [...owner.childNodes].reverse().map((child) => [child, at]);
+    const open = [...owner.childNodes].reverse().map((child) => [child, at, false]);
     for (let top = open.pop(); top; top = open.pop()) {
-      const [node, parent] = top;
-      if (node.nodeType === Node.TEXT_NODE) add({ in: parent, text: masked(node.data.trim() === '' ? ' ' : node.data) });
+      const [node, parent, isInWritten] = top;
+      const text = () => isInWritten ? '•'.repeat(Math.min(node.data.length, MAX_UNITS)) : node.data;
+      if (node.nodeType === Node.TEXT_NODE) add({ in: parent, text: masked(node.data.trim() === '' ? ' ' : text()) });
       if (node.nodeType !== Node.ELEMENT_NODE) continue;
       const index = element(node, parent, offset);
       // The texts of scripts and styles are no texts of the page.
@@ -158,7 +191,9 @@ pub(super) const PAGE_TREE: &str = concat!(
       try { inner ??= node.contentDocument; } catch { inner = null; }
       if (inner) waiting.push([inner, add({ in: index }), node.shadowRoot ? offset : inside(node, offset)]);
       else if (frames.includes(node)) elsewhere.push([frames.indexOf(node), index, inside(node, offset)]);
-      for (const child of [...node.childNodes].reverse()) open.push([child, index]);
+      // What was written in an editable element is its text, and that of a text area its first value.
+      const isTyped = isInWritten || isWritten(node) && node.isContentEditable || node.localName === 'textarea' && isHidden(node);
+      for (const child of [...node.childNodes].reverse()) open.push([child, index, isTyped]);
     }
   }
   return { tree: { nodes }, boxes, width: innerWidth, height: innerHeight, elsewhere };
@@ -195,6 +230,7 @@ pub(super) const STYLE_SELECTS: &str = "(() => { const sheet = new CSSStyleSheet
 /// Sets the value of the focused field, as a picker of the browser would.
 pub(super) const FILL_FIELD: &str = "(value) => { const e = document.activeElement; \
      if (!e || !('value' in e) || e.disabled || e.readOnly) return; e.value = value; \
+     globalThis.avouchWritten?.elements.add(e); \
      for (const type of ['input', 'change']) e.dispatchEvent(new Event(type, { bubbles: true })); }";
 
 /// The elements of a document that accept text, as a CSS selector.
@@ -268,7 +304,9 @@ pub(super) const REPORT_FIELDS: &str = concat!(
     "(() => { const EDITABLE = '",
     editable!(),
     "';",
+    written!(),
     r#"
+  observe(document);
   const REDACTED = EDITABLE + ',iframe,frame,fencedframe,object,embed';
   const [MAX_FIELDS, MAX_COVERS, MAX_ROOTS] = [24, 100, 50];
   let last = '';
