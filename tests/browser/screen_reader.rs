@@ -12,7 +12,7 @@ use acceptance::{
 };
 use serde_json::json;
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_completed_by_the_accessibility_tree_alone() {

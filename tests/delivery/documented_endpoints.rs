@@ -15,7 +15,7 @@ use acceptance::{
 use hyper::Method;
 use serde_json::{Value, json};
 
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_node_endpoint_stores_each_webhook_once() {

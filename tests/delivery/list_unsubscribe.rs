@@ -14,7 +14,7 @@ use acceptance::{
 };
 use serde_json::json;
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const ADA: &str = "ada@example.com";
 /// The body that a mail program posts (RFC 8058, section 3.2).
 const ONE_CLICK: &[(&str, &str)] = &[("List-Unsubscribe", "One-Click")];

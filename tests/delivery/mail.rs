@@ -8,7 +8,7 @@ use acceptance::{
 };
 use serde_json::{Value, json};
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const LONG_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// Starts a deployment that sends mail through a server.

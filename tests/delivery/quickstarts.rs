@@ -13,7 +13,7 @@ use acceptance::{
     applicant::Applicant, database::Kind, eventually, free_port, root, service::Deployment,
 };
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_node_quickstart_leads_to_a_verified_webhook() {

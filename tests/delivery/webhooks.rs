@@ -11,7 +11,7 @@ use acceptance::{
 };
 use serde_json::{Value, json};
 
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A deployment whose only active webhook leads to an endpoint of the test.
 struct Fixture {

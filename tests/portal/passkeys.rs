@@ -13,7 +13,7 @@ use acceptance::{
 use serde_json::{Value, json};
 
 const ADA: &str = "ada@lender.example";
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Starts a deployment with a host name: passkeys do not work for IP addresses.
 async fn named() -> Deployment {

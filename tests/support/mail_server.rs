@@ -44,7 +44,7 @@ impl Server {
         command.arg(root().join("tests/mail/server.py")).arg(self.port.to_string());
         command.args([file("inbox"), file("certificate.pem"), file("key.pem")]);
         self.process = Some(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-        eventually("the mail server", Duration::from_secs(20), async || {
+        eventually("the mail server", Duration::from_secs(60), async || {
             tokio::net::TcpStream::connect(("127.0.0.1", self.port)).await.ok()
         })
         .await;

@@ -87,14 +87,14 @@ impl Playground {
 
     /// Waits until the newest report satisfies a condition.
     pub async fn until(&self, what: &str, mut holds: impl FnMut(&Value) -> bool) -> Value {
-        let within = std::time::Duration::from_secs(15);
+        let within = std::time::Duration::from_secs(60);
         let what = format!("{what}; the page reports {}", short(&self.reported()));
         eventually(&what, within, async || Some(self.reported()).filter(&mut holds)).await
     }
 
     pub async fn until_is(&self, field: &str, value: impl Into<Value>) {
         let value = value.into();
-        let ends = tokio::time::Instant::now() + std::time::Duration::from_secs(15);
+        let ends = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
         while self.reported()[field] != value {
             let seen = short(&self.reported());
             assert!(tokio::time::Instant::now() < ends, "{field} is not {}: {seen}", short(&value));

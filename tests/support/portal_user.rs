@@ -263,7 +263,7 @@ pub async fn mailed_link(deployment: &Deployment, address: &str) -> String {
 /// without soft line breaks and escapes of quoted-printable (RFC 2045, section 6.7).
 pub async fn mail_with(deployment: &Deployment, address: &str, part: &str) -> String {
     let outbox = deployment.data().join("outbox");
-    eventually(&format!("a mail to {address} with {part}"), Duration::from_secs(20), async || {
+    eventually(&format!("a mail to {address} with {part}"), Duration::from_secs(60), async || {
         let mails = std::fs::read_dir(&outbox).ok()?.flatten();
         let read = mails.map(|mail| {
             let text = std::fs::read_to_string(mail.path()).unwrap_or_default();

@@ -18,12 +18,13 @@ const SIGN_IN: &str = "<form id=sign-in method=post action=/login><label>User na
     </label><label>Password <input type=password></label><button>Sign in</button></form>";
 const CODE: &str = "<form method=post action=/code><label>Code <input name=code \
     autocomplete=one-time-code autofocus></label><button>Continue</button></form>";
-/// A page that signs in by its script, and interrupts twenty responses of the sign-in's URL before.
+/// A page that signs in by its script, and interrupts twenty responses of the sign-in's URL before it shows
+/// its form.
 const SINGLE_PAGE: &str = "<form id=sign-in><label>User name <input name=user></label><label>Password \
     <input type=password></label><button>Sign in</button></form><script>\
-    const form = document.querySelector('form'); form.inert = true;\
+    const form = document.querySelector('form'); form.hidden = true;\
     (async () => { for (let i = 0; i < 20; i += 1) { const stop = new AbortController();\
-    await fetch('/api/sign-in', { signal: stop.signal }); stop.abort(); } form.inert = false; })();\
+    await fetch('/api/sign-in', { signal: stop.signal }); stop.abort(); } form.hidden = false; })();\
     form.onsubmit = async (event) => { event.preventDefault();\
     await fetch('/api/sign-in', { method: 'POST' }); };</script>";
 const ACCOUNT: &str = "<main id=account><p data-field=tier>gold</p><script>fetch('/api/stats').then((r) => r.json())</script></main>";

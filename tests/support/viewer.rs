@@ -70,9 +70,9 @@ impl Viewer {
     /// Waits for a message of this kind that satisfies a condition.
     ///
     /// # Panics
-    /// Where none comes within 20 s.
+    /// Where none comes within a minute.
     pub async fn until(&mut self, kind: &str, holds: impl Fn(&Value) -> bool) -> Value {
-        let ends = tokio::time::Instant::now() + Duration::from_secs(20);
+        let ends = tokio::time::Instant::now() + Duration::from_secs(60);
         loop {
             let left = ends - tokio::time::Instant::now();
             let told = self.next_message(left).await;

@@ -29,7 +29,7 @@ use self::common::{options, spec};
 
 testkit::browser_pool_contract!(contract());
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const HOST: &str = "page.localhost";
 const PAGE: &str = "http://page.localhost/";
 

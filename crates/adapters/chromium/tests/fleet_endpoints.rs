@@ -23,7 +23,7 @@ use tokio::{
 
 use self::common::{options, spec};
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const HOST: &str = "page.localhost";
 const FULL: &str = "429 Too Many Requests";
 

@@ -25,7 +25,8 @@ use self::common::{options, spec};
 
 const HOST: &str = "page.localhost";
 const OTHER_HOST: &str = "other.localhost";
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a page is waited for; on a busy machine an outline of many controls may be refused at first.
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// What is entered into the fields of [`FORM`], and what the page makes of it.
 const SECRETS: [&str; 6] =
     ["ada@example.test", "hunter22", "four words in one", "2001", "98765", "edited"];
@@ -171,7 +172,7 @@ async fn hostile_pages_have_a_bounded_outline_or_none() {
     assert_eq!(chars.max(), Some(PageOutline::MAX_TEXT_CHARS));
     for path in ["/large", "/long"] {
         page.navigate(path).await;
-        let refused = page.outline().await;
+        let refused = page.outline_in_time().await;
         assert!(matches!(refused, Err(BrowserError::Refused(_))), "{path}: {refused:?}");
     }
     page.navigate("/busy").await;
@@ -210,6 +211,17 @@ impl Page {
 
     async fn outline(&self) -> Result<PageOutline, BrowserError> {
         self.browser.outline().await
+    }
+
+    /// Returns the first outline, or the refusal of one, that does not take too long.
+    async fn outline_in_time(&self) -> Result<PageOutline, BrowserError> {
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            let outline = self.outline().await;
+            if !matches!(outline, Err(BrowserError::TimedOut)) || Instant::now() > deadline {
+                return outline;
+            }
+        }
     }
 
     /// Waits for an outline with an entry whose name begins like this.

@@ -22,7 +22,7 @@ use zune_jpeg::{JpegDecoder, zune_core::bytestream::ZCursor};
 use self::common::{options, spec};
 
 const HOST: &str = "page.localhost";
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Pixels between what a frame shows and what is reported: edges are blurred by the compression.
 const TOLERANCE: f64 = 4.0;
 

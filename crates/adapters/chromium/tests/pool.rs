@@ -25,7 +25,7 @@ use self::common::{options, spec};
 
 testkit::browser_pool_contract!(pool());
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const HOST: &str = "page.localhost";
 
 #[tokio::test]

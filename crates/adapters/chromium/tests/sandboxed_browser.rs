@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use self::processes::{gone, parent_of, processes_of, read};
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn is_an_unprivileged_user_in_namespaces_of_its_own_with_chromiums_sandbox() {

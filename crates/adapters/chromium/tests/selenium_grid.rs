@@ -17,7 +17,7 @@ use zune_jpeg::{JpegDecoder, zune_core::bytestream::ZCursor};
 
 use self::common::{options, spec};
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const HOST: &str = "page.localhost";
 const PAGE: &str = "http://page.localhost/";
 

@@ -26,7 +26,7 @@ pub(crate) const FR: &str = "198.51.100.6";
 pub(crate) const DIRECT: &str = "198.51.100.10";
 /// Set if the network namespace is isolated, which it is not when ignored tests are run by hand.
 const ISOLATED: &str = "TEST_IN_A_NETWORK_OF_ITS_OWN";
-const START_TIMEOUT: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Runs one of this program's tests in a network namespace of its own.
 pub(crate) fn run_isolated(test: &str) {
