@@ -89,6 +89,7 @@ impl WorkerParts<'_> {
             turns: shared.turns.clone(),
             attestations: shared.attestations.clone(),
             vault: self.vault.clone(),
+            recordings: store.clone(),
             frames: shared.frames.clone(),
             queue_timeout: self.config.queue_patience,
             author: self.author.clone(),

@@ -8,9 +8,10 @@ use domain::{
     recording::{RecordedContent, RecordedItem},
 };
 use ports::{
+    StoreError,
     browser::{Browser, Cover, FrameRedactor, Viewport},
     clock::Clock,
-    recording::RecordingVault,
+    recording::{RecordingQueue, RecordingState, RecordingVault},
     session_store::SessionStore,
 };
 use tokio::{sync::mpsc, time::Instant};
@@ -30,6 +31,7 @@ pub(crate) struct Recorder {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) frames: Arc<dyn FrameRedactor>,
     pub(crate) vault: Arc<dyn RecordingVault>,
+    pub(crate) recordings: Arc<dyn RecordingQueue>,
     pub(crate) session: SessionId,
     pub(crate) browser: BrowserId,
 }
@@ -113,19 +115,31 @@ impl Recorder {
         }
     }
 
-    /// Deletes the recording if the session needs none: the effect that deletes it may have been
-    /// carried out before the last segment was stored.
+    /// Deletes the segments if the session needs none, or has its recording already: they may have been
+    /// deleted before the last one was stored.
     async fn delete_if_unwanted(&self) {
-        let unwanted = match self.sessions.find_unscoped(self.session).await {
-            Ok(session) => session.is_none_or(|session| !session.is_worth_recording()),
-            Err(error) => {
-                log_error(&error, "failed to read the session of a recording");
-                false
-            }
-        };
+        let unwanted = self.is_unwanted().await.unwrap_or_else(|error| {
+            log_error(&error, "failed to read the session of a recording");
+            false
+        });
         if unwanted && let Err(error) = self.vault.delete_segments(self.session).await {
             log_error(&error, "failed to delete a recording; the next cleanup deletes it");
         }
+    }
+
+    async fn is_unwanted(&self) -> Result<bool, StoreError> {
+        let Some(session) = self.sessions.find_unscoped(self.session).await? else {
+            return Ok(true);
+        };
+        if !session.is_worth_recording() {
+            return Ok(true);
+        }
+        // Another attempt may follow. While the recording is made, all segments are deleted afterwards.
+        let recording = self.recordings.recording(self.session).await?;
+        Ok(matches!(
+            recording,
+            Some(RecordingState::Kept | RecordingState::Failed(_) | RecordingState::Erased)
+        ))
     }
 }
 

@@ -18,7 +18,7 @@ use ports::{
     key_store::KeyStore,
     outbox::{ClaimOutcome, OutboxClaim},
     places::Places,
-    recording::RecordingVault,
+    recording::{RecordingQueue, RecordingVault},
 };
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -46,6 +46,7 @@ pub struct BrowserStarter {
     pub turns: Arc<BrowserTurns>,
     pub attestations: Arc<Attestations>,
     pub vault: Arc<dyn RecordingVault>,
+    pub recordings: Arc<dyn RecordingQueue>,
     pub frames: Arc<dyn FrameRedactor>,
     /// How long a session waits for a browser.
     pub queue_timeout: TimeDelta,
@@ -169,6 +170,7 @@ impl BrowserStarter {
             clock: self.engine.clock.clone(),
             frames: self.frames.clone(),
             vault: self.vault.clone(),
+            recordings: self.recordings.clone(),
             session: claim.session,
             browser: lease.browser,
         };

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use chrono::TimeDelta;
 use domain::{
     error_code::ErrorCode,
     id::{BrowserId, SessionId},
     recording::{RecordedContent, RecordedItem},
     session::Event,
 };
-use ports::browser::PageState;
+use ports::{
+    browser::PageState,
+    recording::{RecordingOutcome, RecordingQueue as _},
+};
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use super::pass;
@@ -106,6 +110,20 @@ async fn the_recording_of_a_session_that_needs_none_is_deleted() {
     assert!(vault.items(id).is_empty());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_segment_that_is_stored_after_the_encoding_is_deleted() {
+    let recording = Recording::begin().await;
+    recording.nodes.send("signIn".into()).await.unwrap();
+    pass(3).await;
+    recording.close(true).await;
+    let store = &recording.world.store;
+    let later = recording.world.engine.clock.now() + TimeDelta::minutes(1);
+    let claims = store.claim_recordings(later, TimeDelta::minutes(1), 1).await.unwrap();
+    assert!(store.complete_recording(&claims[0], RecordingOutcome::Kept).await.unwrap());
+    let (vault, id) = recording.finish().await;
+    assert!(vault.items(id).is_empty());
+}
+
 /// A browser that is recorded.
 struct Recording {
     world: World,
@@ -130,6 +148,7 @@ impl Recording {
             clock: world.clock.clone(),
             frames: Arc::new(NamingRedactor),
             vault: vault.clone(),
+            recordings: world.store.clone(),
             session: id,
             browser: BrowserId::from_u128(1),
         };
@@ -139,12 +158,20 @@ impl Recording {
 
     /// Ends the session, with an error or otherwise, and then the run.
     async fn end(self, with_error: bool) -> (Arc<FakeVault>, SessionId) {
+        self.close(with_error).await;
+        self.finish().await
+    }
+
+    async fn close(&self, with_error: bool) {
         let event = if with_error {
             Event::Failed { why: ErrorCode::UnexpectedPage, node: None, retry_until: None }
         } else {
             Event::TerminatedByPartner
         };
         self.world.apply(self.id, [event]).await;
+    }
+
+    async fn finish(self) -> (Arc<FakeVault>, SessionId) {
         drop(self.nodes);
         self.task.await.unwrap();
         (self.vault, self.id)

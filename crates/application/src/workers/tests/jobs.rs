@@ -447,6 +447,7 @@ impl Setup {
             turns: self.turns.clone(),
             attestations: self.world.attestations(),
             vault: self.vault.clone(),
+            recordings: self.world.store.clone(),
             frames: Arc::new(NamingRedactor),
             queue_timeout: TimeDelta::minutes(1),
             author: None,
