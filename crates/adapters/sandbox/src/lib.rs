@@ -76,6 +76,6 @@ fn serve(
 ) -> io::Result<Server> {
     let sites = Sites::new();
     let server = HttpServer::new(move || App::new().configure(|config| sites.routes(config)));
-    let server = server.workers(1).disable_signals().listen(listener)?;
+    let server = server.workers(1).disable_signals().shutdown_timeout(1).listen(listener)?;
     Ok(server.listen_rustls_0_23(tls_listener, certificate.config)?.run())
 }
