@@ -119,7 +119,7 @@ async fn check_proxies() {
 
 /// Waits until the page has sent all its requests, and returns the number of ICE candidates.
 async fn done(browser: &std::sync::Arc<dyn Browser>) -> String {
-    for _ in 0..200 {
+    for _ in 0..600 {
         let texts = browser.read(&[ElementRead::text("#done")]).await.unwrap();
         if let Some(candidates) = texts.first().and_then(|text| text.as_str()) {
             return candidates.to_owned();

@@ -143,8 +143,10 @@ async fn a_session_that_is_given_up_is_deleted_with_retries() {
     })
     .await;
     let pool = pool(&grid.grid(), 1).await;
-    let starting = tokio::time::timeout(Duration::from_millis(100), pool.start(spec(HOST, "US")));
-    assert!(starting.await.is_err());
+    let starter = pool.clone();
+    let starting = tokio::spawn(async move { starter.start(spec(HOST, "US")).await.map(drop) });
+    until(|| grid.requests().contains(&"POST /session HTTP/1.1".to_owned())).await;
+    starting.abort();
     let deletions = || grid.requests().iter().filter(|line| line.starts_with("DELETE ")).count();
     until(|| deletions() == 3).await;
 }

@@ -19,7 +19,7 @@ use self::common::{options, spec};
 const HOST: &str = "page.localhost";
 const FRAME_HOST: &str = "frame.localhost";
 const ROUNDS: usize = 20;
-const TIMEOUT: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Two fields, which report the text of both to the test. The page is busy half of the time.
 const FIELDS: &str = "<!doctype html><style>body{margin:0}input{position:absolute;left:0;width:300px;\

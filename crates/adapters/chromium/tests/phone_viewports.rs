@@ -23,6 +23,8 @@ use self::common::{options, spec};
 
 const HOST: &str = "page.localhost";
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// How long the page may take for something before that counts as a fault, of which there may be several.
+const FAULT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Pixels between what a frame shows and what is reported: edges are blurred by the compression.
 const TOLERANCE: f64 = 4.0;
 
@@ -163,7 +165,7 @@ impl Page {
             if is_reported && is_covered {
                 return Ok((button, field));
             }
-            if started.elapsed() > Duration::from_secs(3) {
+            if started.elapsed() > FAULT_TIMEOUT {
                 return Err(format!(
                     "the field is shown at {field:?}, reported at {shown:?}, redacted: {:?}",
                     state.redaction_rects
@@ -230,7 +232,7 @@ impl Page {
             if text == expected {
                 return Ok(());
             }
-            if started.elapsed() > Duration::from_secs(2) {
+            if started.elapsed() > FAULT_TIMEOUT {
                 return Err(format!("clicked `{text}`, expected `{expected}`"));
             }
             tokio::time::sleep(Duration::from_millis(20)).await;

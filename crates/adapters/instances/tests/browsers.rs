@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 const INSTANCE: &str = "instance.avouch.internal";
 const HOST: &str = "browser-host.avouch.internal";
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn identity(authority: &Authority, name: &str, peer: &str) -> (TempDir, Arc<InstanceIdentity>) {
     let (folder, files) = files(authority, &authority.valid(&[name]), (name, peer));

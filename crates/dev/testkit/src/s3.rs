@@ -41,7 +41,7 @@ impl S3Server {
         self.process = Some(process.unwrap_or_else(|error| {
             panic!("s3s-fs must be installed ({error}): run `cargo xtask test`")
         }));
-        let ends = Instant::now() + Duration::from_secs(10);
+        let ends = Instant::now() + Duration::from_secs(60);
         while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
             assert!(Instant::now() < ends, "the S3 server does not start");
             std::thread::sleep(Duration::from_millis(20));

@@ -19,7 +19,7 @@ impl Namespace {
     pub(crate) fn start() -> Self {
         let holder = Command::new("unshare").args(["--net", "--mount", "sleep", "600"]).spawn();
         let namespace = Self { holder: holder.unwrap() };
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(60);
         let ours = fs::read_link("/proc/self/ns/net").unwrap();
         while fs::read_link(namespace.path()).unwrap() == ours {
             assert!(Instant::now() < deadline, "no namespace");

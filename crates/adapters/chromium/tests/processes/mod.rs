@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, time::Duration};
 
-const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns every process of a group.
 pub(crate) fn processes_of(group: i32) -> BTreeSet<String> {

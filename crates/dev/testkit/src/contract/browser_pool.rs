@@ -8,7 +8,7 @@ use ports::browser::{BrowserPool, BrowserSpec, Device, Locale, ObservedSignals, 
 use serde_json::json;
 use uuid::Uuid;
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// The number of releases, at different moments of a start.
 const ROUNDS: u32 = 6;
 
