@@ -28,11 +28,10 @@ async fn versions_are_chosen_and_counted() {
     assert_eq!(versions.iter().map(|one| &one["version"]).collect::<Vec<_>>(), ["1.1.0", "1.0.0"]);
 
     // The session has begun, and keeps its version: also for an applicant who comes back.
-    embed.evaluate("window.before = 1").await;
-    applicant.devtools("Page.reload", json!({})).await;
-    embed.until("the reloaded page", "window.before === undefined").await;
+    applicant.reload().await;
     embed.until_prompted("Sign in to Acme").await;
     embed.sign_in("unexpected", "any").await;
+    // Another attempt is offered, and declined.
     assert_eq!(embed.until_outcome().await, "ERROR");
 
     let next = deployment.create(&json!({ "platformId": platform })).await;
@@ -79,7 +78,7 @@ fn version(deployment: &Deployment, version: &str, text: &str) -> Value {
 }
 
 async fn start<'a>(applicant: &'a Applicant, session: &Value) -> Embed<'a> {
-    applicant.devtools("Page.navigate", json!({ "url": session["embedUrl"] })).await;
+    applicant.navigate(session["embedUrl"].as_str().expect("a link")).await;
     let embed = applicant.top_level();
     embed.click("[data-testid=start]").await;
     embed
