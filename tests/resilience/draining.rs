@@ -27,11 +27,7 @@ async fn a_process_that_stops_lets_its_sessions_end_and_hands_over_those_that_wa
     queued.until("the wait", note).await;
 
     deployment.send_sigterm();
-    eventually("the process not to be ready", TIMEOUT, async || {
-        let ready = deployment.partner.send(Method::GET, "/readyz", String::new()).await;
-        (ready.status == StatusCode::SERVICE_UNAVAILABLE).then_some(())
-    })
-    .await;
+    until_draining(&deployment).await;
     deployment.until(text(&waiting, "sessionId"), "CREATED", TIMEOUT).await;
     // Requests are answered, and the applicant goes on.
     let created = deployment.create(&json!({})).await;
@@ -59,21 +55,40 @@ async fn draining_ends_at_its_deadline_or_with_a_second_signal() {
         deployment.set("AVOUCH_DRAIN_SECONDS", seconds);
         deployment.run().await;
         let session = deployment.create(&json!({})).await;
+        let id = text(&session, "sessionId");
         let applicant = Applicant::visit(&deployment.demo).await;
         let embed = applicant.show(text(&session, "embedUrl")).await;
         embed.until_prompted("Sign in").await;
         deployment.send_sigterm();
         if again {
-            tokio::time::sleep(Duration::from_secs(3)).await;
+            // Signals that come before the first one is noticed count as one.
+            until_draining(&deployment).await;
             deployment.send_sigterm();
         }
-        let status = deployment.ended(Duration::from_secs(30)).await;
+        // Far less than the ten minutes. Servers and tasks have some time each to end by themselves.
+        let status = deployment.ended(TIMEOUT).await;
         assert!(status.success(), "{status}");
-        // The session is not lost: it starts again where the applicant connects to next.
+        // The session is not lost: it starts again where the applicant connects to next. Until then the
+        // page shows the instruction of before.
         deployment.run().await;
+        eventually("another browser", 2 * TIMEOUT, async || {
+            let timeline = deployment.partner.timeline(id).await;
+            let begun = timeline.iter().filter(|(event, _)| event == "BrowserStarted").count();
+            (begun == 2).then_some(())
+        })
+        .await;
+        deployment.until(id, "AWAITING_USER", TIMEOUT).await;
         embed.until_prompted("Sign in").await;
         applicant.close().await;
     }
+}
+
+async fn until_draining(deployment: &Deployment) {
+    eventually("the process not to be ready", TIMEOUT, async || {
+        let ready = deployment.partner.send(Method::GET, "/readyz", String::new()).await;
+        (ready.status == StatusCode::SERVICE_UNAVAILABLE).then_some(())
+    })
+    .await;
 }
 
 fn text<'a>(session: &'a Value, member: &str) -> &'a str {

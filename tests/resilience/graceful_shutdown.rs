@@ -9,7 +9,7 @@ use tokio::{
     net::TcpStream,
 };
 
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const ID: &str = "in-flight-1";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -30,7 +30,7 @@ async fn shutdown_completes_requests_in_flight_and_refuses_new_connections() {
     let mut begun = TcpStream::connect(&address).await.unwrap();
     begun.write_all(head.as_bytes()).await.unwrap();
     // Leaves time for the head to be read.
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
 
     deployment.send_sigterm();
     eventually("new connections to be refused", TIMEOUT, async || {
