@@ -39,7 +39,7 @@ async fn the_documentation_works_under_a_strict_content_security_policy() {
     }
     let reader = Applicant::visit(&format!("{base}/docs/reference.html")).await;
     let shown = async |what: &str, condition: &str| {
-        eventually(what, Duration::from_secs(20), async || {
+        eventually(what, Duration::from_secs(60), async || {
             (reader.evaluate(condition).await == true).then_some(())
         })
         .await;
@@ -86,7 +86,7 @@ async fn a_connection_outlives_the_pauses_between_polls() {
         connection.write_all(request.as_bytes()).await.unwrap();
         let mut answer = [0; 15];
         let read =
-            tokio::time::timeout(Duration::from_secs(20), connection.read_exact(&mut answer));
+            tokio::time::timeout(Duration::from_secs(60), connection.read_exact(&mut answer));
         read.await.unwrap().unwrap_or_else(|error| panic!("after {pause} s: {error}"));
         assert_eq!(&answer, b"HTTP/1.1 200 OK", "after {pause} s");
         let mut rest = [0; 4096];

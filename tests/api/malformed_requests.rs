@@ -177,7 +177,7 @@ async fn what_is_not_http_gets_a_status_and_a_closed_connection() {
         let end = stream.read_to_end(&mut answer);
         // A reset after the response is how unread bytes end a connection.
         let _ =
-            tokio::time::timeout(Duration::from_secs(30), end).await.expect("a closed connection");
+            tokio::time::timeout(Duration::from_secs(60), end).await.expect("a closed connection");
         let text = String::from_utf8_lossy(&answer).to_lowercase();
         assert!(text.starts_with(&format!("http/1.1 {expected} ")), "{what}: {text:?}");
         assert!(text.contains("\r\ncontent-length: 0\r\n"), "{what}: {text:?}");
@@ -210,7 +210,7 @@ async fn exchange(deployment: &Deployment, request: &[u8]) -> (u16, Value) {
     let mut part = [0; 4096];
     let (mut head, mut length) = (None, 0);
     while head.is_none_or(|head| answer.len() < head + length) {
-        let read = tokio::time::timeout(Duration::from_secs(30), stream.read(&mut part)).await;
+        let read = tokio::time::timeout(Duration::from_secs(60), stream.read(&mut part)).await;
         match read.expect("an answer within 30 s") {
             Ok(0) | Err(_) => break,
             Ok(count) => answer.extend(&part[..count]),

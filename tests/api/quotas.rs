@@ -120,7 +120,7 @@ async fn deliveries_of_one_team_do_not_delay_another_teams() {
     for _ in 0..50 {
         ends(&deployment.partner).await;
     }
-    acceptance::eventually("hanging calls", Duration::from_secs(20), async || {
+    acceptance::eventually("hanging calls", Duration::from_secs(60), async || {
         (hangs.count() >= 20).then_some(())
     })
     .await;
@@ -174,7 +174,7 @@ async fn proofs_of_one_team_do_not_delay_another_teams() {
     }
     for (partner, (id, viewer, prompt)) in &mut asked {
         viewer.send(&json!({ "t": "share", "prompt": *prompt, "share": true })).await;
-        acceptance::eventually("the proof to start", Duration::from_secs(20), async || {
+        acceptance::eventually("the proof to start", Duration::from_secs(60), async || {
             (status(partner, id).await == "VERIFYING").then_some(())
         })
         .await;

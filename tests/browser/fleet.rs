@@ -9,7 +9,7 @@ use acceptance::{
 use serde_json::json;
 use testkit::fleet::{SharedChromium, WEBRTC_FLAGS};
 
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_runs_in_a_fleet_and_leaves_no_context() {

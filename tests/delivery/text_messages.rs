@@ -11,7 +11,7 @@ use acceptance::{database::Kind, eventually, free_port, root, service::Deploymen
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const WHATSAPP: i64 = 2;
 const SMS: i64 = 3;
 

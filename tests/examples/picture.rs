@@ -26,7 +26,7 @@ async fn main() {
     embed.click("[data-testid=consent-approve]").await;
     println!("outcome: {}", embed.until_outcome().await);
     let webhooks = "document.getElementById('webhooks').textContent";
-    let arrived = eventually("the webhook on the page", Duration::from_secs(10), async || {
+    let arrived = eventually("the webhook on the page", Duration::from_secs(60), async || {
         let text = applicant.evaluate(webhooks).await;
         text.as_str().filter(|text| text.contains("COMPLETED")).map(str::to_owned)
     });

@@ -12,7 +12,7 @@ use acceptance::{
 const ADA: &str = "ada@lender.example";
 const EVE: &str = "eve@lender.example";
 const PASSPHRASE: &str = "nine teapots under glass";
-const TIMEOUT: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Invitation links expire, roles change and members are removed; no user acts above their own
 /// role.

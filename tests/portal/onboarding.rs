@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 const ADA: &str = "ada@lender.example";
 const PASSPHRASE: &str = "nine teapots under glass";
-const TIMEOUT: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Waits until a condition holds on the loaded page.
 async fn until(page: &Embed<'_>, what: &str, condition: &str) {

@@ -23,7 +23,7 @@ async fn refused_sign_ins_are_logged_and_audited() {
     }
     let ada = PortalUser::new(&base(&deployment));
     assert_eq!(ada.sign_in(ADA, &password).await.status, 303);
-    let refused = eventually("the refusal", Duration::from_secs(10), async || {
+    let refused = eventually("the refusal", Duration::from_secs(60), async || {
         let log = ada.get("/portal/audit/entries.jsonl").await.text;
         let entries = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let refused: Vec<_> =

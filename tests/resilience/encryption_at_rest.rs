@@ -14,7 +14,7 @@ use acceptance::{
 };
 use serde_json::{Value, json};
 
-const TIMEOUT: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Contacts, metadata, reference, a registered contact, and the data of the sandbox's account.
 const CANARIES: &[&str] = &[
     "canary-name-51c7",

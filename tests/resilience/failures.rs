@@ -122,7 +122,7 @@ async fn delivered(deployment: &Deployment, id: &str) {
 }
 
 async fn recorded(deployment: &Deployment, id: &str) {
-    // Attempts are up to 160 s apart by then.
+    // The next attempt is as far away as the store was gone long: less than 160 s in this test.
     eventually("the recording", Duration::from_secs(300), async || {
         (deployment.recording(id).await["status"] == "completed").then_some(())
     })

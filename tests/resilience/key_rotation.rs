@@ -32,7 +32,7 @@ async fn configured_keys_encrypt_and_rotate(kind: Kind) {
         deployment.partner.delete(&format!("browser-session/{id}")).await;
         eventually(
             "a delivery signed with the webhook's secret",
-            Duration::from_secs(5),
+            Duration::from_secs(60),
             async || (!deployment.deliveries(id).await.is_empty()).then_some(()),
         )
         .await;

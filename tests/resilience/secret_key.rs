@@ -121,9 +121,11 @@ async fn the_key_is_rotated(kind: Kind) {
         assert_eq!(policy.contains("lender.example"), opens, "{policy}");
     }
     deployment.partner.delete(&format!("browser-session/{id}")).await;
-    eventually("a delivery signed with the webhook's secret", Duration::from_secs(5), async || {
-        (!deployment.deliveries(&id).await.is_empty()).then_some(())
-    })
+    eventually(
+        "a delivery signed with the webhook's secret",
+        Duration::from_secs(60),
+        async || (!deployment.deliveries(&id).await.is_empty()).then_some(()),
+    )
     .await;
 
     // Until then the database still has the fingerprint of the old key.
@@ -137,7 +139,7 @@ async fn the_key_is_rotated(kind: Kind) {
     deployment.partner.delete(&format!("browser-session/{id}")).await;
     eventually(
         "a delivery whose secret the new key decrypts",
-        Duration::from_secs(5),
+        Duration::from_secs(60),
         async || (!deployment.deliveries(&id).await.is_empty()).then_some(()),
     )
     .await;

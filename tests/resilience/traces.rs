@@ -102,7 +102,7 @@ async fn a_session_is_one_trace_from_its_creation_to_its_delivery_by_three_proce
     .await;
 
     let trace = id.replace('-', "");
-    let spans = eventually("the trace", Duration::from_secs(20), async || {
+    let spans = eventually("the trace", Duration::from_secs(60), async || {
         let spans = collector.trace(&trace);
         let count = |name| spans.iter().filter(|span| span.name == name).count();
         (count("webhook.attempt") >= 3 && count("session") == 1).then_some(spans)
@@ -155,7 +155,7 @@ async fn a_status_that_another_process_ends_has_a_span_as_well() {
     let deleted = other.partner.delete(&format!("browser-session/{id}")).await;
     assert_eq!(deleted.status, 200, "{}", deleted.body);
     let trace = id.replace('-', "");
-    let spans = eventually("the trace", Duration::from_secs(20), async || {
+    let spans = eventually("the trace", Duration::from_secs(60), async || {
         let spans = collector.trace(&trace);
         let all = ["session", "session.awaiting_user", "session.running", "webhook.attempt"];
         let has = |name: &&str| spans.iter().any(|span| span.name == *name);
@@ -193,7 +193,7 @@ async fn a_collector_that_hangs_or_is_gone_holds_no_session_up() {
             (!deployment.deliveries(id).await.is_empty()).then_some(())
         })
         .await;
-        eventually("the loss to be counted", Duration::from_secs(30), async || {
+        eventually("the loss to be counted", Duration::from_secs(60), async || {
             (dropped(&deployment, "export").await > 0).then_some(())
         })
         .await;

@@ -13,7 +13,7 @@ use acceptance::{
 };
 use serde_json::{Value, json};
 
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const PICTURE: &str = "document.querySelector('canvas').dataset.pictures > 0";
 /// Holds in a document that was loaded after `window.before` was set.
 const FRESH: &str = "document.readyState === 'complete' && window.before === undefined";

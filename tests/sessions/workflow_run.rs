@@ -60,7 +60,7 @@ impl Trial {
 
     /// Waits for the end; returns the exit code, what was printed, and the trace.
     async fn end_with_trace(mut self) -> (Option<i32>, String, Vec<String>) {
-        let status = eventually("the end of the run", Duration::from_secs(40), async || {
+        let status = eventually("the end of the run", Duration::from_secs(60), async || {
             self.process.try_wait().unwrap()
         });
         let code = status.await.code();
@@ -155,7 +155,7 @@ async fn a_changed_definition_begins_anew_in_the_same_browser() {
     let id = trial.process.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     let status =
-        eventually("the end", Duration::from_secs(40), async || trial.process.try_wait().unwrap());
+        eventually("the end", Duration::from_secs(60), async || trial.process.try_wait().unwrap());
     assert_eq!(status.await.code(), Some(0));
     let trace = trial.trace.join().unwrap();
     let count = |text: &str| trace.iter().filter(|line| line.contains(text)).count();

@@ -196,7 +196,7 @@ impl Cluster {
     /// Waits until the load balancer sends requests to this many instances.
     pub async fn until_balanced(&self, count: usize) {
         let statistics = self.files.path().join("statistics");
-        eventually("the load balancer", Duration::from_secs(30), async || {
+        eventually("the load balancer", Duration::from_secs(60), async || {
             let stream = std::os::unix::net::UnixStream::connect(&statistics).ok()?;
             let up = status(stream).ok()?.matches(",UP,").count();
             // The line of the group counts, too.

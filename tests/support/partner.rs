@@ -104,7 +104,7 @@ impl Partner {
     }
 
     pub async fn until_notification(&self, session: &str, event: &str, why: Option<&str>) {
-        eventually(event, Duration::from_secs(30), async || {
+        eventually(event, Duration::from_secs(60), async || {
             let last = self.notifications(session).await.pop()?;
             (last == (event.to_owned(), why.map(str::to_owned))).then_some(())
         })

@@ -13,7 +13,7 @@ use testkit::certificates::Certified;
 
 use crate::{database::Database, eventually, free_port};
 
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running server; stopped when it is dropped.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use crate::{
     service::Deployment,
 };
 
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A session that the applicant has started.
 pub struct SandboxSession<'a> {

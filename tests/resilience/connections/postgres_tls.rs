@@ -60,7 +60,7 @@ async fn each_sslmode_behaves_as_in_libpq() {
     // A renewed certificate needs no restart of the service; an expired one is refused.
     let expired = secured.authority.expired(&["localhost"]);
     secured.postgres.secure(&expired, &secured.authority.pem(), ACCESS);
-    eventually("the expired certificate", Duration::from_secs(10), async || {
+    eventually("the expired certificate", Duration::from_secs(60), async || {
         secured.team(&secured.verified(), &[]).err()
     })
     .await;
