@@ -17,7 +17,7 @@ use hyper::Method;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_completed_by_keyboard_and_each_of_its_pages_is_accessible() {
@@ -67,7 +67,7 @@ async fn a_browser_without_image_decoder_shows_the_same_picture() {
         let applicant = Applicant::visit("about:blank").await;
         let script = json!({ "source": script });
         applicant.devtools("Page.addScriptToEvaluateOnNewDocument", script).await;
-        applicant.devtools("Page.navigate", json!({ "url": session["embedUrl"] })).await;
+        applicant.navigate(session["embedUrl"].as_str().unwrap()).await;
         let embed = applicant.top_level();
         embed.click("[data-testid=start]").await;
         embed.until_prompted("Sign in").await;
@@ -95,7 +95,7 @@ async fn ten_languages_are_translated_completely() {
         let agent = embed.evaluate("navigator.userAgent").await;
         let speaks = json!({ "userAgent": agent, "acceptLanguage": tag });
         applicant.devtools("Emulation.setUserAgentOverride", speaks).await;
-        applicant.devtools("Page.navigate", json!({ "url": session["embedUrl"] })).await;
+        applicant.navigate(session["embedUrl"].as_str().unwrap()).await;
         let language = tag.split('-').next().unwrap();
         embed.until(tag, &format!("document.documentElement.lang === '{language}' && !document.getElementById('start').hidden")).await;
         let direction = embed.evaluate("document.documentElement.dir").await;
@@ -113,7 +113,7 @@ async fn ten_languages_are_translated_completely() {
     // The outcome is shown in the applicant's language, too.
     let german = json!({ "userAgent": "any", "acceptLanguage": "de" });
     applicant.devtools("Emulation.setUserAgentOverride", german).await;
-    applicant.devtools("Page.navigate", json!({ "url": session["embedUrl"] })).await;
+    applicant.navigate(session["embedUrl"].as_str().unwrap()).await;
     embed.until("German", "document.documentElement.lang === 'de'").await;
     embed.click("[data-testid=start]").await;
     embed.until_prompted("anmelden").await;
@@ -126,7 +126,7 @@ async fn ten_languages_are_translated_completely() {
     let session = deployment.create(&json!({})).await;
     let arabic = json!({ "userAgent": "any", "acceptLanguage": "ar" });
     applicant.devtools("Emulation.setUserAgentOverride", arabic).await;
-    applicant.devtools("Page.navigate", json!({ "url": session["embedUrl"] })).await;
+    applicant.navigate(session["embedUrl"].as_str().unwrap()).await;
     embed.until("Arabic", "document.documentElement.lang === 'ar'").await;
     embed.click("[data-testid=start]").await;
     embed.until_prompted("سجّل الدخول إلى").await;
@@ -198,7 +198,7 @@ async fn the_applicant_reads_who_asks_and_why_and_keeps_a_receipt() {
     assert_eq!(page.evaluate(offered).await, false);
     // A link that is not valid offers nothing either.
     let wrong = link.replace("token=", "token=x");
-    other.devtools("Page.navigate", json!({ "url": wrong })).await;
+    other.navigate(&wrong).await;
     page.until("the refusal", "document.body.innerText.includes('does not work')").await;
     assert_eq!(page.evaluate(offered).await, false);
     other.close().await;
@@ -241,8 +241,7 @@ async fn a_session_moves_to_another_device_and_back() {
     let first = desk.show(url).await;
     first.until_prompted("Sign in").await;
     first.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
-    first.focus_remote_page().await;
-    desk.press("Tab").await;
+    first.focus_first_field().await;
     desk.write("ok").await;
     first.click("#phone").await;
     first.until("the code", "!!document.querySelector('#code path')").await;

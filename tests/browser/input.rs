@@ -234,7 +234,7 @@ async fn a_site_that_goes_down_is_named_and_can_be_reloaded() {
 /// machine a click may not move the focus into the frame.
 async fn click_to_write(embed: &Embed<'_>, column: u32, row: u32) {
     let ours = "document.hasFocus() && document.activeElement?.id === 'writer'";
-    eventually("the embed page to have the keyboard focus", Duration::from_secs(20), async || {
+    eventually("the embed page to have the keyboard focus", Duration::from_secs(60), async || {
         click(embed, column, row).await;
         for _ in 0..20 {
             if embed.evaluate(ours).await == true {

@@ -32,8 +32,7 @@ async fn a_session_goes_on_after_its_site_was_down() {
     embed.until_prompted("Enter the code").await;
 
     site.set_down(true);
-    applicant.write("123456").await;
-    applicant.press("Enter").await;
+    embed.answer("123456").await;
     embed.until("the message", DOWN).await;
     let told = embed.evaluate("document.getElementById('down').innerText").await;
     let told = told.as_str().unwrap().replace(['\u{2068}', '\u{2069}'], "");

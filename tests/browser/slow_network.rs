@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use acceptance::{
-    applicant::{Applicant, Embed, SANDBOX_FIELDS},
+    applicant::{Applicant, Embed, IN_NO_FIELD, SANDBOX_FIELDS},
     cuttable_proxy::CuttableProxy,
     database::Kind,
     service::Deployment,
@@ -37,15 +37,14 @@ async fn every_outcome_is_reached_over_a_slow_network_from_a_desktop() {
         for attempt in 0..attempts {
             if attempt > 0 {
                 embed.until_prompted("did not accept").await;
-                // The prompt is the same each time; the page reloads in far less time than this.
-                tokio::time::sleep(Duration::from_secs(4)).await;
+                // The prompt is the same each time.
+                embed.until("the page after the form was sent", IN_NO_FIELD).await;
             }
             embed.sign_in_again(user, "any").await;
         }
         if let Some((prompt, answer)) = second_factor(user) {
             embed.until_prompted(prompt).await;
-            applicant.write(answer).await;
-            applicant.press("Enter").await;
+            embed.answer(answer).await;
         }
         ends(&deployment, &embed, &id, (user, status, *code)).await;
     }
@@ -65,8 +64,8 @@ async fn every_outcome_is_reached_over_a_slow_network_from_a_phone() {
         for attempt in 0..attempts {
             if attempt > 0 {
                 embed.until_prompted("did not accept").await;
-                // The prompt is the same each time; the page reloads in far less time than this.
-                tokio::time::sleep(Duration::from_secs(4)).await;
+                // The prompt is the same each time.
+                embed.until("the page after the form was sent", IN_NO_FIELD).await;
             }
             // The page shows the error above its fields, which moves them down.
             let down = if attempt > 0 { 42.0 } else { 0.0 };
@@ -93,8 +92,7 @@ async fn a_reload_and_twenty_seconds_without_network_lose_nothing() {
     let applicant = Applicant::visit("about:blank").await;
     let id = begin(&deployment, &applicant).await;
     let embed = applicant.top_level();
-    embed.focus_remote_page().await;
-    applicant.press("Tab").await;
+    embed.focus_first_field().await;
     let before = embed.evaluate("document.querySelector('canvas').dataset.pictures").await;
     applicant.write("o").await;
     // Data in transit when the connection is cut is lost.
@@ -122,9 +120,7 @@ async fn a_reload_and_twenty_seconds_without_network_lose_nothing() {
     // The page and the field are the same, with the text that was typed.
     applicant.write("k").await;
     applicant.press("Tab").await;
-    embed.evaluate("window.before = 1").await;
-    applicant.devtools("Page.reload", json!({})).await;
-    embed.until("the page", "window.before === undefined").await;
+    applicant.reload().await;
     embed.until("a frame", "document.querySelector('canvas').dataset.pictures > 0").await;
     assert_eq!(embed.evaluate(offered).await, false, "nor does a reload need one");
     let (x, y) = embed.on_screen(640.0, 351.0).await;
@@ -148,7 +144,7 @@ async fn emulate_slow_network(applicant: &Applicant) {
 /// Opens a session as a top-level page, up to the sign-in.
 async fn begin(deployment: &Deployment, applicant: &Applicant) -> String {
     let session = deployment.create(&json!({})).await;
-    applicant.devtools("Page.navigate", json!({ "url": session["embedUrl"] })).await;
+    applicant.navigate(session["embedUrl"].as_str().unwrap()).await;
     let embed = applicant.top_level();
     let id = session["sessionId"].as_str().unwrap().to_owned();
     let there = format!(

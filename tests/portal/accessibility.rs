@@ -75,7 +75,7 @@ async fn visited(page: &Embed<'_>, base: &str, reader: &Reader) -> BTreeSet<Stri
     let mut open: Vec<_> = known.iter().cloned().collect();
     while let Some(path) = open.pop() {
         let url = format!("{base}{path}");
-        page.applicant.devtools("Page.navigate", json!({ "url": url })).await;
+        page.applicant.navigate(&url).await;
         let there = format!("{LOADED} && location.pathname === {path:?}");
         page.until(&path, &there).await;
         let weight = page.evaluate(PAGE_BYTES).await.as_f64().unwrap();
@@ -129,7 +129,7 @@ async fn every_linked_page_is_accessible_and_small() {
         let page = browser.top_level();
         let open = async |path: &str| {
             let url = format!("{base}{path}");
-            browser.devtools("Page.navigate", json!({ "url": url })).await;
+            browser.navigate(&url).await;
         };
         let agent = page.evaluate("navigator.userAgent").await;
         let preference = json!({ "userAgent": agent, "acceptLanguage": reader.language });

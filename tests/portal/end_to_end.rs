@@ -60,7 +60,7 @@ async fn an_owner_creates_rotates_and_revokes_a_key_with_a_second_factor() {
     assert_eq!(status_with(&deployment, &rotated).await, 200);
     page.click("a.button").await;
     let used = "document.querySelector('tbody tr:first-child td:nth-child(6) time') !== null || (location.reload(), false)";
-    eventually("the last use", Duration::from_secs(30), async || {
+    eventually("the last use", Duration::from_secs(60), async || {
         tokio::time::sleep(Duration::from_secs(1)).await;
         heading(&page, "API keys").await;
         (page.evaluate(used).await == true).then_some(())
@@ -198,7 +198,7 @@ async fn pages_work_without_scripts() {
     let browser = Applicant::visit("about:blank").await;
     browser.devtools("Emulation.setScriptExecutionDisabled", json!({ "value": true })).await;
     let url = format!("{}/portal/keys", base(&deployment));
-    browser.devtools("Page.navigate", json!({ "url": url })).await;
+    browser.navigate(&url).await;
     let page = browser.top_level();
     sign_in(&page, ADA, &password).await;
     heading(&page, "API keys").await;

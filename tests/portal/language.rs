@@ -23,7 +23,7 @@ async fn a_german_browser_gets_german_pages_until_its_user_chooses_english() {
     let agent = page.evaluate("navigator.userAgent").await;
     let preference = json!({ "userAgent": agent, "acceptLanguage": "de-AT" });
     browser.devtools("Emulation.setUserAgentOverride", preference).await;
-    browser.devtools("Page.navigate", json!({ "url": format!("{base}/") })).await;
+    browser.navigate(&format!("{base}/")).await;
     heading(&page, "Prüfen Sie, ob Antragstellern ihre Konten gehören").await;
     page.click("main a.primary").await;
     sign_in(&page, "wrong wrong wrong").await;

@@ -31,7 +31,7 @@ impl Provider {
         node.arg(root().join("tests/oidc/server.mjs")).arg(port.to_string()).arg(callback);
         let process = node.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let provider = Self { port, process };
-        eventually("the provider", Duration::from_secs(20), async || {
+        eventually("the provider", Duration::from_secs(60), async || {
             tokio::net::TcpStream::connect(("127.0.0.1", port)).await.ok()
         })
         .await;
@@ -67,7 +67,7 @@ async fn sign_in_at_provider(browser: &Applicant, deployment: &Deployment, name:
     let page = browser.top_level();
     let keys = format!("{}/portal/keys", base(deployment));
     browser.devtools("Network.clearBrowserCookies", json!({})).await;
-    browser.devtools("Page.navigate", json!({ "url": keys })).await;
+    browser.navigate(&keys).await;
     heading(&page, "Sign in").await;
     page.click("a.button").await;
     answer_provider(browser, deployment, name).await;

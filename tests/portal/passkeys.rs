@@ -196,13 +196,13 @@ async fn an_assertion_counts_once_and_only_for_the_portals_origin() {
 
     // Another port of the same host may request the passkey; the assertion's origin reveals it.
     let (ada, options, asked) = password_only(&deployment, &password).await;
-    browser.devtools("Page.navigate", json!({ "url": deployment.demo })).await;
+    browser.navigate(&deployment.demo).await;
     let elsewhere = format!("location.origin === '{}'", deployment.demo);
     page.until("another origin", &elsewhere).await;
     let phished = answer(&page, &options).await;
     assert!(!show(&ada, &asked, &phished).await, "{phished}");
     let start = format!("{}/portal/sign-in", base(&deployment));
-    browser.devtools("Page.navigate", json!({ "url": start })).await;
+    browser.navigate(&start).await;
     heading(&page, "Sign in").await;
     let right = answer(&page, &options).await;
     assert!(show(&ada, &asked, &right).await);

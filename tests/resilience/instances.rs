@@ -38,10 +38,8 @@ async fn an_applicant_is_served_whichever_instance_is_reached() {
     page.click("[data-testid=start]").await;
     page.until_prompted("Sign in").await;
     for _ in 0..CONNECTIONS {
-        page.evaluate("window.before = true").await;
-        applicant.devtools("Page.reload", json!({})).await;
-        page.until("the page", "window.before === undefined && document.readyState === 'complete'")
-            .await;
+        applicant.reload().await;
+        page.until("the page", "document.readyState === 'complete'").await;
         page.until("a frame", PICTURE).await;
     }
     page.until_prompted("Sign in").await;
@@ -210,7 +208,7 @@ async fn a_full_region_uses_browsers_of_another_if_the_team_allows_it() {
     page.until_prompted("Sign in").await;
     assert_eq!(region(third).await, "europe-west", "the region in use");
     assert_eq!(deployment.session(third).await["embedUrl"], link, "the link stays");
-    applicant.devtools("Page.reload", json!({})).await;
+    applicant.reload().await;
     page.until_prompted("Sign in").await;
     let stream = deployment.session(third).await["streamUrl"].clone();
     let observer = Applicant::visit(stream.as_str().expect("a stream")).await;

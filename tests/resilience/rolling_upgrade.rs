@@ -120,10 +120,7 @@ impl Visit {
     async fn end(self, cluster: &Cluster) {
         let page = self.applicant.top_level();
         page.until_prompted("Enter the code").await;
-        page.focus_remote_page().await;
-        self.applicant.press("Tab").await;
-        self.applicant.write("123456").await;
-        self.applicant.press("Enter").await;
+        page.answer("123456").await;
         page.click("[data-testid=consent-approve]").await;
         assert_eq!(page.until_outcome().await, "COMPLETED");
         self.applicant.close().await;

@@ -26,27 +26,24 @@ async fn an_applicant_who_left_the_queue_is_passed_over_and_finds_their_place_ag
         sessions.push(deployment.create(&json!({})).await);
     }
     let [first, away, behind, last] = [0, 1, 2, 3].map(|number| &sessions[number]);
-    let mut running = connected(first).await;
-    running.until("state", |state| state["status"] == "AWAITING_USER").await;
+    let _running = connected(first, |state| state["status"] == "AWAITING_USER").await;
     let applicant = Applicant::visit(link(away)).await;
     applicant.top_level().click("[data-testid=start]").await;
     until_place(&applicant.top_level(), 1).await;
-    let mut second = connected(behind).await;
-    second.until("state", |state| state["place"] == 2).await;
-    let mut third = connected(last).await;
-    third.until("state", |state| state["place"] == 3).await;
+    let mut second = connected(behind, |state| state["place"] == 2).await;
+    let mut third = connected(last, |state| state["place"] == 3).await;
 
     // A reload costs no place.
-    applicant.devtools("Page.reload", json!({})).await;
+    applicant.reload().await;
     until_place(&applicant.top_level(), 1).await;
-    applicant.devtools("Page.navigate", json!({ "url": "about:blank" })).await;
+    applicant.navigate("about:blank").await;
     second.until("state", |state| state["place"] == 1).await;
     third.until("state", |state| state["place"] == 2).await;
     end(deployment, first).await;
     second.until("state", |state| state["status"] == "AWAITING_USER").await;
     assert_eq!(deployment.session(id(away)).await["status"], "INITIALIZING");
 
-    applicant.devtools("Page.navigate", json!({ "url": link(away) })).await;
+    applicant.navigate(link(away)).await;
     until_place(&applicant.top_level(), 1).await;
     end(deployment, behind).await;
     applicant.top_level().until_prompted("Sign in").await;
@@ -68,11 +65,11 @@ async fn a_session_that_waited_for_its_applicant_for_too_long_begins_again_with_
     let applicant = Applicant::visit(link(&away)).await;
     applicant.top_level().click("[data-testid=start]").await;
     until_place(&applicant.top_level(), 1).await;
-    applicant.devtools("Page.navigate", json!({ "url": "about:blank" })).await;
+    applicant.navigate("about:blank").await;
     let waiting = deployment.until(id(&away), "CREATED", TIMEOUT).await;
     assert!(waiting["errorCode"].is_null(), "{waiting}");
     end(&deployment, &first).await;
-    applicant.devtools("Page.navigate", json!({ "url": link(&away) })).await;
+    applicant.navigate(link(&away)).await;
     applicant.top_level().until_prompted("Sign in").await;
     // Nothing of it counts as the loss of a browser.
     let timeline = deployment.partner.timeline(id(&away)).await;
@@ -104,13 +101,17 @@ async fn a_browser_whose_applicant_left_before_it_was_up_is_given_back() {
     viewer.until("state", |state| state["status"] == "AWAITING_USER").await;
 }
 
-/// Connects to a session. An instance ends the connection where it only learns meanwhile that another one
-/// has to begin the session.
-async fn connected(session: &Value) -> Viewer {
+/// Connects to a session until its state satisfies a condition. An instance ends the connection where it only
+/// learns meanwhile that another one has to begin the session.
+async fn connected(session: &Value, holds: impl Fn(&Value) -> bool) -> Viewer {
     eventually("a connection that stays", TIMEOUT, async || {
         let mut viewer = Viewer::open(link(session), &secret('a')).await;
-        while viewer.next_message(TIMEOUT).await?["status"] == "CREATED" {}
-        Some(viewer)
+        loop {
+            let told = viewer.next_message(TIMEOUT).await?;
+            if told["t"] == "state" && holds(&told) {
+                return Some(viewer);
+            }
+        }
     })
     .await
 }

@@ -48,7 +48,7 @@ async fn a_session_opens_the_address_that_the_partner_or_the_applicant_gives() {
     let embed = applicant.top_level();
     embed.click("[data-testid=start]").await;
     embed.until("the question", &shown("Enter the address of your account")).await;
-    let session = deployment.until(id, "AWAITING_USER", Duration::from_secs(20)).await;
+    let session = deployment.until(id, "AWAITING_USER", Duration::from_secs(60)).await;
     assert_eq!(session["nextAction"]["kind"], "custom_url");
     enter(&applicant, "elsewhere.example/account").await;
     embed.until("the same question", &shown("That is no address of an account")).await;
@@ -87,8 +87,7 @@ async fn complete_from_sign_in(applicant: &Applicant) {
     let embed = applicant.top_level();
     embed.sign_in("ada", "right").await;
     embed.until_prompted("Enter the code").await;
-    applicant.write("123456").await;
-    applicant.press("Enter").await;
+    embed.answer("123456").await;
     embed.click("[data-testid=consent-approve]").await;
     assert_eq!(embed.until_outcome().await, "COMPLETED");
 }

@@ -23,7 +23,7 @@ use testkit::{clock::FakeClock, sample};
 
 /// The password that the applicant types, which must not be stored anywhere.
 const CANARY: &str = "canary7xq3password";
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 macro_rules! on_both_stores {
     ($($name:ident => $body:path;)*) => { $(
@@ -78,8 +78,7 @@ async fn second_factors(kind: Kind) {
         let id = sessions.at("/data/sessions/0/sessionId").as_str().unwrap().to_owned();
         let hint = if user == "otp" { json!("sms ***56") } else { Value::Null };
         assert_eq!(deployment.session(&id).await["nextAction"]["hint"], hint, "{user}");
-        applicant.write(answer).await;
-        applicant.press("Enter").await;
+        embed.answer(answer).await;
         let data = verified(&deployment, &embed).await;
         assert_eq!(data["accountId"], format!("acme-{user}-4711"));
     }
@@ -94,8 +93,7 @@ async fn second_factors(kind: Kind) {
     let embed = applicant.start_session().await;
     embed.sign_in("logout_midway", "any").await;
     embed.until_prompted("Enter the code").await;
-    applicant.write("123456").await;
-    applicant.press("Enter").await;
+    embed.answer("123456").await;
     embed.until_prompted("Sign in to Acme").await;
     embed.sign_in("ok", "any").await;
     assert_eq!(verified(&deployment, &embed).await["accountId"], "acme-ok-4711");
@@ -200,8 +198,7 @@ async fn terminating(kind: Kind) {
     let applicant = Applicant::visit(&deployment.demo).await;
     let embed = applicant.start_session().await;
     embed.until_prompted("Sign in").await;
-    embed.focus_remote_page().await;
-    applicant.press("Tab").await;
+    embed.focus_first_field().await;
     applicant.write("half a na").await;
     let id = session_of(&applicant).await;
     assert!(!processes_with(&deployment.browsers()).is_empty(), "a Chromium runs");

@@ -10,8 +10,10 @@ use acceptance::{
 };
 use serde_json::{Value, json};
 
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// How long the sessions run before their applicant is asked to sign in: a second browser starts meanwhile.
+const RUNNING_SECONDS: u16 = 40;
 const HIDDEN: &str = "document.querySelector('canvas').hidden";
 /// Keeps the current picture, and returns the number of its pixels that have the grey of redacted
 /// areas.
@@ -28,7 +30,7 @@ const DIFFERENCE: &str =
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_observer_sees_the_page_without_the_typed_text() {
     let deployment = Deployment::start(Kind::Sqlite).await;
-    let platform = lingering(&deployment, "acme-lingering", 12);
+    let platform = lingering(&deployment, "acme-lingering", RUNNING_SECONDS);
     let session = deployment.create(&json!({ "platformId": platform })).await;
     let id = session["sessionId"].as_str().unwrap();
     assert_eq!(deployment.session(id).await["streamUrl"], Value::Null, "nothing runs yet");
@@ -70,7 +72,7 @@ async fn an_observer_sees_the_page_without_the_typed_text() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_acknowledges_no_frame_still_receives_state() {
     let deployment = Deployment::start(Kind::Sqlite).await;
-    let platform = lingering(&deployment, "acme-lingering", 12);
+    let platform = lingering(&deployment, "acme-lingering", RUNNING_SECONDS);
     let session = deployment.create(&json!({ "platformId": platform })).await;
     let id = session["sessionId"].as_str().unwrap();
     let applicant = page_without_acknowledgements(session["embedUrl"].as_str().unwrap()).await;
@@ -99,15 +101,14 @@ async fn page_without_acknowledgements(url: &str) -> Applicant {
     let silence = "window.WebSocket = class extends WebSocket { send(message) { \
         if (!String(message).includes('\"ack\"')) super.send(message); } };";
     applicant.devtools("Page.addScriptToEvaluateOnNewDocument", json!({ "source": silence })).await;
-    applicant.devtools("Page.navigate", json!({ "url": url })).await;
+    applicant.navigate(url).await;
     applicant
 }
 
 /// Types into the first field of the sign-in page, and waits until frames show it.
 async fn type_first_field(embed: &Embed<'_>, text: &str) {
     let before = embed.evaluate("document.querySelector('canvas').dataset.pictures").await;
-    embed.focus_remote_page().await;
-    embed.applicant.press("Tab").await;
+    embed.focus_first_field().await;
     embed.applicant.write(text).await;
     let more = format!(
         "document.querySelector('canvas').dataset.pictures > {} + 5",
@@ -150,9 +151,7 @@ async fn refuses(deployment: &Deployment, stream: &str) {
         (address, String::new()),
         (elsewhere.as_str(), pass.to_owned()),
     ] {
-        observer
-            .devtools("Page.navigate", json!({ "url": format!("{address}?pass={pass}") }))
-            .await;
+        observer.navigate(&format!("{address}?pass={pass}")).await;
         let watch = observer.top_level();
         let what = format!("{address}?pass={pass} to be refused");
         watch.until(&what, "document.body?.textContent.includes('has run out')").await;

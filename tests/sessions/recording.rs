@@ -19,7 +19,7 @@ const WRITTEN_EARLY: &str = "zebrafinch";
 /// The code that the sandbox asks for.
 const CODE: &str = "123456";
 const ANSWER: &str = "blue";
-const TIMEOUT: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_failed_session_leaves_a_recording_without_secrets_in_a_folder() {
@@ -109,8 +109,7 @@ async fn play_failing_session(deployment: &Deployment, objects: &Path) -> (Strin
     deployment.until(&id, "RUNNING", TIMEOUT).await;
     // The first frame may show a page without fields yet: text typed then goes nowhere.
     embed.until("the page's fields", "document.querySelector('canvas').dataset.fields > 0").await;
-    embed.focus_remote_page().await;
-    applicant.press("Tab").await;
+    embed.focus_first_field().await;
     applicant.write(WRITTEN_EARLY).await;
     wait_for_frames().await;
     assert_eq!(deployment.session(&id).await["status"], "RUNNING", "the platform waits");
@@ -124,8 +123,7 @@ async fn play_failing_session(deployment: &Deployment, objects: &Path) -> (Strin
     wait_for_frames().await;
     applicant.press("Enter").await;
     embed.until_prompted("Enter the code").await;
-    embed.focus_remote_page().await;
-    applicant.press("Tab").await;
+    embed.focus_first_field().await;
     applicant.write(CODE).await;
     wait_for_frames().await;
     let running = files(objects);
@@ -193,7 +191,7 @@ fn publish_failing(deployment: &Deployment) -> Value {
                 "default": then,
             })
         };
-        definition["nodes"]["linger"] = wait(6, json!({ "next": "route" }));
+        definition["nodes"]["linger"] = wait(15, json!({ "next": "route" }));
         definition["nodes"]["stall"] = wait(4, json!({ "fail": "UNEXPECTED_PAGE" }));
         definition["nodes"]["route"]["cases"][0]["next"] = json!("stall");
     })
@@ -202,7 +200,7 @@ fn publish_failing(deployment: &Deployment) -> Value {
 /// Returns every status of a recording that a poller sees until it is completed.
 async fn followed(deployment: &Deployment, id: &str) -> BTreeSet<String> {
     let mut seen = BTreeSet::new();
-    eventually("the recording", Duration::from_secs(60), async || {
+    eventually("the recording", TIMEOUT, async || {
         let recording = deployment.recording(id).await;
         let status = recording["status"].as_str().unwrap().to_owned();
         assert_eq!(recording["error"], Value::Null, "{recording}");

@@ -37,7 +37,7 @@ pub async fn visit(url: &str, screen: Screen) -> Applicant {
     };
     let script = json!({ "source": KEEP_SCENE });
     applicant.devtools("Page.addScriptToEvaluateOnNewDocument", script).await;
-    applicant.devtools("Page.navigate", json!({ "url": url })).await;
+    applicant.navigate(url).await;
     applicant
 }
 

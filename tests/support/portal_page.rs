@@ -8,6 +8,7 @@ use crate::applicant::Embed;
 
 /// Types a text into a field.
 pub async fn enter(page: &Embed<'_>, id: &str, text: &str) {
+    page.until_drawn().await;
     page.evaluate(&format!("document.getElementById({id:?}).focus()")).await;
     page.applicant.write(text).await;
 }

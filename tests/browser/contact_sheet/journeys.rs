@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use acceptance::{
-    applicant::{Applicant, Embed},
+    applicant::{Applicant, Embed, IN_NO_FIELD},
     database::Kind,
     eventually,
     platform::publish,
@@ -37,9 +37,7 @@ const NOTE: &str = "!document.getElementById('note').hidden";
 const GUEST: &str = "!document.getElementById('guest').hidden";
 const SAID: &str = "document.getElementById('said').textContent !== ''";
 const INSTRUCTION: &str = "document.querySelector('header').textContent";
-/// Holds in a document that was loaded after `window.before` was set.
-const FRESH: &str = "document.readyState === 'complete' && window.before === undefined \
-    && document.documentElement.lang !== ''";
+const LOADED: &str = "document.readyState === 'complete' && document.documentElement.lang !== ''";
 /// Keeps short messages, which disappear after eight seconds.
 const LASTING: &str = "{ const later = setTimeout; window.setTimeout = \
     (act, wait, ...more) => wait === 8000 ? 0 : later(act, wait, ...more); }";
@@ -71,8 +69,7 @@ impl Stage<'_> {
         journey.sign_in("otp").await;
         journey.until_asked("otp").await;
         journey.take("second-factor", STREAM).await;
-        self.applicant.write("123456").await;
-        self.applicant.press("Enter").await;
+        journey.page.answer("123456").await;
         journey.take("consent", CONSENT).await;
         journey.page.click("[data-testid=consent-approve]").await;
         journey.take("done", OUTCOME).await;
@@ -264,11 +261,7 @@ impl Stage<'_> {
         journey.start().await;
         journey.sign_in("otp").await;
         journey.until_asked("otp").await;
-        let code = async || {
-            journey.page.focus_remote_page().await;
-            self.applicant.write("000000").await;
-            self.applicant.press("Enter").await;
-        };
+        let code = async || journey.page.answer("000000").await;
         journey.repeat(code).await;
         journey.take("second-factor-refused", STREAM).await;
         journey.fail(code).await;
@@ -442,9 +435,8 @@ impl Stage<'_> {
 
 impl Journey<'_> {
     async fn visit(&self, link: &str) {
-        self.evaluate("window.before = 1").await;
-        self.stage.applicant.devtools("Page.navigate", json!({ "url": link })).await;
-        self.page.until("the page", FRESH).await;
+        self.stage.applicant.navigate(link).await;
+        self.page.until("the page", LOADED).await;
     }
 
     async fn evaluate(&self, expression: &str) -> Value {
@@ -501,13 +493,20 @@ impl Journey<'_> {
     /// Does something until the session has failed because of it.
     async fn fail(&self, act: impl AsyncFn()) {
         const MAX_ATTEMPTS: usize = 4;
-        for _ in 0..MAX_ATTEMPTS {
-            act().await;
-            for _ in 0..20 {
-                if self.evaluate(FAILURE).await == true {
-                    return;
-                }
+        let failed = async || {
+            while self.evaluate(FAILURE).await != true {
                 tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        for _ in 0..MAX_ATTEMPTS {
+            // The page for it goes away when the session fails.
+            tokio::select! {
+                () = act() => (),
+                () = failed() => return,
+            }
+            self.page.until("an answer", &format!("{FAILURE} || {IN_NO_FIELD}")).await;
+            if tokio::time::timeout(Duration::from_secs(2), failed()).await.is_ok() {
+                return;
             }
         }
     }

@@ -4,13 +4,23 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Applicant, TIMEOUT, evaluate, middle, number};
+use super::{Applicant, TIMEOUT, evaluate, middle, number, until_drawn};
 use crate::{eventually, root};
 
 /// Holds when the remote page has the size of its stage, within its bounds.
 pub const SIZED: &str = "(() => { const c = document.querySelector('canvas'), m = document.querySelector('main'); \
     return Number(c.dataset.width) === Math.max(320, m.clientWidth) && \
     Math.abs(Number(c.dataset.height) - Math.max(320, m.clientHeight)) < 80; })()";
+
+/// Holds while a field of the remote page has the focus that is for text, and for no password: the local
+/// field lies over it then.
+pub const IN_TEXT_FIELD: &str = "(() => { const w = document.getElementById('writer'); \
+    return parseFloat(w.style.width) > 1 && w.type !== 'password'; })()";
+const IN_PASSWORD_FIELD: &str = "document.getElementById('writer').type === 'password'";
+/// Holds while no field of the remote page has the focus, as after a form was sent.
+pub const IN_NO_FIELD: &str = "!(parseFloat(document.getElementById('writer').style.width) > 1)";
+/// How long the remote page may take to report that a field has the focus, before input counts as dropped.
+const FOCUS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The positions of the fields of the sandbox's pages, in CSS pixels of a phone's page: user name,
 /// password, and the field of the step after these.
@@ -40,6 +50,11 @@ impl Embed<'_> {
             }
             tokio::time::sleep(Duration::from_millis(30)).await;
         }
+    }
+
+    /// Waits until the page was drawn, since Chromium drops its input before.
+    pub async fn until_drawn(&self) {
+        until_drawn(&self.applicant.client, &self.frame).await;
     }
 
     /// Returns the violations of WCAG 2.2, levels A and AA, that axe-core finds.
@@ -81,7 +96,8 @@ impl Embed<'_> {
         self.until(&format!("the prompt {text:?}"), &condition).await;
     }
 
-    /// Waits for the end of the session, and returns its status. Another attempt is declined.
+    /// Waits for the end of the session, and returns its status. Another attempt is declined, which the test
+    /// must not have done already: the offer would go away while this clicks on it.
     pub async fn until_outcome(&self) -> String {
         let shown = "!document.querySelector('[data-testid=outcome]').hidden";
         let offered = "!document.querySelector('[data-testid=failure]').hidden";
@@ -99,6 +115,7 @@ impl Embed<'_> {
     pub async fn click(&self, selector: &str) {
         let shown = format!("document.querySelector({selector:?})?.getClientRects().length > 0");
         self.until(&format!("{selector} to be shown"), &shown).await;
+        self.until_drawn().await;
         let place = format!(
             "(() => {{ const e = document.querySelector({selector:?}); \
              if (!e?.getClientRects().length) return null; e.scrollIntoView({{ block: 'nearest' }}); \
@@ -144,15 +161,39 @@ impl Embed<'_> {
         self.sign_in_again(user, password).await;
     }
 
-    /// Taps a field of the remote page and types as a phone's keyboard does, without key events.
+    /// Taps a field of the remote page until it has the focus, and types as a phone's keyboard does, without
+    /// key events.
     pub async fn tap_and_write(&self, place: (f64, f64), text: &str) {
-        let (x, y) = self.on_screen(place.0, place.1).await;
-        self.applicant.tap((x, y)).await;
-        self.until("the keyboard", "document.activeElement?.id === 'writer'").await;
-        // The remote page moves its focus to the tapped field a moment later.
-        tokio::time::sleep(Duration::from_millis(700)).await;
+        // The local field has the focus at once, and lies over the remote one when that has it, too.
+        let focused = format!(
+            "(() => {{ const c = document.querySelector('canvas'), r = c.getBoundingClientRect(); \
+             const w = document.getElementById('writer'), o = w.getBoundingClientRect(); \
+             const x = r.left + {} * r.width / c.dataset.width, y = r.top + {} * r.height / c.dataset.height; \
+             return document.activeElement === w && o.width > 1 && x >= o.left && x <= o.right \
+             && y >= o.top && y <= o.bottom; }})()",
+            place.0, place.1
+        );
+        eventually("the tapped field to have the focus", TIMEOUT, async || {
+            let (x, y) = self.on_screen(place.0, place.1).await;
+            self.applicant.tap((x, y)).await;
+            self.holds_soon(&focused).await.then_some(())
+        })
+        .await;
         self.applicant.devtools("Input.insertText", json!({ "text": text })).await;
         tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+
+    /// Returns whether a condition holds within the time that the remote page may take for its answer to input.
+    async fn holds_soon(&self, condition: &str) -> bool {
+        let ends = tokio::time::Instant::now() + FOCUS_TIMEOUT;
+        while tokio::time::Instant::now() < ends {
+            if self.evaluate(condition).await == true {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
+        println!("the remote page has not reacted to input: {condition}");
+        false
     }
 
     /// Clicks on the remote page until it has the keyboard focus: on a busy machine a frame may be
@@ -166,12 +207,33 @@ impl Embed<'_> {
         .await;
     }
 
+    /// Clicks on the remote page and presses Tab until the first field there has the focus: Chromium drops
+    /// the input of a page that it has not drawn yet.
+    pub async fn focus_first_field(&self) {
+        let ends = tokio::time::Instant::now() + TIMEOUT;
+        loop {
+            self.focus_remote_page().await;
+            self.applicant.press("Tab").await;
+            if self.holds_soon(IN_TEXT_FIELD).await {
+                return;
+            }
+            assert!(tokio::time::Instant::now() < ends, "the first field has not got the focus");
+        }
+    }
+
+    /// Types into the first field of a page that asks for one text, and sends it.
+    pub async fn answer(&self, text: &str) {
+        self.focus_first_field().await;
+        self.applicant.write(text).await;
+        self.applicant.press("Enter").await;
+    }
+
     /// Signs in on a sign-in page that is shown already.
     pub async fn sign_in_again(&self, user: &str, password: &str) {
-        self.focus_remote_page().await;
-        self.applicant.press("Tab").await;
+        self.focus_first_field().await;
         self.applicant.write(user).await;
         self.applicant.press("Tab").await;
+        self.until("the field of the password", IN_PASSWORD_FIELD).await;
         self.applicant.write(password).await;
         self.applicant.press("Enter").await;
     }

@@ -18,6 +18,7 @@ pub use self::{
 use crate::eventually;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
+const DRAW_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One applicant with one browser.
 pub struct Applicant {
@@ -54,7 +55,10 @@ impl Applicant {
             json!({ "width": 1280, "height": 1000, "deviceScaleFactor": 1, "mobile": false });
         applicant.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
         applicant.devtools("Page.enable", json!({})).await;
-        applicant.devtools("Page.navigate", json!({ "url": url })).await;
+        // Chromium starts with this page.
+        if url != "about:blank" {
+            applicant.navigate(url).await;
+        }
         applicant
     }
 
@@ -67,8 +71,30 @@ impl Applicant {
         applicant.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
         let fingers = json!({ "enabled": true, "maxTouchPoints": 5 });
         applicant.devtools("Emulation.setTouchEmulationEnabled", fingers).await;
-        applicant.devtools("Page.navigate", json!({ "url": url })).await;
+        applicant.navigate(url).await;
         applicant
+    }
+
+    /// Opens another page, and waits until its document has taken the place of the one before: what is
+    /// evaluated next is evaluated there.
+    pub async fn navigate(&self, url: &str) {
+        self.replace_document("Page.navigate", json!({ "url": url })).await;
+    }
+
+    /// Reloads the page, and waits until the new document has taken the place of the one before.
+    pub async fn reload(&self) {
+        self.replace_document("Page.reload", json!({})).await;
+    }
+
+    /// Chromium replies to both commands before the new document is there.
+    async fn replace_document(&self, method: &str, params: Value) {
+        self.evaluate("window.before = 1").await;
+        self.devtools(method, params).await;
+        let ends = tokio::time::Instant::now() + TIMEOUT;
+        while self.evaluate("window.before === undefined").await != true {
+            assert!(tokio::time::Instant::now() < ends, "the new document has not come");
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
     }
 
     /// The embed page as a top-level page.
@@ -255,6 +281,7 @@ impl Applicant {
     }
 
     pub async fn click_in_page(&self, selector: &str) {
+        until_drawn(&self.client, &self.page).await;
         let place = evaluate(&self.client, &self.page, &middle(selector)).await;
         self.click_at(number(&place["x"]), number(&place["y"])).await;
     }
@@ -295,6 +322,19 @@ async fn attach(client: &DevToolsClient, target: &Value) -> String {
     let params = json!({ "targetId": target["targetId"], "flatten": true });
     let attached = client.call(None, "Target.attachToTarget", params).await.expect("a session");
     attached["sessionId"].as_str().expect("its name").to_owned()
+}
+
+/// Waits until a page was drawn. A page that reports no drawing counts as drawn after a while.
+async fn until_drawn(client: &DevToolsClient, session: &str) {
+    let drawn = "performance.getEntriesByName('first-contentful-paint').length > 0";
+    let ends = tokio::time::Instant::now() + DRAW_TIMEOUT;
+    while tokio::time::Instant::now() < ends {
+        if evaluate(client, session, drawn).await == true {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+    println!("a page has reported no drawing");
 }
 
 /// Evaluates an expression in a page; null while the page is not ready for it.
