@@ -140,21 +140,39 @@ async fn asked_for_consent(partner: &Partner) -> (String, Viewer, u64) {
     let link = text(created.at("/data"), "embedUrl");
     let mut viewer = Viewer::open(&link, &secret('a')).await;
     viewer.until("scene", |scene| scene["fields"].as_array().is_some_and(|it| it.len() > 1)).await;
-    for (name, code) in [("ok", "Tab"), ("any", "Tab"), ("", "Enter")] {
-        let number = if code == "Tab" { 9 } else { 13 };
-        for down in [true, false] {
-            viewer
-                .send(&json!({ "t": "key", "down": down, "key": code, "code": code,
-                    "keyCode": number, "repeat": false, "modifiers": 0 }))
-                .await;
-        }
-        if !name.is_empty() {
-            viewer.send(&json!({ "t": "text", "text": name })).await;
-        }
-    }
+    focus_first_field(&mut viewer).await;
+    viewer.send(&json!({ "t": "text", "text": "ok" })).await;
+    press(&mut viewer, "Tab", 9).await;
+    viewer.send(&json!({ "t": "text", "text": "any" })).await;
+    press(&mut viewer, "Enter", 13).await;
     let state = viewer.until("state", |state| state["prompt"]["kind"] == "consent").await;
     let number = state["prompt"]["number"].as_u64().unwrap();
     (text(created.at("/data"), "sessionId"), viewer, number)
+}
+
+async fn press(viewer: &mut Viewer, code: &str, number: u32) {
+    for down in [true, false] {
+        viewer
+            .send(&json!({ "t": "key", "down": down, "key": code, "code": code,
+                "keyCode": number, "repeat": false, "modifiers": 0 }))
+            .await;
+    }
+}
+
+/// Presses Tab until the first field has the focus: Chromium drops the input of a page that it has not drawn
+/// yet.
+async fn focus_first_field(viewer: &mut Viewer) {
+    for _ in 0..6 {
+        press(viewer, "Tab", 9).await;
+        let ends = tokio::time::Instant::now() + Duration::from_secs(10);
+        let left = || ends.saturating_duration_since(tokio::time::Instant::now());
+        while let Some(told) = viewer.next_message(left()).await {
+            if told["t"] == "scene" && told["focused"] == 0 {
+                return;
+            }
+        }
+    }
+    panic!("the first field does not get the focus");
 }
 
 async fn status(partner: &Partner, id: &str) -> Value {

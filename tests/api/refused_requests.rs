@@ -105,13 +105,14 @@ async fn a_viewer_that_requests_thousands_of_codes_gets_one_per_second() {
     for _ in 0..3000 {
         viewer.send(&json!({ "t": "handover" })).await;
     }
-    let ends = began + Duration::from_secs(3);
-    let mut codes = 0;
+    let ends = Instant::now() + Duration::from_secs(3);
+    let mut codes = 0_u64;
     while let Some(told) = viewer.next_message(ends.saturating_duration_since(Instant::now())).await
     {
-        codes += u32::from(told["t"] == "code");
+        codes += u64::from(told["t"] == "code");
     }
-    assert!((1..=4).contains(&codes), "{codes} in 3 s");
+    let seconds = began.elapsed().as_secs();
+    assert!((1..=seconds + 1).contains(&codes), "{codes} in {seconds} s");
     // The stream still processes other messages.
     viewer.send(&json!({ "t": "cancel" })).await;
     let id = created["sessionId"].as_str().unwrap();

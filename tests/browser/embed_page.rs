@@ -395,6 +395,7 @@ async fn assert_accessible(embed: &Embed<'_>, when: &str) {
 
 /// Presses Tab until an element has the focus.
 async fn focus_by_tab(embed: &Embed<'_>, id: &str) {
+    embed.until_drawn().await;
     for _ in 0..12 {
         if embed.evaluate(&format!("document.activeElement.id === {id:?}")).await == true {
             return;

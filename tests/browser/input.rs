@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use acceptance::{
-    applicant::{Applicant, Embed, SIZED},
+    applicant::{Applicant, Embed, IN_TEXT_FIELD, SIZED},
     database::Kind,
     eventually,
     playground::Playground,
@@ -91,8 +91,8 @@ async fn surroundings(playground: &Playground) {
 /// Keys, an input method, an emoji and a long paste arrive once each and in order.
 async fn writing(playground: &Playground, embed: &Embed<'_>) {
     let applicant = embed.applicant;
-    click_to_write(embed, 0, 0).await;
-    playground.until_is("focus", "name").await;
+    let has_focus = async || playground.reported()["focus"] == "name";
+    click_until(embed, (0, 0), "the first field to have the focus", has_focus).await;
     // A screen reader reads the remote field's name, not one name for all fields.
     let named = "document.getElementById('writer').ariaLabel === 'name' && \
         document.getElementById('spoken').textContent === 'name, text'";
@@ -186,7 +186,8 @@ async fn windows(playground: &Playground, embed: &Embed<'_>) {
     // Its page has one field, and the first one has more.
     let loaded = "document.querySelector('canvas').dataset.fields === '1'";
     embed.until("its page", loaded).await;
-    click_to_write(embed, 0, 0).await;
+    let has_focus = async || embed.evaluate(IN_TEXT_FIELD).await == true;
+    click_until(embed, (0, 0), "its field to have the focus", has_focus).await;
     embed.applicant.write("hi").await;
     playground.until_is("told", "hi").await;
     embed.click("#close").await;
@@ -248,12 +249,22 @@ async fn click_to_write(embed: &Embed<'_>, column: u32, row: u32) {
     .await;
 }
 
-/// Clicks until the page reports it: Chromium drops the input of a page that it has not drawn yet.
 async fn click_until_seen(embed: &Embed<'_>, playground: &Playground) {
-    eventually("the page to react", Duration::from_secs(60), async || {
-        click_to_write(embed, 1, 6).await;
+    let is_seen = async || ends_with(&playground.reported(), "ask");
+    click_until(embed, (1, 6), "the page to react", is_seen).await;
+}
+
+/// Clicks in a cell until a condition holds: Chromium drops the input of a page that it has not drawn yet.
+async fn click_until(
+    embed: &Embed<'_>,
+    (column, row): (u32, u32),
+    what: &str,
+    holds: impl AsyncFn() -> bool,
+) {
+    eventually(what, Duration::from_secs(60), async || {
+        click_to_write(embed, column, row).await;
         for _ in 0..20 {
-            if ends_with(&playground.reported(), "ask") {
+            if holds().await {
                 return Some(());
             }
             tokio::time::sleep(Duration::from_millis(100)).await;

@@ -29,6 +29,7 @@ async fn a_session_with_a_code_is_completed_by_keyboard_alone() {
     let applicant = Applicant::visit(session["embedUrl"].as_str().unwrap()).await;
     let embed = applicant.top_level();
     embed.until("the introduction", "document.getElementById('start')?.hidden === false").await;
+    embed.until_drawn().await;
     embed.evaluate(WATCH_FOCUS).await;
     applicant.press("Tab").await;
     stop(&embed, "start").await;

@@ -110,7 +110,8 @@ async fn tries(kind: Kind, backoff: &str, waits: [f64; 3]) {
     for (pair, wait) in attempts.windows(2).zip(waits) {
         let waited = pair[1].at.duration_since(pair[0].at).expect("in order").as_secs_f64();
         println!("{waited:.2} s for {wait:.0}");
-        assert!((0.8 * wait..1.2 * wait + 0.5).contains(&waited), "{waited} for {wait}");
+        // Beyond the variation, a busy machine may take a second to notice that it is time.
+        assert!((0.8 * wait..1.2 * wait + 1.0).contains(&waited), "{waited} for {wait}");
     }
     let first = &attempts[0];
     for attempt in &attempts {

@@ -14,8 +14,7 @@ async fn main() {
     let applicant = Applicant::visit(&url).await;
     let embed = applicant.start_session().await;
     embed.until_prompted("Sign in").await;
-    embed.focus_remote_page().await;
-    applicant.press("Tab").await;
+    embed.focus_first_field().await;
     applicant.write("ok").await;
     applicant.press("Tab").await;
     applicant.write("password").await;

@@ -3,7 +3,7 @@
 use acceptance::{
     applicant::Applicant,
     database::Kind,
-    portal_page::{assert_accessible, heading, sign_in},
+    portal_page::{assert_accessible, enter, heading, sign_in},
     portal_user::{PortalUser, base, mail_with, signed_in, user},
     service::Deployment,
 };
@@ -225,8 +225,7 @@ async fn a_template_is_previewed_before_it_is_submitted() {
     sign_in(&page, email, &password).await;
     heading(&page, "Email templates").await;
     assert_accessible(&page, "no templates").await;
-    page.evaluate("document.getElementById('name').focus()").await;
-    browser.write("Spring").await;
+    enter(&page, "name", "Spring").await;
     page.click("main .primary").await;
     heading(&page, "Email template").await;
     let framed = "document.querySelector('iframe.mail').getBoundingClientRect().height > 200";

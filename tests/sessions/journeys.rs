@@ -7,7 +7,7 @@ use std::{
 };
 
 use acceptance::{
-    applicant::{Applicant, Embed},
+    applicant::{Applicant, Embed, IN_NO_FIELD},
     contains,
     database::Kind,
     eventually,
@@ -85,6 +85,7 @@ async fn second_factors(kind: Kind) {
     let embed = applicant.start_session().await;
     embed.sign_in("captcha", "any").await;
     embed.until_prompted("Solve the puzzle").await;
+    embed.until("the page after the sign-in", IN_NO_FIELD).await;
     applicant.press("Tab").await;
     applicant.write(" ").await;
     applicant.press("Enter").await;

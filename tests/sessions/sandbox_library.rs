@@ -1,7 +1,5 @@
 //! The sandbox platform `acme-town-library`: pages of HTML alone, in Arabic, from right to left.
 
-use std::time::Duration;
-
 use acceptance::{database::Kind, sandbox_session::SandboxSession, service::Deployment};
 use serde_json::{Value, json};
 
@@ -53,7 +51,7 @@ async fn a_session_that_times_out_between_two_pages_is_begun_anew() {
     let deployment = Deployment::start(Kind::Sqlite).await;
     let session = SandboxSession::start(&deployment, PLATFORM, &sign_in("logout_midway")).await;
     // The site refuses the second page, after which the form is shown once more.
-    session.until("COLLECTING_DATA").await;
+    session.until_event("CollectionStarted").await;
     session.until("AWAITING_USER").await;
     session.go_on(&sign_in("ok")).await;
     let session = session.share().await;
@@ -68,8 +66,8 @@ async fn the_third_wrong_password_ends_the_session() {
     for _ in 0..2 {
         let asked = session.asked("The library did not accept that").await;
         assert_eq!(asked["kind"], "login");
-        // The prompt is the same each time; the page reloads in far less time than this.
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        // The prompt is the same each time.
+        session.until_password_sent().await;
         session.go_on(&credentials("nobody")).await;
     }
     let session = session.end().await;

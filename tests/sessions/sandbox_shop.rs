@@ -1,8 +1,6 @@
 //! The sandbox platform `acme-web-shop`: a single-page application whose customers sign in in a window
 //! of its own, on another host.
 
-use std::time::Duration;
-
 use acceptance::{database::Kind, sandbox_session::SandboxSession, service::Deployment};
 use serde_json::{Value, json};
 
@@ -95,8 +93,8 @@ async fn the_third_wrong_password_ends_the_session() {
     for _ in 0..2 {
         let asked = session.asked("Acme ID did not accept that").await;
         assert_eq!(asked["kind"], "login");
-        // The prompt is the same each time; the page reloads in far less time than this.
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        // The prompt is the same each time.
+        session.until_password_sent().await;
         session.go_on(&credentials("nobody")).await;
     }
     let session = session.end().await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::{
-    applicant::Applicant,
+    applicant::{Applicant, IN_NO_PASSWORD_FIELD},
     eventually,
     journey::{Screen, go_on, play, visit},
     service::Deployment,
@@ -36,6 +36,21 @@ impl<'a> SandboxSession<'a> {
     /// Plays further steps.
     pub async fn go_on(&self, steps: &Value) {
         go_on(&self.applicant.top_level(), Screen::Desktop, steps).await;
+    }
+
+    /// Waits until the remote page is another one than that on which a password was sent.
+    pub async fn until_password_sent(&self) {
+        let page = self.applicant.top_level();
+        page.until("the page after the password was sent", IN_NO_PASSWORD_FIELD).await;
+    }
+
+    /// Waits until something has happened in the session, of which its status may tell for a moment only.
+    pub async fn until_event(&self, name: &str) {
+        eventually(name, TIMEOUT, async || {
+            let timeline = self.deployment.partner.timeline(&self.id).await;
+            timeline.iter().any(|(event, _)| event == name).then_some(())
+        })
+        .await;
     }
 
     /// Waits until the session has a status.

@@ -4,11 +4,24 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{applicant::Applicant, eventually};
+use crate::{
+    applicant::{Applicant, IN_NO_PASSWORD_FIELD, IN_TEXT_FIELD},
+    eventually,
+};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The document of the page with the remote browser.
 pub const EMBED: &str = "document.querySelector('iframe')?.contentDocument";
+
+/// How long the remote page may take to report that a field has the focus, before input counts as dropped.
+const FOCUS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Returns a condition on the page with the remote browser, as one on the page of the studio.
+fn in_embed(condition: &str) -> String {
+    format!(
+        "((document) => !!document && {condition})(document.querySelector('iframe')?.contentDocument)"
+    )
+}
 
 /// The open page of a studio.
 pub struct StudioPage {
@@ -48,6 +61,7 @@ impl StudioPage {
             Some(self.page.evaluate(&place).await).filter(Value::is_array)
         })
         .await;
+        self.page.top_level().until_drawn().await;
         self.page.click_at(at[0].as_f64().unwrap(), at[1].as_f64().unwrap()).await;
     }
 
@@ -68,18 +82,33 @@ impl StudioPage {
         .await;
     }
 
+    /// Signs in on the remote page by keyboard. Chromium drops the input of a page that it has not drawn yet.
     pub async fn sign_in(&self, user: &str) {
-        eventually("the keyboard focus", TIMEOUT, async || {
-            self.click("[data-testid=screen]").await;
-            let ours = format!("{EMBED}.activeElement?.id === 'writer'");
-            (self.page.evaluate(&ours).await == true).then_some(())
+        eventually("the first field to have the focus", TIMEOUT, async || {
+            eventually("the keyboard focus", TIMEOUT, async || {
+                self.click("[data-testid=screen]").await;
+                let ours = format!("{EMBED}.activeElement?.id === 'writer'");
+                (self.page.evaluate(&ours).await == true).then_some(())
+            })
+            .await;
+            self.page.press("Tab").await;
+            let focused = async || {
+                while self.page.evaluate(&in_embed(IN_TEXT_FIELD)).await != true {
+                    tokio::time::sleep(Duration::from_millis(30)).await;
+                }
+            };
+            tokio::time::timeout(FOCUS_TIMEOUT, focused()).await.ok()
         })
         .await;
-        self.page.press("Tab").await;
         self.page.write(user).await;
         self.page.press("Tab").await;
         self.page.write("any").await;
         self.page.press("Enter").await;
+    }
+
+    /// Waits until the remote page is another one than that on which a password was sent.
+    pub async fn until_password_sent(&self) {
+        self.until("the page after the password was sent", &in_embed(IN_NO_PASSWORD_FIELD)).await;
     }
 
     /// Marks the page shown now by what is proposed first, and returns the condition.

@@ -17,6 +17,8 @@ pub const SIZED: &str = "(() => { const c = document.querySelector('canvas'), m 
 pub const IN_TEXT_FIELD: &str = "(() => { const w = document.getElementById('writer'); \
     return parseFloat(w.style.width) > 1 && w.type !== 'password'; })()";
 const IN_PASSWORD_FIELD: &str = "document.getElementById('writer').type === 'password'";
+/// Holds while no password field of the remote page has the focus, as after a sign-in was sent.
+pub const IN_NO_PASSWORD_FIELD: &str = "document.getElementById('writer').type !== 'password'";
 /// Holds while no field of the remote page has the focus, as after a form was sent.
 pub const IN_NO_FIELD: &str = "!(parseFloat(document.getElementById('writer').style.width) > 1)";
 /// How long the remote page may take to report that a field has the focus, before input counts as dropped.

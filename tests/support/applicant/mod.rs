@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 pub use self::{
     accessibility::AccessibleNode,
-    embed::{Embed, SANDBOX_FIELDS, SIZED},
+    embed::{Embed, IN_NO_FIELD, IN_NO_PASSWORD_FIELD, IN_TEXT_FIELD, SANDBOX_FIELDS, SIZED},
 };
 use crate::eventually;
 
@@ -55,10 +55,7 @@ impl Applicant {
             json!({ "width": 1280, "height": 1000, "deviceScaleFactor": 1, "mobile": false });
         applicant.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
         applicant.devtools("Page.enable", json!({})).await;
-        // Chromium starts with this page.
-        if url != "about:blank" {
-            applicant.navigate(url).await;
-        }
+        applicant.begin_at(url).await;
         applicant
     }
 
@@ -71,8 +68,15 @@ impl Applicant {
         applicant.devtools("Emulation.setDeviceMetricsOverride", metrics).await;
         let fingers = json!({ "enabled": true, "maxTouchPoints": 5 });
         applicant.devtools("Emulation.setTouchEmulationEnabled", fingers).await;
-        applicant.navigate(url).await;
+        applicant.begin_at(url).await;
         applicant
+    }
+
+    /// Opens the first page. Chromium starts with an empty one.
+    async fn begin_at(&self, url: &str) {
+        if url != "about:blank" {
+            self.navigate(url).await;
+        }
     }
 
     /// Opens another page, and waits until its document has taken the place of the one before: what is
@@ -326,7 +330,7 @@ async fn attach(client: &DevToolsClient, target: &Value) -> String {
 
 /// Waits until a page was drawn. A page that reports no drawing counts as drawn after a while.
 async fn until_drawn(client: &DevToolsClient, session: &str) {
-    let drawn = "performance.getEntriesByName('first-contentful-paint').length > 0";
+    let drawn = "performance.getEntriesByType('paint').length > 0";
     let ends = tokio::time::Instant::now() + DRAW_TIMEOUT;
     while tokio::time::Instant::now() < ends {
         if evaluate(client, session, drawn).await == true {
