@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::{
-    applicant::{Applicant, IN_NO_PASSWORD_FIELD, IN_TEXT_FIELD},
+    applicant::{Applicant, IN_NO_PASSWORD_FIELD, IN_PASSWORD_FIELD, IN_TEXT_FIELD},
     eventually,
 };
 
@@ -102,6 +102,7 @@ impl StudioPage {
         .await;
         self.page.write(user).await;
         self.page.press("Tab").await;
+        self.until("the field of the password", &in_embed(IN_PASSWORD_FIELD)).await;
         self.page.write("any").await;
         self.page.press("Enter").await;
     }

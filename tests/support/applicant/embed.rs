@@ -16,7 +16,8 @@ pub const SIZED: &str = "(() => { const c = document.querySelector('canvas'), m 
 /// field lies over it then.
 pub const IN_TEXT_FIELD: &str = "(() => { const w = document.getElementById('writer'); \
     return parseFloat(w.style.width) > 1 && w.type !== 'password'; })()";
-const IN_PASSWORD_FIELD: &str = "document.getElementById('writer').type === 'password'";
+/// Holds while a password field of the remote page has the focus.
+pub const IN_PASSWORD_FIELD: &str = "document.getElementById('writer').type === 'password'";
 /// Holds while no password field of the remote page has the focus, as after a sign-in was sent.
 pub const IN_NO_PASSWORD_FIELD: &str = "document.getElementById('writer').type !== 'password'";
 /// Holds while no field of the remote page has the focus, as after a form was sent.
@@ -234,8 +235,9 @@ impl Embed<'_> {
     pub async fn sign_in_again(&self, user: &str, password: &str) {
         self.focus_first_field().await;
         self.applicant.write(user).await;
+        // From here on the page takes all input, and in its order. Where both fields are in a shadow root, the
+        // focus of the second one is not reported.
         self.applicant.press("Tab").await;
-        self.until("the field of the password", IN_PASSWORD_FIELD).await;
         self.applicant.write(password).await;
         self.applicant.press("Enter").await;
     }

@@ -13,7 +13,10 @@ use tempfile::TempDir;
 
 pub use self::{
     accessibility::AccessibleNode,
-    embed::{Embed, IN_NO_FIELD, IN_NO_PASSWORD_FIELD, IN_TEXT_FIELD, SANDBOX_FIELDS, SIZED},
+    embed::{
+        Embed, IN_NO_FIELD, IN_NO_PASSWORD_FIELD, IN_PASSWORD_FIELD, IN_TEXT_FIELD, SANDBOX_FIELDS,
+        SIZED,
+    },
 };
 use crate::eventually;
 
