@@ -23,9 +23,12 @@ pub struct SessionStarter {
 
 impl SessionStarter {
     /// Requests a browser for a session that has none yet, unless this process is to stop or runs no
-    /// browsers. A failure is logged: the applicant's connection tries again.
+    /// browsers, or the session tries a draft that another one knows. A failure is logged: the applicant's connection tries again.
     pub(super) async fn start(&self, session: &Session) {
         if !matches!(session.state, State::Created { .. }) || !self.engine.hub.begins_sessions() {
+            return;
+        }
+        if session.terms.studio.is_some_and(|studio| studio != self.node) {
             return;
         }
         let browser = BrowserId::from_u128(self.random.new_id());

@@ -196,7 +196,10 @@ impl ActiveViewer {
         let waits = |session: &Session| matches!(session.state, State::Created { .. });
         let is_created = state.session.as_ref().is_some_and(waits);
         let is_away = self.services.is_elsewhere && sent.has_begun;
-        if is_created && (is_away || self.begins_elsewhere()) {
+        let has_studio = |session: &Session| session.terms.studio.is_some();
+        // A draft begins at the instance of its studio or nowhere.
+        let may_begin_elsewhere = !state.session.as_ref().is_some_and(has_studio);
+        if is_created && may_begin_elsewhere && (is_away || self.begins_elsewhere()) {
             // The page connects again, to an instance that starts the session.
             return PendingEvent::Ready(None);
         }

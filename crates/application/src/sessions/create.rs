@@ -133,6 +133,7 @@ impl SessionUseCases {
                 return_url: request.return_url,
                 max_attempts: request.max_attempts,
                 custom_url: request.custom_url,
+                studio: request.studio,
             },
             state: State::START,
             progress: Progress::default(),

@@ -74,6 +74,7 @@ impl UnopenedSession {
                 return_url: None,
                 max_attempts: MaxAttempts::default(),
                 custom_url: None,
+                studio: None,
                 receiver: contact,
                 receiver_id: None,
                 invitation,

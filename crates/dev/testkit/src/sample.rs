@@ -122,6 +122,7 @@ pub fn opening(owner: ApiKeyId, platform: PlatformId) -> Change {
             return_url: None,
             max_attempts: MaxAttempts::default(),
             custom_url: None,
+            studio: None,
             receiver: None,
             receiver_id: None,
             invitation: None,

@@ -24,7 +24,7 @@ pub use self::{
 use crate::{
     api_key::Environment,
     https_url::HttpsUrl,
-    id::{ContactId, PlatformId},
+    id::{ContactId, InstanceId, PlatformId},
     notification::Invitation,
     worker_region::WorkerRegion,
 };
@@ -89,6 +89,10 @@ pub struct SessionTerms {
     /// The page of the account that the session opens, if the partner gave one.
     #[serde(default)]
     pub custom_url: Option<String>,
+    /// The instance of the studio in which the session's draft is open, the only one that can run it. `None`
+    /// for sessions of partners, and where there are no other instances.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub studio: Option<InstanceId>,
 }
 
 /// How long a session may stay open: 1 to 168 hours, 168 by default.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     https_url::{self, HttpsUrl},
-    id::PlatformId,
+    id::{InstanceId, PlatformId},
     worker_region::WorkerRegion,
 };
 
@@ -37,6 +37,8 @@ pub struct NewSession {
     pub purpose: Option<String>,
     pub return_url: Option<HttpsUrl>,
     pub max_attempts: MaxAttempts,
+    /// Of a draft: the instance that has its studio. No request of a partner names one.
+    pub studio: Option<InstanceId>,
 }
 
 /// A location as the partner wrote it: names or codes, in upper or lower case. `state` and `region`
@@ -104,6 +106,7 @@ impl NewSession {
             ),
             return_url: return_url(&mut reader),
             max_attempts: max_attempts(&mut reader),
+            studio: None,
         };
         let findings = reader.into_findings();
         if findings.is_empty() { Ok(request) } else { Err(InvalidRequest(findings)) }

@@ -449,6 +449,16 @@ fn the_scope_of_an_attestation_is_stored_beside_its_hash() {
 }
 
 #[test]
+fn stored_terms_name_an_instance_for_drafts_only() {
+    let terms = session().terms;
+    let stored = json!(terms);
+    assert_eq!(stored.get("studio"), None);
+    assert_eq!(serde_json::from_value::<SessionTerms>(stored).unwrap(), terms);
+    let draft = SessionTerms { studio: Some(InstanceId::from_u128(8)), ..terms };
+    assert_eq!(serde_json::from_value::<SessionTerms>(json!(draft)).unwrap(), draft);
+}
+
+#[test]
 fn every_status_survives_serialization() {
     for status in Status::ALL {
         assert_eq!(status.as_str().parse(), Ok(*status));
@@ -477,6 +487,7 @@ fn session() -> Session {
             return_url: None,
             max_attempts: MaxAttempts::default(),
             custom_url: None,
+            studio: None,
             receiver: None,
             receiver_id: None,
             invitation: None,

@@ -115,6 +115,7 @@ mod tests {
                 return_url: None,
                 max_attempts: MaxAttempts::default(),
                 custom_url: None,
+                studio: None,
                 receiver: Some(Contact {
                     name: Some("Ada Contact".into()),
                     email: Some("ada@contact.example".into()),

@@ -14,7 +14,7 @@ use ports::{
     driving::{ApplicantError, ApplicantService as _, JoinRequest, LinkState, ServerEvent},
     key_store::{KeyStore as _, TeamStore as _},
 };
-use testkit::sample::{INSTANCE, noon};
+use testkit::sample::{INSTANCE, OTHER_INSTANCE, noon};
 use uuid::Uuid;
 
 use super::{Setup, joining, next, view};
@@ -112,6 +112,18 @@ async fn a_session_of_another_region_is_opened_there() {
     setup.world.apply(id, [Event::BrowserLost]).await;
     while next(&viewer).await.is_some() {}
     assert!(matches!(setup.world.read(id).await.state, State::Created { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_draft_begins_at_the_instance_of_its_studio_only() {
+    let setup = Setup::new().await;
+    for (studio, begins) in [(INSTANCE, true), (OTHER_INSTANCE, false)] {
+        let id = setup.world.insert(|session| session.terms.studio = Some(studio)).await;
+        let viewer = setup.join(id, 'a').await;
+        assert!(matches!(next(&viewer).await, Some(ServerEvent::View(_))));
+        let is_begun = !matches!(setup.read(id).await.state, State::Created { .. });
+        assert_eq!(is_begun, begins, "{studio}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

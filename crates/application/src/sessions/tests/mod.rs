@@ -59,6 +59,7 @@ fn request(world: &World) -> NewSession {
         purpose: None,
         return_url: None,
         max_attempts: MaxAttempts::default(),
+        studio: None,
     }
 }
 
