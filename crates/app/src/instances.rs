@@ -5,7 +5,7 @@ use std::sync::Arc;
 use application::instances::{InstanceDirectory, InstanceReports, InstanceRouter, WaitMover};
 use domain::placement::Instance;
 use instances::{InstanceIdentity, TlsLinks};
-use ports::driving::SocketRouter;
+use ports::driving::{SocketRouter, StudioRouter};
 use store::Store;
 use tokio::runtime::Handle;
 
@@ -24,6 +24,7 @@ pub(crate) struct Instances {
     pub(crate) reports: Arc<InstanceReports>,
     pub(crate) mover: Arc<WaitMover>,
     pub(crate) router: Arc<dyn SocketRouter>,
+    pub(crate) studios: Arc<dyn StudioRouter>,
 }
 
 /// Reads the certificate of this instance; `None` for a process that is alone.
@@ -52,7 +53,7 @@ pub(crate) fn instances(
     let (addresses, clock) = (config.addresses.clone(), shared.clock.clone());
     let directory = InstanceDirectory::new(instance, addresses, hub, turns.clone(), clock);
     let directory = Arc::new(directory);
-    let links = Arc::new(TlsLinks(identity.clone()));
+    let links = Arc::new(TlsLinks::new(identity.clone()));
     let mover = WaitMover {
         engine: shared.engine.clone(),
         turns,
@@ -74,5 +75,6 @@ pub(crate) fn instances(
     };
     let config = own.clone();
     let (router, mover) = (Arc::new(router), Arc::new(mover));
-    Ok(Some(Instances { config, identity, directory, reports, mover, router }))
+    let studios = router.clone();
+    Ok(Some(Instances { config, identity, directory, reports, mover, router, studios }))
 }

@@ -128,7 +128,8 @@ impl HttpParts {
             films: Some(Arc::new(self.films.clone())),
             refusals: self.shared.refusals.clone(),
             router: self.instances.as_ref().map(|instances| instances.router.clone()),
-            pages: Some(pages(&self.portal, &self.studios)),
+            studios: self.instances.as_ref().map(|instances| instances.studios.clone()),
+            pages: Some(self.pages()),
             public_url: self.config.addresses.public.clone(),
             https: self.config.addresses.public.starts_with("https://"),
             trusted_proxies: TrustedProxies(self.config.trusted_proxies.clone()),
@@ -203,7 +204,32 @@ impl HttpParts {
             }),
             watchers: Arc::new(self.observers()),
             refusals: self.shared.refusals.clone(),
+            pages: self.studio_pages(),
         }
+    }
+
+    /// Returns what adds the pages of the portal and of studios to a server.
+    fn pages(&self) -> http_api::Pages {
+        let (portal, studios) = (self.portal.clone(), self.studios.clone());
+        let router = self.instances.as_ref().map(|instances| instances.studios.clone());
+        Arc::new(move |config| {
+            let forward = http_api::forward;
+            let elsewhere = router.clone().map(|router| studio::Elsewhere { router, forward });
+            // The portal's pages answer what nothing else does.
+            config.configure(studio::routes(studio_access(&studios, elsewhere)));
+            let elsewhere = router.clone().map(|router| portal::Elsewhere { router, forward });
+            config.configure(portal::routes(portal.clone(), http_api::address, elsewhere));
+        })
+    }
+
+    /// Returns what adds the pages that need the process of a studio to the server for other instances.
+    fn studio_pages(&self) -> http_api::Pages {
+        let (portal, studios) = (self.portal.clone(), self.studios.clone());
+        Arc::new(move |config| {
+            // What another instance has forwarded is answered here, whatever it is about.
+            config.configure(studio::routes(studio_access(&studios, None)));
+            config.configure(portal::studio_routes(portal.clone(), http_api::address));
+        })
     }
 
     fn mail_preferences(&self, store: &Arc<Store>) -> MailPreferences {
@@ -229,18 +255,12 @@ impl Readiness for UntilDraining {
     }
 }
 
-/// Returns what adds the pages of the portal and of studios to a server.
-fn pages(portal: &portal::Portal, studios: &Studios) -> http_api::Pages {
-    let (portal, studios) = (portal.clone(), studios.clone());
-    Arc::new(move |config| {
-        let access = StudioAccess {
-            studios: studios.clone(),
-            author: Arc::new(|request| Box::pin(async move { portal::author(&request).await })),
-        };
-        // The portal's pages answer what nothing else does.
-        config.configure(studio::routes(access));
-        config.configure(portal::routes(portal.clone(), http_api::address));
-    })
+fn studio_access(studios: &Studios, elsewhere: Option<studio::Elsewhere>) -> StudioAccess {
+    StudioAccess {
+        studios: studios.clone(),
+        author: Arc::new(|request| Box::pin(async move { portal::author(&request).await })),
+        elsewhere,
+    }
 }
 
 /// Opens the sandbox platforms, whose certificate is in the data folder.
@@ -380,7 +400,7 @@ impl Service {
         let partners = |catalogue: Arc<dyn Catalogue>| {
             Arc::new(wire_partners(config, &shared, &store, catalogue, vault.clone(), &limiters))
         };
-        let studios = wire_studios(&shared, &store, partners(shared.catalogue.clone()));
+        let studios = wire_studios(&shared, config, &store, partners(shared.catalogue.clone()));
         let partners = partners(shared.pipelined.clone());
         let portal = wire_portal(&keys, &shared, config, &store, &limiters, (&partners, &studios))?;
         let workers = WorkerParts {

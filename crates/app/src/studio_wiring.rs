@@ -8,19 +8,22 @@ use application::{
 use authoring::{Studios, StudiosParts};
 use store::Store;
 
-use crate::{admin::definitions, engine::SharedParts};
+use crate::{admin::definitions, config::Config, engine::SharedParts};
 
 /// Wires the studios; `sessions` creates those of drafts.
 pub(crate) fn studios(
     shared: &SharedParts,
+    config: &Config,
     store: &Arc<Store>,
     sessions: Arc<SessionUseCases>,
 ) -> Studios {
     let definitions = Arc::new(definitions());
+    let instance = config.instances.as_ref().map(|_| shared.node);
     let places = sessions.places.clone();
     let browsers = DraftBrowsers {
         sessions,
         drafts: shared.drafts.clone(),
+        instance,
         store: store.clone(),
         teams: store.clone(),
         keys: store.clone(),
@@ -41,6 +44,7 @@ pub(crate) fn studios(
         places,
         clock: shared.clock.clone(),
         random: shared.random.clone(),
+        instance,
         runtime: shared.runtime.clone(),
     })
 }

@@ -2,7 +2,10 @@
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -34,6 +37,7 @@ use crate::{
 };
 
 mod moves;
+mod studios;
 #[cfg(test)]
 mod tests;
 
@@ -62,6 +66,8 @@ pub struct InstanceDirectory {
     /// What this instance has reported last: all decide about the same reports.
     reported: Mutex<Option<Instance>>,
     known: Mutex<HashMap<InstanceId, KnownInstance>>,
+    /// Whether the others' reports were read at least once.
+    is_informed: AtomicBool,
     /// Of sessions that wait here, whether their teams allow other regions.
     leaving: Mutex<HashMap<SessionId, bool>>,
 }
@@ -120,8 +126,8 @@ impl InstanceDirectory {
         turns: Arc<BrowserTurns>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let (reported, known, leaving) = Default::default();
-        Self { own, addresses, hub, turns, clock, reported, known, leaving }
+        let (reported, known, is_informed, leaving) = Default::default();
+        Self { own, addresses, hub, turns, clock, reported, known, is_informed, leaving }
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<InstanceId, KnownInstance>> {
@@ -185,12 +191,15 @@ impl InstanceDirectory {
             }
             known.insert(id, entry);
         }
+        self.is_informed.store(true, Ordering::Release);
         gone
     }
 
-    /// Returns the address of the running instance that holds a session's browser, unless it is this one.
+    /// Returns the address of the running instance that holds a session's browser, or that has the studio of
+    /// its draft, unless it is this one.
     fn holder(&self, session: &Session) -> Option<(InstanceId, String)> {
-        let holder = session.state.lease().map(|lease| lease.node)?;
+        let lease = || session.state.lease().map(|lease| lease.node);
+        let holder = session.terms.studio.or_else(lease)?;
         if holder == self.own.id {
             return None;
         }
@@ -332,8 +341,8 @@ impl InstanceDirectory {
     }
 }
 
-/// Returns whether another instance runs that holds this session's browser. Whoever is connected to the
-/// session has to be connected there.
+/// Returns whether another instance runs that holds this session's browser, or has the studio of its draft.
+/// Whoever is connected to the session has to be connected there.
 pub(crate) fn runs_elsewhere(
     instances: Option<&InstanceDirectory>,
     session: Option<&Session>,
@@ -413,7 +422,8 @@ impl InstanceReports {
     }
 }
 
-/// Relays the sockets of sessions to the instances that serve them.
+/// Relays the sockets of sessions to the instances that serve them, and forwards requests for the pages of
+/// studios.
 pub struct InstanceRouter {
     pub directory: Arc<InstanceDirectory>,
     pub links: Arc<dyn InstanceLinks>,
@@ -436,7 +446,7 @@ impl InstanceRouter {
                 return None;
             }
         };
-        // A draft is known to the instance of its studio alone, to which its author is connected.
+        // A draft is known to the instance of its studio alone, in every state.
         let begins = kind == SocketKind::Applicant && !session.terms.platform.is_of_drafts();
         if begins && matches!(session.state, State::Created { .. }) {
             // The page is sent to the processes of the session's region, which decide.

@@ -2,6 +2,7 @@
 
 use actix_web::{
     HttpRequest, HttpResponse,
+    dev::Payload,
     http::header::{
         ACCEPT_LANGUAGE, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_SECURITY_POLICY,
         CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
@@ -10,14 +11,19 @@ use actix_web::{
     web,
 };
 use domain::{
-    branding::BrandName, frame_ancestors::FrameAncestor, https_url::HttpsUrl, id::SessionId,
+    branding::BrandName,
+    frame_ancestors::FrameAncestor,
+    https_url::HttpsUrl,
+    id::{InstanceId, SessionId},
     language::Language,
 };
-use ports::driving::{ApplicantService, Introduction, LinkState, PageAppearance};
+use ports::driving::{
+    ApplicantService, Introduction, LinkState, PageAppearance, StudioOwner, StudioRouter,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{HTML, error::ApiError, stream};
+use super::{HTML, error::ApiError, forwarding::forward, stream};
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' \
      blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors ";
@@ -40,11 +46,15 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
         .route("/embed.d.ts", web::get().to(async || public(embed::module().1)))
         .route("/embed/{id}/stream", web::get().to(stream::open))
         .route("/embed/{id}/logo", web::get().to(logo))
-        .route("/embed/{id}", web::get().to(page))
-        .route("/embed/{id}", web::head().to(page))
+        .configure(page_routes)
         .route("/watch/{id}/stream", web::get().to(stream::observer::open))
         .route("/watch/{id}", web::get().to(watch_page))
         .route("/watch/{id}", web::head().to(watch_page));
+}
+
+/// The embed page without its files and its stream.
+pub(super) fn page_routes(config: &mut web::ServiceConfig) {
+    config.route("/embed/{id}", web::get().to(page)).route("/embed/{id}", web::head().to(page));
 }
 
 #[derive(Deserialize)]
@@ -64,7 +74,10 @@ async fn page(
 ) -> Result<HttpResponse, ApiError> {
     let languages = accepted_languages(&request);
     let appearance = appearance(&**applicants, &id, &token, &languages).await?;
-    let PageAppearance { ancestors, brand, language, link, introduction } = appearance;
+    let PageAppearance { ancestors, brand, language, link, introduction, studio } = appearance;
+    if let Some(response) = of_studio(&request, studio).await {
+        return Ok(response);
+    }
     let (name, colour) = (brand.name, brand.colour.map(|colour| colour.to_string()));
     // The URL is set only for a session that exists and whose brand has a logo, so identifier and
     // token are valid.
@@ -85,6 +98,15 @@ async fn page(
         introduction: introduction.as_deref(),
     });
     Ok(html(page, &ancestors))
+}
+
+/// Returns the page of a draft as the instance serves it that has its studio. If that does not answer, the page
+/// is served here, without what is in the definition.
+async fn of_studio(request: &HttpRequest, studio: Option<InstanceId>) -> Option<HttpResponse> {
+    let router = request.app_data::<web::Data<dyn StudioRouter>>()?;
+    let instance = router.locate(StudioOwner::Instance(studio?)).ok()??;
+    let router = router.clone().into_inner();
+    forward(router, instance, request.clone(), Payload::None).await.ok()
 }
 
 fn introduced(introduction: &Introduction) -> Value {

@@ -9,6 +9,7 @@ mod embed;
 mod envelope;
 mod error;
 mod failure_code;
+mod forwarding;
 mod hash;
 mod icons;
 mod lookups;
@@ -39,7 +40,7 @@ use domain::egress::Networks;
 use ports::{
     driving::{
         ApplicantService, Authenticator, LookupService, MailPreferenceService, ObserverService,
-        Readiness, SessionService, SocketRouter,
+        Readiness, SessionService, SocketRouter, StudioRouter,
     },
     instances::SocketKind,
     recording::SharedRecordings,
@@ -49,6 +50,7 @@ use ports::{
 pub use self::{
     caller::{TrustedProxies, address},
     diagnostic::AddressDiagnostic,
+    forwarding::forward,
     prometheus::Metrics,
     request_spans::RequestSpans,
 };
@@ -87,6 +89,8 @@ pub struct Services {
     pub refusals: Arc<dyn RefusalLog>,
     /// Finds the instances that serve sessions; without it, this instance serves all of them.
     pub router: Option<Arc<dyn SocketRouter>>,
+    /// Finds the instances that have the studios of drafts, which serve the pages of their sessions.
+    pub studios: Option<Arc<dyn StudioRouter>>,
     /// The metrics of `/metrics`; `None` if they are served elsewhere.
     pub metrics: Option<Metrics>,
     /// Records the spans of partners' requests; `None` to record none.
@@ -143,6 +147,9 @@ pub fn app(
         .configure(|config| {
             if let Some(router) = services.router {
                 config.app_data(web::Data::from(router));
+            }
+            if let Some(studios) = services.studios {
+                config.app_data(web::Data::from(studios));
             }
         })
         .configure(embed::routes)
@@ -237,10 +244,13 @@ pub struct InstanceServices {
     pub applicants: Arc<dyn ApplicantService>,
     pub watchers: Arc<dyn ObserverService>,
     pub refusals: Arc<dyn RefusalLog>,
+    /// Adds the pages for which other instances forward requests. They must not forward them again.
+    pub pages: Pages,
 }
 
-/// Serves the sockets of sessions to other instances, which relay them. Their certificates are verified,
-/// so what they say of their clients is believed.
+/// Serves other instances: the sockets of sessions, which they relay, and pages, for which they forward
+/// requests. Their certificates are verified, so what they say of the addresses of their clients is
+/// believed; who is signed in is determined here.
 ///
 /// # Errors
 /// The server cannot listen on the socket.
@@ -256,8 +266,14 @@ pub fn serve_instances(
             .app_data(web::Data::from(services.watchers))
             .app_data(web::Data::from(services.refusals))
             .app_data(TrustedProxies(Networks::all()))
+            .app_data(web::PayloadConfig::new(MAX_BODY_BYTES))
+            .wrap(from_fn(middleware::complete))
             .route(&SocketKind::Applicant.path("{id}"), web::get().to(stream::open))
             .route(&SocketKind::Observer.path("{id}"), web::get().to(stream::observer::open))
+            .configure(embed::page_routes)
+            .configure(|config| {
+                (services.pages)(config);
+            })
     });
     let server = server.disable_signals().shutdown_timeout(1).listen_rustls_0_23(listener, tls)?;
     Ok(server.run())

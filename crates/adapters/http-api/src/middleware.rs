@@ -100,6 +100,21 @@ pub(super) async fn respond(
     Ok(response)
 }
 
+/// Answers another instance, also if it does not wait any more (ADR 0009). It measures the request and adds
+/// the headers that every response has.
+pub(super) async fn complete(
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse, Error> {
+    let Ok(answered) = actix_web::rt::spawn(next.call(request)).await else {
+        tracing::error!("a handler panicked");
+        metrics::counter!("avouch_http_panics_total").increment(1);
+        let response = HttpResponse::InternalServerError().finish();
+        return Err(InternalError::from_response("panicked", response).into());
+    };
+    answered
+}
+
 /// Sets the headers that every response has, and the default ones that are absent.
 fn set_common_headers(headers: &mut HeaderMap, id: HeaderValue, https: bool) {
     headers.insert(REQUEST_ID, id);

@@ -1,20 +1,25 @@
-//! Opens sockets at other instances.
+//! Opens sockets at other instances, and has them answer requests.
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http_body_util::Empty;
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::{
-    Request, Response, StatusCode,
+    HeaderMap, Request, Response, StatusCode,
     body::Incoming,
     client::conn::http1::{self, SendRequest},
-    header::{CONNECTION, HOST, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL, UPGRADE},
+    header::{
+        CACHE_CONTROL, CONNECTION, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST,
+        HeaderName, LOCATION, REFERRER_POLICY, RETRY_AFTER, SEC_WEBSOCKET_ACCEPT,
+        SEC_WEBSOCKET_PROTOCOL, SET_COOKIE, UPGRADE, VARY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    },
     upgrade::Upgraded,
 };
 use hyper_util::rt::TokioIo;
 use ports::instances::{
-    ByteReader, ByteWriter, InstanceLinks, LinkError, MAX_READ, RelayedSocket, SocketRequest,
+    ByteReader, ByteWriter, ForwardedRequest, ForwardedResponse, InstanceLinks, LinkError,
+    MAX_ANSWERED_BYTES, MAX_READ, RelayedSocket, SocketRequest,
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf},
@@ -28,11 +33,32 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 const REACH_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long bytes may wait for room at the other instance.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// The headers of the response that the client needs (RFC 6455, section 4.2.2).
-const ANSWERED: [hyper::header::HeaderName; 2] = [SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL];
+/// How long an instance that was reached may take to answer a request. Longer than a studio's page waits for
+/// a change.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// The headers of the response to a handshake that the client needs (RFC 6455, section 4.2.2).
+const HANDSHAKE_HEADERS: [HeaderName; 2] = [SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL];
+/// The headers of the response to a request that the client needs. Others are of the connection between the
+/// instances, or are set by the one that forwards.
+const PAGE_HEADERS: [HeaderName; 11] = [
+    CACHE_CONTROL,
+    CONTENT_LANGUAGE,
+    CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE,
+    LOCATION,
+    REFERRER_POLICY,
+    RETRY_AFTER,
+    SET_COOKIE,
+    VARY,
+    X_CONTENT_TYPE_OPTIONS,
+    X_FRAME_OPTIONS,
+];
 
 /// Links over TLS with a certificate on both sides.
-pub struct TlsLinks(pub Arc<InstanceIdentity>);
+pub struct TlsLinks {
+    identity: Arc<InstanceIdentity>,
+    answer_timeout: Duration,
+}
 
 #[async_trait]
 impl InstanceLinks for TlsLinks {
@@ -47,22 +73,33 @@ impl InstanceLinks for TlsLinks {
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(LinkError::Refused(response.status().as_u16()));
         }
-        let headers = ANSWERED.iter().filter_map(|name| {
-            let value = response.headers().get(name)?.to_str().ok()?;
-            Some((name.as_str().to_owned(), value.to_owned()))
-        });
-        let headers = headers.collect();
+        let headers = listed(response.headers(), &HANDSHAKE_HEADERS);
         let upgraded = hyper::upgrade::on(&mut response).await.map_err(unreachable)?;
         let (reader, writer) = tokio::io::split(TokioIo::new(upgraded));
         let reader = Reader { stream: reader, buffer: vec![0; MAX_READ] };
         Ok(RelayedSocket { headers, reader: Box::new(reader), writer: Box::new(Writer(writer)) })
     }
 
+    async fn request(
+        &self,
+        address: &str,
+        request: ForwardedRequest,
+    ) -> Result<ForwardedResponse, LinkError> {
+        if !request.is_within_bounds() {
+            return Err(LinkError::RequestTooLarge);
+        }
+        let connected = tokio::time::timeout(OPEN_TIMEOUT, self.connect(address)).await;
+        let late = |_| LinkError::Unreachable(format!("no connection within {OPEN_TIMEOUT:?}"));
+        let sender = connected.map_err(late)??;
+        let answered = tokio::time::timeout(self.answer_timeout, exchange(sender, request)).await;
+        answered.map_err(|_| LinkError::TimedOut)?
+    }
+
     async fn reach(&self, address: &str) -> Result<(), LinkError> {
         let answer = async {
             // With TLS 1.3 a server refuses a client's certificate after the handshake: only an answer
             // shows that it did not.
-            let request = Request::get("/").header(HOST, address).body(Empty::<Bytes>::new());
+            let request = Request::get("/").header(HOST, address).body(Full::<Bytes>::default());
             let request = request.map_err(unreachable)?;
             self.connect(address).await?.send_request(request).await.map_err(unreachable)
         };
@@ -73,12 +110,24 @@ impl InstanceLinks for TlsLinks {
 }
 
 impl TlsLinks {
-    async fn connect(&self, address: &str) -> Result<SendRequest<Empty<Bytes>>, LinkError> {
+    #[must_use]
+    pub fn new(identity: Arc<InstanceIdentity>) -> Self {
+        Self { identity, answer_timeout: ANSWER_TIMEOUT }
+    }
+
+    /// Has instances answer requests within this time, in place of 60 s.
+    #[must_use]
+    pub fn with_answer_timeout(self, answer_timeout: Duration) -> Self {
+        Self { answer_timeout, ..self }
+    }
+
+    async fn connect(&self, address: &str) -> Result<SendRequest<Full<Bytes>>, LinkError> {
         let stream = TcpStream::connect(address).await.map_err(unreachable)?;
         // Input is small, and an applicant waits for its effect.
         stream.set_nodelay(true).map_err(unreachable)?;
-        let connector = TlsConnector::from(self.0.current().client.clone());
-        let stream = connector.connect(self.0.peer().clone(), stream).await.map_err(unreachable)?;
+        let connector = TlsConnector::from(self.identity.current().client.clone());
+        let peer = self.identity.peer().clone();
+        let stream = connector.connect(peer, stream).await.map_err(unreachable)?;
         let (sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(unreachable)?;
         // Ends with the upgraded connection, or when `sender` is dropped.
@@ -98,9 +147,44 @@ impl TlsLinks {
         for (name, value) in &request.headers {
             open = open.header(*name, value);
         }
-        let open = open.body(Empty::<Bytes>::new()).map_err(unreachable)?;
+        let open = open.body(Full::<Bytes>::default()).map_err(unreachable)?;
         sender.send_request(open).await.map_err(unreachable)
     }
+}
+
+/// Sends a request, and reads the response within its bound.
+async fn exchange(
+    mut sender: SendRequest<Full<Bytes>>,
+    request: ForwardedRequest,
+) -> Result<ForwardedResponse, LinkError> {
+    let ForwardedRequest { method, path, headers, body } = request;
+    let mut sent = Request::builder().method(method.as_str()).uri(path);
+    for (name, value) in headers {
+        sent = sent.header(name, value);
+    }
+    let sent = sent.body(Full::new(Bytes::from(body))).map_err(unreachable)?;
+    let response = sender.send_request(sent).await.map_err(unreachable)?;
+    let status = response.status().as_u16();
+    let headers = listed(response.headers(), &PAGE_HEADERS);
+    let body = Limited::new(response.into_body(), MAX_ANSWERED_BYTES).collect().await;
+    let body = body.map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            LinkError::ResponseTooLarge
+        } else {
+            LinkError::Unreachable(error.to_string())
+        }
+    })?;
+    Ok(ForwardedResponse { status, headers, body: Vec::from(body.to_bytes()) })
+}
+
+/// Returns the headers with these names.
+fn listed(headers: &HeaderMap, names: &[HeaderName]) -> Vec<(String, String)> {
+    let of_name = |name: &HeaderName| {
+        let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        let pair = |value: &str| (name.as_str().to_owned(), value.to_owned());
+        values.map(pair).collect::<Vec<_>>()
+    };
+    names.iter().flat_map(of_name).collect()
 }
 
 fn unreachable(error: impl std::error::Error) -> LinkError {

@@ -339,7 +339,7 @@ async fn only_instances_and_hosts_of_the_deployment_are_accepted() {
     let (_files, pretender) = identity(&authority, HOST, INSTANCE);
     let session = domain::id::SessionId::from_u128(1);
     let request = SocketRequest { kind: SocketKind::Applicant, session, headers: vec![] };
-    let opened = TlsLinks(pretender).open(&address, request).await;
+    let opened = TlsLinks::new(pretender).open(&address, request).await;
     assert!(opened.is_err());
     let refusal = accepted.await.unwrap().unwrap();
     assert!(refusal.contains("NotValidForName"), "{refusal}");

@@ -5,12 +5,17 @@ use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
 use domain::id::SessionId;
 use instances::{IdentityFiles, InstanceIdentity, TlsLinks};
-use ports::instances::{InstanceLinks as _, LinkError, RelayedSocket, SocketKind, SocketRequest};
+use ports::instances::{
+    ForwardedMethod, ForwardedRequest, ForwardedResponse, InstanceLinks as _, LinkError,
+    MAX_ANSWERED_BYTES, MAX_FORWARDED_BYTES, MAX_FORWARDED_HEAD_BYTES, RelayedSocket, SocketKind,
+    SocketRequest,
+};
 use tempfile::TempDir;
 use testkit::certificates::{Authority, Certified};
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
+    sync::mpsc,
 };
 use tokio_rustls::TlsAcceptor;
 
@@ -89,13 +94,18 @@ async fn open(files: &Files, address: &str) -> Result<RelayedSocket, LinkError> 
         kind: SocketKind::Applicant,
         headers: vec![("host", "avouch.example".into())],
     };
-    TlsLinks(files.open()).open(address, request).await
+    TlsLinks::new(files.open()).open(address, request).await
 }
 
 fn unreachable(opened: Result<RelayedSocket, LinkError>) -> String {
     match opened {
         Err(LinkError::Unreachable(cause)) => cause,
-        Err(other @ LinkError::Refused(_)) => panic!("{other}"),
+        Err(
+            other @ (LinkError::Refused(_)
+            | LinkError::TimedOut
+            | LinkError::RequestTooLarge
+            | LinkError::ResponseTooLarge),
+        ) => panic!("{other}"),
         Ok(_) => panic!("the link was opened"),
     }
 }
@@ -173,7 +183,7 @@ async fn only_certificates_of_instances_of_the_same_authority_are_accepted() {
         kind: SocketKind::Observer,
         headers: vec![],
     };
-    unreachable(TlsLinks(identity).open(&address, request).await);
+    unreachable(TlsLinks::new(identity).open(&address, request).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -217,6 +227,146 @@ async fn an_instance_that_refuses_or_does_not_answer_is_told() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let cause = unreachable(open(&files, &silent.local_addr().unwrap().to_string()).await);
     assert!(cause.contains("no answer within"), "{cause}");
+}
+
+/// A form that another instance answers.
+fn form(body: Vec<u8>) -> ForwardedRequest {
+    ForwardedRequest {
+        method: ForwardedMethod::Post,
+        path: "/portal/drafts/1/open?a=b".into(),
+        headers: vec![
+            ("host", "avouch.example".into()),
+            ("cookie", "a=1".into()),
+            ("cookie", "b=2".into()),
+        ],
+        body,
+    }
+}
+
+/// Starts an instance that answers each request with these bytes. Returns its address, and what it has
+/// received.
+async fn answering(files: &Files, answer: Vec<u8>) -> (String, mpsc::UnboundedReceiver<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let acceptor = TlsAcceptor::from(Arc::new(files.open().server_config().unwrap()));
+    let (seen, received) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (acceptor, answer, seen) = (acceptor.clone(), answer.clone(), seen.clone());
+            tokio::spawn(async move {
+                let mut stream = acceptor.accept(stream).await?;
+                let mut request = read_request(&mut stream).await?;
+                let mut body = vec![0; expected_body(&request)];
+                stream.read_exact(&mut body).await?;
+                request.extend(body);
+                let _ = seen.send(request);
+                stream.write_all(&answer).await?;
+                // The client closes the connection once it has what it wants.
+                let mut rest = vec![];
+                stream.read_to_end(&mut rest).await
+            });
+        }
+    });
+    (address, received)
+}
+
+/// Reads a request up to its body.
+async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Vec<u8>> {
+    let mut head = vec![];
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await?);
+    }
+    Ok(head)
+}
+
+fn expected_body(head: &[u8]) -> usize {
+    let head = String::from_utf8_lossy(head).to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    length.map_or(0, |length| length.parse().unwrap())
+}
+
+/// Returns a response with a body of this length.
+fn page(length: usize) -> Vec<u8> {
+    let head = format!(
+        "HTTP/1.1 303 See Other\r\nlocation: /studio/1/\r\nset-cookie: a=1\r\nset-cookie: b=2\r\n\
+         x-other: 1\r\ncontent-length: {length}\r\n\r\n"
+    );
+    [head.into_bytes(), vec![b'x'; length]].concat()
+}
+
+/// Describes what became of a request, without its content.
+fn outcome(answered: Result<ForwardedResponse, LinkError>) -> Result<(u16, usize), LinkError> {
+    answered.map(|answer| (answer.status, answer.body.len()))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_is_answered_by_another_instance() {
+    let authority = Authority::new("Instances");
+    let files = Files::new(&authority, &authority.valid(&[NAME]));
+    let (address, mut received) = answering(&files, page(100_000)).await;
+    let links = TlsLinks::new(files.open());
+    let answer = links.request(&address, form(vec![b'y'; MAX_FORWARDED_BYTES])).await;
+    let ForwardedResponse { status, headers, body } = answer.unwrap();
+    assert_eq!((status, body.len()), (303, 100_000));
+    let headers: Vec<_> =
+        headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let listed = [("location", "/studio/1/"), ("set-cookie", "a=1"), ("set-cookie", "b=2")];
+    assert_eq!(headers, listed, "no others");
+
+    let request = received.recv().await.unwrap();
+    let sent = String::from_utf8_lossy(&request).into_owned();
+    assert!(
+        sent.starts_with("POST /portal/drafts/1/open?a=b HTTP/1.1\r\n"),
+        "another request line"
+    );
+    for header in ["host: avouch.example", "cookie: a=1", "cookie: b=2"] {
+        assert!(sent.contains(&format!("{header}\r\n")), "{header}");
+    }
+    let (_, body) = sent.split_once("\r\n\r\n").unwrap();
+    assert_eq!(body.len(), MAX_FORWARDED_BYTES);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_and_responses_are_bounded() {
+    let authority = Authority::new("Instances");
+    let files = Files::new(&authority, &authority.valid(&[NAME]));
+    let links = TlsLinks::new(files.open());
+    let (address, mut received) = answering(&files, page(MAX_ANSWERED_BYTES)).await;
+    let too_long = form(vec![0; MAX_FORWARDED_BYTES + 1]);
+    let refused = outcome(links.request(&address, too_long).await);
+    assert_eq!(refused, Err(LinkError::RequestTooLarge));
+    let mut headers = form(vec![]);
+    headers.headers.push(("cookie", "c".repeat(MAX_FORWARDED_HEAD_BYTES)));
+    let refused = outcome(links.request(&address, headers).await);
+    assert_eq!(refused, Err(LinkError::RequestTooLarge));
+    assert!(received.try_recv().is_err(), "nothing was sent");
+
+    let answered = outcome(links.request(&address, form(vec![])).await);
+    assert_eq!(answered, Ok((303, MAX_ANSWERED_BYTES)));
+    let (address, _received) = answering(&files, page(MAX_ANSWERED_BYTES + 1)).await;
+    let refused = outcome(links.request(&address, form(vec![])).await);
+    assert_eq!(refused, Err(LinkError::ResponseTooLarge));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_instance_that_answers_too_slowly_is_told_from_one_that_cannot_be_reached() {
+    let authority = Authority::new("Instances");
+    let files = Files::new(&authority, &authority.valid(&[NAME]));
+    let links = || TlsLinks::new(files.open()).with_answer_timeout(Duration::from_secs(1));
+    // Its response never begins, or never ends.
+    for answer in [vec![], b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx".to_vec()] {
+        let (address, _received) = answering(&files, answer).await;
+        let answered = outcome(links().request(&address, form(vec![])).await);
+        assert_eq!(answered, Err(LinkError::TimedOut));
+    }
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let stranger = Authority::new("Others");
+    let foreign = Files::new(&authority, &stranger.valid(&[NAME]));
+    let (address, _received) = answering(&foreign, page(1)).await;
+    for address in [nobody.to_string(), address] {
+        let answered = outcome(links().request(&address, form(vec![])).await);
+        assert!(matches!(answered, Err(LinkError::Unreachable(_))), "{answered:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

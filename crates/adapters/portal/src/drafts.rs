@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::{
     Portal,
     authenticated::Authenticated,
+    elsewhere::AtStudio,
     error::{PageError, redirect},
     forms::{CsrfForm, Fields},
     message::message,
@@ -34,6 +35,12 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
         .route("/portal/drafts", submitting(create))
         .route("/portal/platforms/{id}/draft", submitting(create_of_platform))
         .route("/portal/drafts/{id}", reading(show))
+        .configure(studio_routes);
+}
+
+/// Adds the pages that need the process that has the studios of their author.
+pub(crate) fn studio_routes(config: &mut web::ServiceConfig) {
+    config
         .route("/portal/drafts/{id}/studio", reading(studio))
         .route("/portal/drafts/{id}/open", submitting(open))
         .route("/portal/drafts/{id}/delete", submitting(delete));
@@ -154,8 +161,12 @@ async fn create_of_platform(
 async fn open(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    submitted: CsrfForm,
+    submitted: AtStudio<CsrfForm>,
 ) -> Result<HttpResponse, PageError> {
+    let submitted = match submitted {
+        AtStudio::Here(submitted) => submitted,
+        AtStudio::Answered(response) => return Ok(response),
+    };
     let (id, user) = (read(&id)?, &submitted.user);
     let country = submitted.fields.text("country");
     match portal.authoring.open_studio(user, id, country).await {
@@ -171,8 +182,12 @@ async fn open(
 async fn studio(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    confirmed: ConfirmedPage<Publications>,
+    confirmed: AtStudio<ConfirmedPage<Publications>>,
 ) -> Result<HttpResponse, PageError> {
+    let confirmed = match confirmed {
+        AtStudio::Here(confirmed) => confirmed,
+        AtStudio::Answered(response) => return Ok(response),
+    };
     let id = read(&id)?;
     Ok(match portal.authoring.studio_of_draft(&confirmed.0, id).await? {
         Some(key) => redirect(&format!("/studio/{key}/")),
@@ -184,8 +199,12 @@ async fn studio(
 async fn delete(
     portal: web::Data<Portal>,
     id: web::Path<String>,
-    submitted: CsrfForm,
+    submitted: AtStudio<CsrfForm>,
 ) -> Result<HttpResponse, PageError> {
+    let submitted = match submitted {
+        AtStudio::Here(submitted) => submitted,
+        AtStudio::Answered(response) => return Ok(response),
+    };
     portal.authoring.delete_draft(&submitted.user, read(&id)?).await?;
     Ok(redirect_with_notice(LIST, "draft-deleted"))
 }

@@ -9,7 +9,10 @@ use actix_web::{
         header::{LOCATION, RETRY_AFTER},
     },
 };
-use ports::{driving::PortalError, refusals::RefusalClass};
+use ports::{
+    driving::{ForwardError, PortalError},
+    refusals::RefusalClass,
+};
 
 use crate::{
     account,
@@ -33,6 +36,8 @@ pub(crate) enum PageError {
     Forged,
     NotFound,
     Refused(PortalError),
+    /// The instance that has the user's studios does not answer the request.
+    Studio(ForwardError),
 }
 
 impl fmt::Display for PageError {
@@ -56,6 +61,14 @@ impl ResponseError for PageError {
             Self::Forged => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::Refused(error) => status(error),
+            Self::Studio(ForwardError::TooLarge) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Studio(ForwardError::Unreadable) => StatusCode::BAD_REQUEST,
+            Self::Studio(
+                ForwardError::Ended
+                | ForwardError::Unreachable
+                | ForwardError::TimedOut
+                | ForwardError::ResponseTooLarge,
+            ) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -75,7 +88,7 @@ impl ResponseError for PageError {
                 response.extensions_mut().insert(RefusalClass::Form);
                 response
             }
-            Self::NotFound | Self::Refused(_) => self.error_page(),
+            Self::NotFound | Self::Refused(_) | Self::Studio(_) => self.error_page(),
         }
     }
 }
@@ -89,6 +102,13 @@ impl PageError {
         let page = PortalPage::new("failure.html", self.title()).with("text", self.text());
         match self {
             Self::Refused(error) => respond_with_error(page, error),
+            Self::Studio(error) => {
+                let mut response = page.respond(self.status_code());
+                if let Some(seconds) = error.retry_after() {
+                    response.headers_mut().insert(RETRY_AFTER, seconds.into());
+                }
+                response
+            }
             Self::SignIn(_)
             | Self::Code
             | Self::SecondFactorRequired
@@ -111,6 +131,10 @@ impl PageError {
             Self::Forged => Message::error("this form has expired. Reload the page and try again"),
             Self::NotFound => Message::error("the page doesn't exist or was moved"),
             Self::Refused(error) => message_of(error),
+            Self::Studio(_) => {
+                let text = "the studio can't be reached at the moment. Try again in a few seconds";
+                Message::error(text)
+            }
         }
     }
 
@@ -126,6 +150,7 @@ impl PageError {
             | Self::Code
             | Self::SecondFactorRequired
             | Self::Confirm
+            | Self::Studio(_)
             | Self::Refused(
                 PortalError::Unconfirmed
                 | PortalError::WrongPassword

@@ -18,6 +18,7 @@ mod contacts;
 mod deliveries;
 mod documentation;
 mod drafts;
+mod elsewhere;
 mod embedding;
 mod error;
 mod forms;
@@ -62,6 +63,8 @@ use ports::{
     places::Places,
 };
 
+pub use self::elsewhere::{Elsewhere, Forward};
+
 /// The services that the pages use.
 #[derive(Clone)]
 pub struct Portal {
@@ -97,9 +100,27 @@ pub async fn author(request: &HttpRequest) -> Option<SignedInUser> {
 /// Determines the address of a request's client.
 pub type Address = fn(&HttpRequest) -> IpAddr;
 
-/// Adds the pages to a server; `address` determines the clients' addresses.
-pub fn routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::ServiceConfig) {
+/// Adds to a server for other instances the pages that open and close studios.
+pub fn studio_routes(portal: Portal, address: Address) -> impl FnOnce(&mut web::ServiceConfig) {
     move |config| {
+        config
+            .app_data(web::Data::new(portal))
+            .app_data(web::Data::new(authenticated::ClientAddress(address)))
+            .configure(drafts::studio_routes);
+    }
+}
+
+/// Adds the pages to a server; `address` determines the clients' addresses. Without `elsewhere` all studios
+/// are those of this process.
+pub fn routes(
+    portal: Portal,
+    address: Address,
+    elsewhere: Option<Elsewhere>,
+) -> impl FnOnce(&mut web::ServiceConfig) {
+    move |config| {
+        if let Some(elsewhere) = elsewhere {
+            config.app_data(web::Data::new(elsewhere));
+        }
         config
             .app_data(web::Data::new(portal))
             .app_data(web::Data::new(authenticated::ClientAddress(address)))

@@ -1,5 +1,7 @@
 //! The studio's pages and its API for them (actix-web).
 
+mod elsewhere;
+
 use std::{future::Future, pin::Pin, sync::Arc};
 
 use actix_web::{
@@ -8,6 +10,7 @@ use actix_web::{
         StatusCode,
         header::{self, ContentType},
     },
+    middleware::from_fn,
     web,
 };
 use authoring::{
@@ -16,6 +19,8 @@ use authoring::{
 use ports::driving::SignedInUser;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+pub use self::elsewhere::{Elsewhere, Forward};
 
 /// The maximum length of a request: a definition as text, in JSON.
 const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
@@ -57,6 +62,9 @@ pub type SignedInAuthor =
 pub struct StudioAccess {
     pub studios: Studios,
     pub author: SignedInAuthor,
+    /// The studios of other instances; `None` for a process that is alone, and for requests that another
+    /// instance has forwarded.
+    pub elsewhere: Option<Elsewhere>,
 }
 
 /// Adds the page, at `/studio/{key}/`, and its API.
@@ -84,7 +92,8 @@ pub fn routes(access: StudioAccess) -> impl FnOnce(&mut web::ServiceConfig) {
                 .route("/api/run", web::post().to(run))
                 .route("/api/save", web::post().to(save))
                 .route("/api/publish", web::post().to(publish))
-                .route("/api/probe", web::post().to(probe)),
+                .route("/api/probe", web::post().to(probe))
+                .wrap(from_fn(elsewhere::answer)),
         );
     }
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use domain::{
     api_key::{ApiKey, Environment},
-    id::{ApiKeyId, PlatformId, SessionId, TeamId},
+    id::{ApiKeyId, InstanceId, PlatformId, SessionId, TeamId},
     request::NewSession,
     workflow::{Definition, Fixture},
 };
@@ -49,6 +49,8 @@ pub struct DraftBrowsers {
     /// Creates sessions with a [`super::DraftCatalogue`].
     pub sessions: Arc<dyn SessionService>,
     pub drafts: Arc<DraftSessions>,
+    /// This process, to which the sessions are bound; `None` for one that is alone.
+    pub instance: Option<InstanceId>,
     pub store: Arc<dyn DraftStore>,
     pub teams: Arc<dyn TeamStore>,
     pub keys: Arc<dyn KeyStore>,
@@ -148,7 +150,8 @@ impl AuthoringRuns for DraftRuns {
         let caller = self.browsers.caller(environment).await.map_err(failed)?;
         let body = json!({ "platformId": 1, "location": { "country": self.country } });
         let request = NewSession::read(&body).map_err(failed)?;
-        let request = NewSession { platform: PlatformId::of_drafts(environment), ..request };
+        let (platform, studio) = (PlatformId::of_drafts(environment), self.browsers.instance);
+        let request = NewSession { platform, studio, ..request };
         let created = self.browsers.sessions.create(&caller, request, None).await;
         let created = created.map_err(failed)?.view;
         let id = created.session.id;

@@ -5,10 +5,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use domain::{
     api_key::Environment,
     fairness::{Quotas, Tenant, Turn},
-    id::BrowserId,
+    id::{BrowserId, PlatformId, UserId},
     session::{Event, Lease},
 };
-use ports::{StoreError, instances::SocketKind, key_store::TeamStore as _};
+use ports::{
+    StoreError,
+    authoring::DraftStore as _,
+    driving::{ForwardError, OtherInstance, StudioOwner, StudioRouter as _},
+    instances::{ForwardedMethod, ForwardedRequest, ForwardedResponse, SocketKind},
+    key_store::TeamStore as _,
+};
 
 use super::*;
 use crate::testing::{Counting, World};
@@ -49,6 +55,18 @@ impl InstanceLinks for Links {
                 reader: Box::new(NoBytes),
                 writer: Box::new(NoBytes),
             }),
+        }
+    }
+
+    async fn request(
+        &self,
+        address: &str,
+        request: ForwardedRequest,
+    ) -> Result<ForwardedResponse, LinkError> {
+        assert_eq!((address, request.path.as_str()), ("10.0.0.2:1", "/studio/1/"));
+        match self.failure.lock().unwrap().clone() {
+            Some(failure) => Err(failure),
+            None => Ok(ForwardedResponse { status: 200, headers: vec![], body: request.body }),
         }
     }
 
@@ -341,6 +359,149 @@ async fn an_instance_that_drains_moves_a_session_where_it_keeps_its_place() {
     assert!(setup.mover.move_away(&session).await, "however full it is");
     assert_eq!(setup.lease(waiting).await.node, InstanceId::from_u128(OTHER));
     assert!(!setup.mover.move_away(&session).await, "it waits here no longer");
+}
+
+/// A session that tries a draft, whose studio this instance has.
+async fn draft(world: &World, studio: u128) -> SessionId {
+    let environment = Environment::Development;
+    world.store.prepare_platform_of_drafts(environment).await.unwrap();
+    let of_draft = |session: &mut Session| {
+        session.terms.platform = PlatformId::of_drafts(environment);
+        session.terms.studio = Some(InstanceId::from_u128(studio));
+    };
+    world.insert(of_draft).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn sockets_of_a_draft_are_those_of_the_instance_with_its_studio() {
+    let setup = Setup::new(1).await;
+    let (here, there) = (draft(&setup.world, OWN).await, draft(&setup.world, OTHER).await);
+    assert!(!setup.is_relayed(there, SocketKind::Applicant).await, "it is not known");
+    setup.other_reports(4).await;
+    setup.asks_here(11).await;
+    let leases = [
+        (here, OWN, false),
+        // However full it is.
+        (there, OTHER, true),
+    ];
+    for (id, node, relayed) in leases {
+        let (browser, node) = (BrowserId::from_u128(node), InstanceId::from_u128(node));
+        let lease = Lease { browser, node, region: None };
+        let begins = Event::BrowserRequested { lease };
+        for event in
+            [None, Some(begins), Some(Event::BrowserLost), Some(Event::TerminatedByPartner)]
+        {
+            if let Some(event) = event {
+                setup.world.apply(id, [event]).await;
+            }
+            let session = setup.world.read(id).await;
+            let is_relayed = setup.is_relayed(id, SocketKind::Applicant).await;
+            assert_eq!(is_relayed, relayed, "{:?}", session.status());
+            let directory = Some(&*setup.router.directory);
+            assert_eq!(runs_elsewhere(directory, Some(&session)), relayed);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_draft_that_waits_stays_at_its_studio() {
+    let setup = Setup::new(1).await;
+    setup.asks_here(11).await;
+    let id = draft(&setup.world, OWN).await;
+    let (browser, node) = (BrowserId::from_u128(12), InstanceId::from_u128(OWN));
+    let lease = Lease { browser, node, region: None };
+    let session = setup.world.apply(id, [Event::BrowserRequested { lease }]).await;
+    let tenant = Tenant { team: setup.world.team, environment: Environment::Development };
+    let turn = setup.mover.turns.ask(browser, tenant, setup.world.clock.now());
+    assert!(matches!(turn, Turn::Wait { .. }));
+    let live = setup.world.engine.hub.change(id, |state| {
+        state.present = true;
+        state.place = Some(1);
+    });
+    live.publish(&session);
+    for _ in 0..2 {
+        setup.other_reports(0).await;
+        setup.mover.move_waiting().await;
+    }
+    assert_eq!(setup.lease(id).await.node, node);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_studio_is_found_until_its_instance_has_stopped() {
+    let setup = Setup::new(4).await;
+    let locate = |id| setup.router.locate(StudioOwner::Instance(InstanceId::from_u128(id)));
+    assert_eq!(locate(OWN), Ok(None));
+    assert_eq!(locate(OTHER), Err(ForwardError::Unreachable), "nothing is known yet");
+    setup.other_reports(0).await;
+    let address = "10.0.0.2:1".to_owned();
+    let other = OtherInstance { id: InstanceId::from_u128(OTHER), address };
+    assert_eq!(locate(OTHER), Ok(Some(other)));
+    assert_eq!(locate(3), Err(ForwardError::Ended));
+
+    tokio::time::advance(REPORT_TTL + Duration::from_secs(1)).await;
+    setup.reports.exchange().await.unwrap();
+    assert_eq!(locate(OTHER), Err(ForwardError::Unreachable), "it may come back");
+    setup.world.store.remove(InstanceId::from_u128(OTHER), None).await.unwrap();
+    setup.reports.exchange().await.unwrap();
+    assert_eq!(locate(OTHER), Err(ForwardError::Ended));
+    assert_eq!(locate(OWN), Ok(None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn instances_without_browsers_have_no_studios() {
+    let author = |number| StudioOwner::Author(UserId::from_u128(number));
+    let api = Setup::new(0).await;
+    assert_eq!(api.router.locate(author(1)), Ok(None), "there is no other");
+    api.other_reports(4).await;
+    for number in 0..20 {
+        let located = api.router.locate(author(number)).unwrap().unwrap();
+        assert_eq!(located.id, InstanceId::from_u128(OTHER));
+    }
+    let setup = Setup::new(4).await;
+    setup.other_reports(0).await;
+    let count = || {
+        let located = (0..20).map(|number| setup.router.locate(author(number)).unwrap());
+        located.flatten().count()
+    };
+    assert!((1..20).contains(&count()), "both have some");
+    setup.world.engine.hub.start_draining();
+    assert_eq!(count(), 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_is_forwarded_unless_the_instance_does_not_answer() {
+    let setup = Setup::new(4).await;
+    setup.other_reports(0).await;
+    let owner = StudioOwner::Instance(InstanceId::from_u128(OTHER));
+    let other = setup.router.locate(owner).unwrap().unwrap();
+    let request = || ForwardedRequest {
+        method: ForwardedMethod::Get,
+        path: "/studio/1/".into(),
+        headers: vec![],
+        body: b"body".to_vec(),
+    };
+    let forward = async || {
+        let answered = setup.router.forward(&other, request()).await;
+        answered.map(|answer| answer.body)
+    };
+    assert_eq!(forward().await, Ok(b"body".to_vec()));
+    let fail = |failure| *setup.links.failure.lock().unwrap() = Some(failure);
+    for (failure, error) in [
+        (LinkError::TimedOut, ForwardError::TimedOut),
+        (LinkError::RequestTooLarge, ForwardError::TooLarge),
+        (LinkError::ResponseTooLarge, ForwardError::ResponseTooLarge),
+        (LinkError::Refused(400), ForwardError::Unreachable),
+    ] {
+        fail(failure);
+        assert_eq!(forward().await, Err(error));
+        assert!(setup.router.locate(owner).is_ok(), "applicants are not affected");
+    }
+    fail(LinkError::Unreachable("no route".into()));
+    assert_eq!(forward().await, Err(ForwardError::Unreachable));
+    assert_eq!(setup.router.locate(owner), Err(ForwardError::Unreachable));
+    tokio::time::advance(UNREACHABLE_TTL + Duration::from_secs(1)).await;
+    setup.other_reports(0).await;
+    assert!(setup.router.locate(owner).is_ok_and(|located| located.is_some()));
 }
 
 const WEST: WorkerRegion = WorkerRegion::UsWest;

@@ -114,8 +114,9 @@ impl ApplicantService for Applicants {
         let language = locale.as_ref().map(|locale| Language::of(Some(locale)));
         // As the page chooses its language: the receiver's, or else the first that it has.
         let tag = locale.or_else(|| languages.iter().find(|tag| has_language(tag)).cloned());
-        let introduction = self.introduction(session, &brand, tag.as_deref()).await?;
-        Ok(PageAppearance { ancestors, brand, language, link, introduction: Some(introduction) })
+        let studio = session.terms.studio;
+        let introduction = Some(self.introduction(session, &brand, tag.as_deref()).await?);
+        Ok(PageAppearance { ancestors, brand, language, link, introduction, studio })
     }
 }
 

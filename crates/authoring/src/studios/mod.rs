@@ -1,6 +1,7 @@
 //! The studios that are open in a process, and the drafts that authors write in them.
 
 mod drafts;
+mod key;
 mod publisher;
 mod stored_draft;
 mod versions;
@@ -12,7 +13,7 @@ use std::{
 };
 
 use domain::{
-    id::{DraftId, UserId},
+    id::{DraftId, InstanceId, UserId},
     workflow::Fixture,
 };
 use ports::{
@@ -29,7 +30,7 @@ use ports::{
 };
 use tokio::{runtime::Handle, time::Instant};
 
-use self::stored_draft::StoredDraft;
+use self::{key::StudioKey, stored_draft::StoredDraft};
 use crate::studio::{DefinitionPublisher, Studio, StudioError, StudioParts, TraceSink};
 
 /// The time after which a studio whose page is not open any more is closed.
@@ -50,6 +51,8 @@ pub struct StudiosParts {
     pub places: Arc<dyn Places>,
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn RandomSource>,
+    /// This process, which the keys of its studios name; `None` for one that is alone.
+    pub instance: Option<InstanceId>,
     /// The runtime that studios observe their browsers on.
     pub runtime: Handle,
 }
@@ -120,6 +123,13 @@ impl Studios {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the instance that the key of a studio names; `None` for a key of a process that is alone, and
+    /// for what is no key.
+    #[must_use]
+    pub fn instance_of(key: &str) -> Option<InstanceId> {
+        StudioKey::parse(key)?.instance()
+    }
+
     /// Opens a studio for whoever has started the process, and returns the key that is part of its
     /// address, with which anyone can use it. It stays open.
     ///
@@ -170,8 +180,7 @@ impl Studios {
         let studio = Arc::new(Studio::new(studio, &trace, document));
         let used_at = Mutex::new(Instant::now());
         let opened = Arc::new(OpenStudio { studio, runs, author, used_at });
-        let hex = |text: String, byte: u8| text + &format!("{byte:02x}");
-        let key = parts.random.random_bytes().into_iter().fold(String::new(), hex);
+        let key = StudioKey::new(parts.instance, parts.random.random_bytes()).expose();
         self.studios().insert(key.clone(), opened.clone());
         let (studios, watched, own) = (self.clone(), opened.clone(), key.clone());
         parts.runtime.spawn(async move {

@@ -34,7 +34,7 @@ use ports::{
 use serde_json::json;
 use testkit::{
     clock::FakeClock,
-    sample::{definition, noon},
+    sample::{INSTANCE, definition, noon},
 };
 
 use super::*;
@@ -129,6 +129,7 @@ async fn a_studio_whose_page_is_not_open_is_stored_and_closed() {
     let world = World::new().await;
     let (anna, draft) = (author(ANNA), world.draft("1.0.0").await);
     let (key, studio) = world.open(&anna, draft).await;
+    assert_eq!(Studios::instance_of(&key), Some(INSTANCE));
     write(&studio, "2.0.0").await;
     tokio::time::sleep(IDLE_TIMEOUT / 2).await;
     assert!(world.studios.find(&key, Some(anna.user)).is_some());
@@ -318,6 +319,7 @@ impl World {
             places: Arc::new(OneCountry),
             clock: Arc::new(FakeClock::at(noon())),
             random: Arc::new(Counter::default()),
+            instance: Some(INSTANCE),
             runtime: Handle::current(),
         });
         Self { store, studios }

@@ -105,6 +105,70 @@ pub trait ByteWriter: Send {
 /// The maximum number of bytes of one read.
 pub const MAX_READ: usize = 64 * 1024;
 
+/// The maximum number of bytes of the body of a request that is forwarded: a definition as text, in JSON.
+pub const MAX_FORWARDED_BYTES: usize = 3 * 1024 * 1024;
+
+/// The maximum number of bytes of the path, with its query, and of the headers of such a request.
+pub const MAX_FORWARDED_HEAD_BYTES: usize = 16 * 1024;
+
+/// The maximum number of bytes of the body of its response.
+pub const MAX_ANSWERED_BYTES: usize = 32 * 1024 * 1024;
+
+/// The methods of requests that are forwarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForwardedMethod {
+    Get,
+    Head,
+    Post,
+}
+
+impl ForwardedMethod {
+    /// Returns the name of the method (RFC 9110, section 9.3).
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+        }
+    }
+}
+
+/// A request for a page that another instance answers. It has the cookies of its sender, and so no `Debug`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ForwardedRequest {
+    pub method: ForwardedMethod,
+    /// The path with its query, as the client sent it.
+    pub path: String,
+    /// The headers that the other instance needs, and those that say who asks. Names are in lower case.
+    pub headers: Vec<(&'static str, String)>,
+    /// At most [`MAX_FORWARDED_BYTES`].
+    pub body: Vec<u8>,
+}
+
+impl ForwardedRequest {
+    /// Returns whether body and head are within their bounds.
+    #[must_use]
+    pub fn is_within_bounds(&self) -> bool {
+        let header =
+            |(name, value): &(&'static str, String)| name.len().saturating_add(value.len());
+        let headers = self.headers.iter().map(header).fold(0, usize::saturating_add);
+        self.body.len() <= MAX_FORWARDED_BYTES
+            && self.path.len().saturating_add(headers) <= MAX_FORWARDED_HEAD_BYTES
+    }
+}
+
+/// The response of another instance to a request. It may set cookies, and so has no `Debug`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ForwardedResponse {
+    /// The HTTP status.
+    pub status: u16,
+    /// The headers that a client needs. Names are in lower case; a name may occur several times.
+    pub headers: Vec<(String, String)>,
+    /// At most [`MAX_ANSWERED_BYTES`].
+    pub body: Vec<u8>,
+}
+
 /// Connections to other instances.
 #[async_trait]
 pub trait InstanceLinks: Send + Sync {
@@ -115,6 +179,17 @@ pub trait InstanceLinks: Send + Sync {
     async fn open(&self, address: &str, request: SocketRequest)
     -> Result<RelayedSocket, LinkError>;
 
+    /// Has another instance answer a request. It is reached within 5 s, and answers within 60 s more.
+    ///
+    /// # Errors
+    /// The instance cannot be reached or is too slow, or the request or the response is larger than its
+    /// bounds. Where the instance does not answer, it may have carried the request out all the same.
+    async fn request(
+        &self,
+        address: &str,
+        request: ForwardedRequest,
+    ) -> Result<ForwardedResponse, LinkError>;
+
     /// Examines whether an instance answers, within 2 s.
     ///
     /// # Errors
@@ -122,7 +197,7 @@ pub trait InstanceLinks: Send + Sync {
     async fn reach(&self, address: &str) -> Result<(), LinkError>;
 }
 
-/// Why a WebSocket could not be opened at another instance.
+/// Why a WebSocket could not be opened at another instance, or a request was not answered there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
     /// The instance does not answer, or does not prove that it belongs to this deployment.
@@ -131,4 +206,13 @@ pub enum LinkError {
     /// The instance answers the handshake with this HTTP status.
     #[error("the instance answers with status {0}")]
     Refused(u16),
+    /// The instance was reached, and has not answered a request within its time.
+    #[error("the instance does not answer in time")]
+    TimedOut,
+    /// The request is larger than [`MAX_FORWARDED_BYTES`] or [`MAX_FORWARDED_HEAD_BYTES`]; nothing was sent.
+    #[error("the request is too large to be forwarded")]
+    RequestTooLarge,
+    /// The response is larger than [`MAX_ANSWERED_BYTES`].
+    #[error("the response of the instance is too large")]
+    ResponseTooLarge,
 }

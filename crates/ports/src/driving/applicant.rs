@@ -9,7 +9,7 @@ use domain::{
     error_code::ErrorCode,
     frame_ancestors::FrameAncestor,
     https_url::HttpsUrl,
-    id::SessionId,
+    id::{InstanceId, SessionId},
     language::Language,
     session::Status,
     workflow::{FieldFormat, PromptKind},
@@ -91,6 +91,9 @@ pub struct PageAppearance {
     pub link: LinkState,
     /// What the page tells before the start; `None` if the token is wrong.
     pub introduction: Option<Introduction>,
+    /// The instance that has the studio of the session's draft, and alone knows its introduction. `None` for
+    /// other sessions.
+    pub studio: Option<InstanceId>,
 }
 
 /// What a session's link can do.

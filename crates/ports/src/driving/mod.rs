@@ -8,6 +8,7 @@ mod partner;
 mod portal;
 mod readiness;
 mod sockets;
+mod studio_pages;
 mod webhooks;
 
 pub use self::{
@@ -46,6 +47,7 @@ pub use self::{
     },
     readiness::Readiness,
     sockets::SocketRouter,
+    studio_pages::{ForwardError, OtherInstance, StudioOwner, StudioRouter},
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };
 #[cfg(feature = "mock")]

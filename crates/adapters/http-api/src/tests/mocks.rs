@@ -84,6 +84,7 @@ pub(super) fn services(authenticator: MockAuthenticator, sessions: MockSessionSe
         https: false,
         films: None,
         router: None,
+        studios: None,
         refusals: Arc::new(NoServices),
         pages: None,
         metrics: None,

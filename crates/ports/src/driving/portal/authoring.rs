@@ -54,7 +54,8 @@ pub trait AuthoringService: Send + Sync {
 
     /// Opens the studio of a draft in this process, with a browser in a country, given by its
     /// ISO 3166-1 code, and returns the key that is part of its address. A user has one studio at a
-    /// time: another one is stored and closed.
+    /// time in a process: another one is stored and closed. Where there are other instances, the one that
+    /// [`super::super::StudioRouter`] names for the user has to open it.
     async fn open_studio(
         &self,
         user: &SignedInUser,

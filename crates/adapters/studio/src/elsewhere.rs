@@ -1,0 +1,132 @@
+//! Requests for studios of other instances, which these answer.
+
+use std::{future::Future, pin::Pin, sync::Arc};
+
+use actix_web::{
+    Error, HttpRequest, HttpResponse,
+    body::BoxBody,
+    dev::{Payload, ServiceRequest, ServiceResponse},
+    http::{
+        StatusCode,
+        header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER},
+    },
+    middleware::Next,
+    web,
+};
+use authoring::Studios;
+use ports::driving::{ForwardError, OtherInstance, StudioOwner, StudioRouter};
+use serde_json::json;
+
+use crate::StudioAccess;
+
+/// The page that is shown in place of a studio.
+const PAGE: &str = include_str!("../web/unavailable.html");
+const POLICY: &str =
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Has another instance answer a request.
+pub type Forward = fn(
+    Arc<dyn StudioRouter>,
+    OtherInstance,
+    HttpRequest,
+    Payload,
+) -> Pin<Box<dyn Future<Output = Result<HttpResponse, ForwardError>>>>;
+
+/// How studios of other instances are reached.
+#[derive(Clone)]
+pub struct Elsewhere {
+    pub router: Arc<dyn StudioRouter>,
+    pub forward: Forward,
+}
+
+/// Has the instance answer that the key of a request names, if it is another one.
+pub(crate) async fn answer(
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse, Error> {
+    let access = request.app_data::<web::Data<StudioAccess>>();
+    let elsewhere = access.and_then(|access| access.elsewhere.clone());
+    let instance = request.match_info().get("key").and_then(Studios::instance_of);
+    let Some((elsewhere, instance)) = elsewhere.zip(instance) else {
+        return next.call(request).await;
+    };
+    let located = elsewhere.router.locate(StudioOwner::Instance(instance));
+    let answered = match located {
+        Ok(None) => return next.call(request).await,
+        Ok(Some(instance)) => {
+            let (request, payload) = request.into_parts();
+            let Elsewhere { router, forward } = elsewhere;
+            let answered = forward(router, instance, request.clone(), payload).await;
+            (request, answered)
+        }
+        Err(error) => (request.into_parts().0, Err(error)),
+    };
+    let (request, answered) = answered;
+    let response = answered.unwrap_or_else(|error| refused(error, request.path()));
+    Ok(ServiceResponse::new(request, response))
+}
+
+/// Returns the response where no instance answers: a page in place of the studio's page, JSON for its API.
+fn refused(error: ForwardError, path: &str) -> HttpResponse {
+    let status = match error {
+        // The page goes on after other errors, and ends with this one.
+        ForwardError::Ended => StatusCode::GONE,
+        ForwardError::Unreachable | ForwardError::TimedOut => StatusCode::SERVICE_UNAVAILABLE,
+        ForwardError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ForwardError::Unreadable => StatusCode::BAD_REQUEST,
+        ForwardError::ResponseTooLarge => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    let mut response = HttpResponse::build(status);
+    response.insert_header((CACHE_CONTROL, "no-store"));
+    if let Some(seconds) = error.retry_after() {
+        response.insert_header((RETRY_AFTER, seconds.to_string()));
+    }
+    if !path.ends_with('/') {
+        return response.json(json!({ "message": error.to_string() }));
+    }
+    response
+        .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
+        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+        .body(PAGE.replace("{message}", &sentence(error)))
+}
+
+/// Returns the text of an error with a capital letter and a full stop.
+fn sentence(error: ForwardError) -> String {
+    let text = error.to_string();
+    let mut characters = text.chars();
+    let first = characters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(characters).chain(['.']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::body;
+
+    use super::*;
+
+    async fn text(response: HttpResponse) -> String {
+        let body = body::to_bytes(response.into_body()).await.unwrap();
+        String::from_utf8(body.to_vec()).unwrap()
+    }
+
+    #[actix_web::test]
+    async fn an_author_is_told_that_the_studio_has_ended_or_to_try_again() {
+        let page = "/studio/0a/";
+        let ended = refused(ForwardError::Ended, page);
+        assert_eq!((ended.status(), ended.headers().get(RETRY_AFTER)), (StatusCode::GONE, None));
+        let shown = text(ended).await;
+        assert!(shown.contains("<p>The studio has ended: open it again.</p>"), "{shown}");
+        let api = refused(ForwardError::Ended, "/studio/0a/api/state");
+        assert_eq!(api.headers().get(CONTENT_TYPE).unwrap(), "application/json");
+        assert_eq!(
+            text(api).await,
+            json!({ "message": ForwardError::Ended.to_string() }).to_string()
+        );
+
+        for error in [ForwardError::Unreachable, ForwardError::TimedOut] {
+            let away = refused(error, page);
+            assert_eq!(away.status(), StatusCode::SERVICE_UNAVAILABLE);
+            assert_eq!(away.headers().get(RETRY_AFTER).unwrap(), "5");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Where the pages of studios are served.
+
+use async_trait::async_trait;
+use domain::id::{InstanceId, UserId};
+
+use crate::instances::{ForwardedRequest, ForwardedResponse};
+
+/// Which studio a request is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StudioOwner {
+    /// A studio of this instance, which its key names.
+    Instance(InstanceId),
+    /// The studio of an author, which may not be open yet.
+    Author(UserId),
+}
+
+/// Another instance, which runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherInstance {
+    pub id: InstanceId,
+    /// `HOST:PORT`, where other instances reach it.
+    pub address: String,
+}
+
+/// Finds the instance that has a studio, and has it answer requests.
+#[async_trait]
+pub trait StudioRouter: Send + Sync {
+    /// Returns the instance that has a studio; `None` if it is this one. All studios of an author are at one
+    /// instance while the same instances run that begin sessions.
+    ///
+    /// # Errors
+    /// [`ForwardError::Ended`] or [`ForwardError::Unreachable`], only of [`StudioOwner::Instance`].
+    fn locate(&self, owner: StudioOwner) -> Result<Option<OtherInstance>, ForwardError>;
+
+    /// Has another instance answer a request. It authenticates the sender itself.
+    ///
+    /// # Errors
+    /// All but [`ForwardError::Ended`] and [`ForwardError::Unreadable`].
+    async fn forward(
+        &self,
+        to: &OtherInstance,
+        request: ForwardedRequest,
+    ) -> Result<ForwardedResponse, ForwardError>;
+}
+
+/// Why no instance answers a request for a studio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ForwardError {
+    /// The instance that had the studio has stopped.
+    #[error("the studio has ended: open it again")]
+    Ended,
+    /// The instance that has the studio does not answer at the moment.
+    #[error("the studio cannot be reached at the moment: try again in a few seconds")]
+    Unreachable,
+    /// The instance that has the studio was reached, and has not answered in time. It may have carried the
+    /// request out all the same.
+    #[error("the studio does not answer in time: try again in a few seconds")]
+    TimedOut,
+    /// The request is longer than any that a studio accepts.
+    #[error("the request is too large")]
+    TooLarge,
+    /// The request did not arrive completely.
+    #[error("the request cannot be read")]
+    Unreadable,
+    /// The response is longer than one instance takes from another.
+    #[error("the response of the studio is too large")]
+    ResponseTooLarge,
+}
+
+impl ForwardError {
+    /// After how many seconds another attempt may succeed; `None` if it will not. As long as an instance
+    /// that did not answer is left out.
+    #[must_use]
+    pub const fn retry_after(self) -> Option<u32> {
+        match self {
+            Self::Unreachable | Self::TimedOut => Some(5),
+            Self::Ended | Self::TooLarge | Self::Unreadable | Self::ResponseTooLarge => None,
+        }
+    }
+}
