@@ -8,8 +8,11 @@ use acceptance::{
     cluster::Cluster,
     database::Kind,
     eventually,
+    portal_page::{enter, heading, sign_in},
+    portal_user::{base, user},
     processes::processes_with,
     service::Deployment,
+    studio_page::{EMBED, StudioPage},
     viewer::{Viewer, secret},
 };
 use serde_json::{Value, json};
@@ -265,6 +268,96 @@ async fn a_session_of_an_instance_that_was_killed_begins_again_at_another() {
     page.click("[data-testid=consent-approve]").await;
     assert_eq!(page.until_outcome().await, "COMPLETED");
     applicant.close().await;
+}
+
+/// Signs an author in, creates a draft of the sandbox's site, and opens its studio.
+async fn open_studio(deployment: &Deployment) -> StudioPage {
+    let email = "anna@avouch.example";
+    let password = user(deployment, &deployment.team, email, "author");
+    let studio = StudioPage {
+        page: Applicant::visit(&format!("{}/portal/sign-in", base(deployment))).await,
+    };
+    let page = studio.page.top_level();
+    sign_in(&page, email, &password).await;
+    let link = "nav a[href='/portal/platforms']";
+    page.until("the portal", &format!("document.querySelector({link:?}) !== null")).await;
+    page.click(link).await;
+    heading(&page, "Platforms").await;
+    enter(&page, "name", "Acme Points").await;
+    enter(&page, "login_url", "http://sandbox.localhost/login").await;
+    page.click("section[aria-labelledby=add] button.primary").await;
+    enter_studio(&studio).await;
+    studio
+}
+
+/// Opens the studio on the page of its draft.
+async fn enter_studio(studio: &StudioPage) {
+    let page = studio.page.top_level();
+    heading(&page, "Draft of Acme Points").await;
+    page.click("form[action$='/open'] button").await;
+    page.until("the studio", "location.pathname.startsWith('/studio/')").await;
+}
+
+/// Returns the status of this many requests of a studio's page.
+async fn statuses(studio: &StudioPage, count: usize) -> Vec<u64> {
+    let mut statuses = Vec::new();
+    for _ in 0..count {
+        let status = studio.page.evaluate("fetch('api/state').then((r) => r.status)").await;
+        statuses.push(status.as_u64().expect("a status"));
+    }
+    statuses
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_studio_is_used_whichever_instance_is_reached_until_its_own_has_stopped() {
+    let (mut cluster, _redis) = three([0, 4, 4]).await;
+    let studio = open_studio(&cluster.deployment).await;
+    studio.begin().await;
+    studio.mark("signIn").await;
+    studio.sign_in("ok").await;
+    studio.until_at("/account").await;
+    studio.mark("signedIn").await;
+    studio.add_field("gold", "dd").await;
+    eventually("the field", TIMEOUT, async || {
+        (studio.state().await["outline"]["fields"][0]["name"] == "tier").then_some(())
+    })
+    .await;
+    studio.press("Save").await;
+    eventually("the draft to be stored", TIMEOUT, async || {
+        (studio.state().await["saved"]["definition"] == true).then_some(())
+    })
+    .await;
+    assert_eq!(statuses(&studio, CONNECTIONS).await, [200; CONNECTIONS]);
+    // The frame connects again, to the instance of the studio.
+    studio.page.devtools("Page.reload", json!({})).await;
+    studio.until_at("/account").await;
+    let frame = format!("{EMBED}?.querySelector('canvas')?.dataset.pictures > 0");
+    studio.until("a frame", &frame).await;
+
+    let own = eventually("the session to be reported", TIMEOUT, async || {
+        cluster.sessions().await.iter().position(|sessions| *sessions == 1)
+    })
+    .await;
+    assert_ne!(own, 0, "it has no browsers");
+    cluster.kill(own);
+    let page = studio.page.top_level();
+    eventually("the studio to have ended", 2 * TIMEOUT, async || {
+        let answered = statuses(&studio, 1).await;
+        assert_ne!(answered, [200], "it was killed");
+        (answered == [410]).then_some(())
+    })
+    .await;
+    page.until("what is said of it", "document.body.textContent.includes('has ended')").await;
+
+    // What was saved is there, at the other instance.
+    let drafts = format!("{}/portal/platforms", base(&cluster.deployment));
+    studio.page.devtools("Page.navigate", json!({ "url": drafts })).await;
+    heading(&page, "Platforms").await;
+    page.click("a[href^='/portal/drafts/']").await;
+    enter_studio(&studio).await;
+    assert_eq!(studio.state().await["outline"]["fields"][0]["name"], "tier");
+    studio.begin().await;
+    studio.page.close().await;
 }
 
 /// Connects to a session until it asks for the sign-in: again, as a page does, where it waited at an instance
