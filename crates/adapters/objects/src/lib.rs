@@ -6,7 +6,7 @@ mod links;
 mod recording_file;
 mod segment;
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -17,7 +17,7 @@ use domain::{
 };
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use object_store::{
-    ObjectStore, ObjectStoreExt as _,
+    ObjectStore, ObjectStoreExt as _, RetryConfig,
     aws::{AmazonS3Builder, AmazonS3ConfigKey},
     local::LocalFileSystem,
     path::Path,
@@ -31,6 +31,9 @@ pub use self::{
 };
 use ports::encryption::Cipher;
 
+/// How long a request to a bucket is repeated, before whoever made it does so later: with its last attempt, for
+/// which the library allows 30 s, it ends before the lease of the job that made it, of 90 s.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(45);
 /// Segments are stored until the session has ended.
 const SEGMENTS: &str = "reels";
 const RECORDINGS: &str = "recordings";
@@ -109,7 +112,8 @@ impl ObjectVault {
                 let builder = known.fold(AmazonS3Builder::new(), |builder, (key, value)| {
                     builder.with_config(key, value)
                 });
-                let built = builder.with_url(url).build();
+                let retry = RetryConfig { retry_timeout: RETRY_TIMEOUT, ..RetryConfig::default() };
+                let built = builder.with_url(url).with_retry(retry).build();
                 let bucket = Arc::new(built.map_err(failed("open the bucket of recordings"))?);
                 let parsed = url::Url::parse(url).map_err(failed("read the bucket's URL"))?;
                 let prefix = Path::from_url_path(parsed.path());
