@@ -90,6 +90,10 @@ const WRITABLE: &str = "<!doctype html><style>body,output{margin:0;display:block
     setInterval(() => { lengths.textContent = [user.value, note.value, letter.textContent, inFrame()].map((t) => t.length); }, 20);\
     document.querySelector('button').onclick = () => { document.activeElement.blur(); const copy = user.cloneNode();\
     copy.value = user.value; user.replaceWith(copy); copy.setAttribute('value', copy.value); form.hidden = true; };</script>";
+/// Two fields behind one shadow root, each 30 pixels high.
+const SHADOW: &str = "<!doctype html><style>body{margin:0}</style><div id=host></div><script>\
+    host.attachShadow({ mode: 'open' }).innerHTML = '<style>input{display:block;width:200px;height:30px;margin:0}</style>\
+    <input><input type=password>';</script>";
 
 struct Site {
     browser: Arc<dyn Browser>,
@@ -321,7 +325,7 @@ async fn a_tree_has_nothing_that_somebody_wrote() {
         loop {
             site.click(100.0, 15.0 + 30.0 * f64::from(u8::try_from(field).unwrap()));
             tokio::time::sleep(Duration::from_millis(300)).await;
-            site.browser.input(Input::Text(format!("typed-{field}").into()));
+            site.browser.input(Input::Text(format!("typed-{field}")));
             let lengths = [json!(expected.map(|length| length.to_string()).join(","))];
             // Only what was dropped is typed again.
             let written = async {
@@ -379,6 +383,27 @@ async fn the_focused_field_of_a_frame_is_published_and_all_fields_stay_covered()
             .await;
         assert_eq!((state.focused, state.fields.len()), (Some(0), 1), "{path}");
         assert_eq!(state.redaction_rects, begin.redaction_rects, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_focus_is_followed_within_a_shadow_root() {
+    let site = Site::open("/shadow", |_| ()).await;
+    for (y, kind) in [(15.0, "text"), (45.0, "password"), (15.0, "text")] {
+        let is_focused = |state: &PageState| {
+            state.focused.is_some_and(|at| state.fields[usize::from(at)].kind == kind)
+        };
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            // A page drops input for a moment after it was loaded.
+            site.click(20.0, y);
+            let focused = site.state(is_focused);
+            let next = Duration::from_millis(500);
+            if tokio::time::timeout(next, focused).await.is_ok() {
+                break;
+            }
+            assert!(Instant::now() < deadline, "the {kind} field has not got the focus");
+        }
     }
 }
 
@@ -500,6 +525,7 @@ fn answer(head: &str) -> (&'static str, String) {
         Some("/same-site") => with_field(SUBDOMAIN),
         Some("/other-site") => with_field(FRAME_HOST),
         Some("/form") => FORM.to_owned(),
+        Some("/shadow") => SHADOW.to_owned(),
         Some("/writable") => WRITABLE.to_owned(),
         Some("/field") => format!("{style}<input style='height:30px;margin:0'>"),
         Some("/hostile") => format!(

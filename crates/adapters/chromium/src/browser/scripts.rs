@@ -311,9 +311,19 @@ pub(super) const REPORT_FIELDS: &str = concat!(
   const [MAX_FIELDS, MAX_COVERS, MAX_ROOTS] = [24, 100, 50];
   let last = '';
   let timer = 0;
+  // A move of the focus within a shadow root does not leave it (DOM, section 2.9).
+  const heard = new WeakSet();
+  const hear = (root) => {
+    if (heard.has(root)) return;
+    heard.add(root);
+    for (const type of ['focusin', 'focusout']) root.addEventListener(type, () => reportAfter(0), true);
+  };
   const focusedField = () => {
     let e = document.activeElement;
-    while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
+    while (e?.shadowRoot?.activeElement) {
+      hear(e.shadowRoot);
+      e = e.shadowRoot.activeElement;
+    }
     return e?.matches?.(EDITABLE) ? e : null;
   };
   const kind = (e) => e.localName === 'input' ? e.type : e.localName === 'textarea' ? 'textarea' : 'editable';
