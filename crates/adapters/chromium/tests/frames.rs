@@ -79,17 +79,20 @@ const FORM: &str = "<!doctype html><style>body{margin:0}input{display:block;widt
     <h1> Signed in </h1><p hidden id=hidden>Hidden</p>\
     <ul><li><b>One</b><i>1</i></li><li><b>Two</b><i>2</i></li></ul>\
     <script>fetch('/api/me').then((r) => r.json())</script>";
-/// Fields of several kinds, each 30 pixels high. The page tells how long their texts are, and the button
-/// puts another field in the place of the first one, and hides them all.
+/// Fields of several kinds, each 30 pixels high: the first one is repeated in an attribute of the element
+/// around it, and the last but one is written by the page itself. The page tells how long their texts are, and
+/// the button puts another field in the place of the first one, and hides them all.
 const WRITABLE: &str = "<!doctype html><style>body,output{margin:0;display:block}input,textarea,iframe,#letter{display:block;\
     box-sizing:border-box;width:200px;height:30px;border:0;margin:0;padding:4px;resize:none}</style>\
-    <div id=form><input id=user oninput='this.dataset.now=this.value'><textarea id=note></textarea>\
-    <div id=letter contenteditable></div><iframe id=frame src=/field></iframe></div>\
-    <input id=kept value=kept-text><button>Leave</button><output id=lengths></output><script>\
+    <div id=form><input id=user oninput='form.dataset.now=this.value'><textarea id=note></textarea>\
+    <div id=letter contenteditable></div><input id=own><iframe id=frame src=/field></iframe></div>\
+    <input id=kept class=kept-text value=kept-text><button>Leave</button><output id=lengths></output><script>\
+    own.onbeforeinput = (event) => { event.preventDefault(); own.value += event.data; };\
     const inFrame = () => frame.contentDocument?.querySelector('input')?.value ?? '';\
-    setInterval(() => { lengths.textContent = [user.value, note.value, letter.textContent, inFrame()].map((t) => t.length); }, 20);\
+    setInterval(() => { lengths.textContent = [user.value, note.value, letter.textContent, own.value, inFrame()].map((t) => t.length); }, 20);\
     document.querySelector('button').onclick = () => { document.activeElement.blur(); const copy = user.cloneNode();\
     copy.value = user.value; user.replaceWith(copy); copy.setAttribute('value', copy.value); form.hidden = true; };</script>";
+
 /// Two fields behind one shadow root, each 30 pixels high.
 const SHADOW: &str = "<!doctype html><style>body{margin:0}</style><div id=host></div><script>\
     host.attachShadow({ mode: 'open' }).innerHTML = '<style>input{display:block;width:200px;height:30px;margin:0}</style>\
@@ -152,6 +155,19 @@ impl Site {
             }
             last = Some(state);
         }
+    }
+
+    /// Returns whether the fields of [`WRITABLE`] have texts of these lengths within some time.
+    async fn have_lengths(&self, lengths: &[usize], within: Duration) -> bool {
+        let lengths: Vec<_> = lengths.iter().map(ToString::to_string).collect();
+        let deadline = Instant::now() + within;
+        while Instant::now() < deadline {
+            if self.texts(&["#lengths"]).await == [json!(lengths.join(","))] {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
+        false
     }
 
     fn click(&self, x: f64, y: f64) {
@@ -317,39 +333,45 @@ async fn the_tree_of_a_page_has_its_frames() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tree_has_nothing_that_somebody_wrote() {
     let site = Site::open("/writable", |_| ()).await;
-    let mut expected = [0; 4];
-    for field in 0..expected.len() {
-        // A page drops input for a moment after it was loaded.
-        expected[field] = "typed-0".len();
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            site.click(100.0, 15.0 + 30.0 * f64::from(u8::try_from(field).unwrap()));
-            tokio::time::sleep(Duration::from_millis(300)).await;
-            site.browser.input(Input::Text(format!("typed-{field}")));
-            let lengths = [json!(expected.map(|length| length.to_string()).join(","))];
-            // Only what was dropped is typed again.
-            let written = async {
-                while site.texts(&["#lengths"]).await != lengths {
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-            };
-            if tokio::time::timeout(Duration::from_secs(10), written).await.is_ok() {
-                break;
-            }
-            assert!(Instant::now() < deadline, "{field}: {:?}", site.texts(&["#lengths"]).await);
-        }
-        let tree = site.browser.page_tree(true).await.unwrap();
-        let all = format!("{tree:?}");
-        assert!(!all.contains("typed-") && !all.contains("kept-text"), "{field}: {all}");
+    let mut lengths = [0; 5];
+    for field in 0..lengths.len() {
+        let text = format!("typed-{field}");
+        write(&site, field, &text, &mut lengths).await;
     }
+    // As a picker does, in a frame.
+    site.browser.input(Input::Fill("picked-text".to_owned()));
+    lengths[4] = "picked-text".len();
+    assert!(site.have_lengths(&lengths, TIMEOUT).await, "{:?}", site.texts(&["#lengths"]).await);
     for is_left in [false, true] {
         if is_left {
             assert!(site.browser.act(&click("button")).await.unwrap());
         }
-        let tree = site.browser.page_tree(false).await.unwrap();
-        let all = format!("{tree:?}");
-        assert!(!all.contains("typed-"), "{is_left}: {all}");
-        assert!(all.contains("kept-text"), "nobody wrote it: {all}");
+        for is_typing in [false, true] {
+            let tree = site.browser.page_tree(is_typing).await.unwrap();
+            let values: Vec<_> =
+                tree.nodes.iter().filter_map(|node| node.value.as_deref()).collect();
+            // What nobody wrote stays while nobody is asked to type.
+            assert_eq!(values.contains(&"kept-text"), !is_typing, "{tree:?}");
+            let all = format!("{tree:?}");
+            assert!(!all.contains("typed-") && !all.contains("picked-"), "{is_left}: {all}");
+            assert!(all.contains("kept-text"), "selectors go by classes: {all}");
+        }
+    }
+}
+
+/// Writes into a field of [`WRITABLE`] until the page has it: a page drops input for a moment after it was
+/// loaded.
+async fn write(site: &Site, field: usize, text: &str, lengths: &mut [usize; 5]) {
+    lengths[field] = text.len();
+    let deadline = Instant::now() + TIMEOUT;
+    loop {
+        site.click(100.0, 15.0 + 30.0 * f64::from(u8::try_from(field).unwrap()));
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        site.browser.input(Input::Text(text.to_owned()));
+        if site.have_lengths(lengths, Duration::from_secs(5)).await {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{field}: {:?}", site.texts(&["#lengths"]).await);
     }
 }
 

@@ -33,6 +33,9 @@ const SECRET_PARTS: &[&str] = &[
 const SECRET_NAMES: &[&str] = &["jwt", "otp", "pwd", "session", "sid"];
 /// Parameters of redirects between an authorization server and a client (RFC 6749, section 4.1.2).
 const REDIRECT_PARAMETERS: &[&str] = &["code", "nonce", "state"];
+/// Parameters by which a page tells the next one what was typed as the user name (OpenID Connect Core 1.0,
+/// section 3.1.2.1, for `login_hint`).
+const USER_NAME_PARAMETERS: &[&str] = &["email", "login", "login_hint", "user_name", "username"];
 const MASK: &str = "masked";
 const MAX_MASK_DEPTH: usize = 64;
 
@@ -276,8 +279,8 @@ pub(super) fn masked_event(event: TraceEvent) -> TraceEvent {
     }
 }
 
-/// Returns a URL without the values of parameters that are credentials by their names, in its query and
-/// its fragment.
+/// Returns a URL without the values of parameters that are credentials or user names by their names, in its
+/// query and its fragment.
 fn mask_url(url: &str) -> String {
     url.split_inclusive(['?', '&', '#'])
         .map(|part| {
@@ -286,7 +289,9 @@ fn mask_url(url: &str) -> String {
             match pair.split_once('=') {
                 Some((name, value))
                     if !value.is_empty()
-                        && (is_secret(name) || REDIRECT_PARAMETERS.contains(&name)) =>
+                        && (is_secret(name)
+                            || REDIRECT_PARAMETERS.contains(&name)
+                            || USER_NAME_PARAMETERS.contains(&name)) =>
                 {
                     format!("{name}={MASK}{separator}")
                 }
@@ -309,6 +314,7 @@ mod tests {
             ("https://a.test/cb#access_token=x&b=1", "https://a.test/cb#access_token=masked&b=1"),
             ("https://a.test/?page=2", "https://a.test/?page=2"),
             ("https://a.test/?state=", "https://a.test/?state="),
+            ("https://a.test/2?login_hint=ada&n=2", "https://a.test/2?login_hint=masked&n=2"),
         ] {
             assert_eq!(mask_url(url), expected);
         }

@@ -83,23 +83,44 @@ pub(super) const READ_ELEMENTS: &str = concat!(
      return { values: reads.map((one, at) => read(one, document, [at])), elsewhere }; }"
 );
 /// Defines `written`, which remembers in our isolated world what somebody wrote in a document: the elements,
-/// and the values of fields when they were left, since a page may put another field in the place of one.
-/// `observe` begins to do so in a root.
+/// and the values that fields had when they were left, since a page may put another field in the place of
+/// one. `observe` begins to do so in a root. A page may write into its fields itself what was typed, so that
+/// no `input` event is trusted, or none is fired.
 macro_rules! written {
     () => {
         r"
-  const written = globalThis.avouchWritten ??= { elements: new WeakSet(), values: new Set(), roots: new WeakSet() };
+  const [MIN_VALUE, MAX_VALUES, MAX_VALUE_UNITS] = [3, 200, 8194];
+  const written = globalThis.avouchWritten ??= {
+    elements: new WeakSet(), values: new Set(), isFull: false, last: null, roots: new WeakSet(),
+    keep(value) {
+      if (value.length < MIN_VALUE) return;
+      if (this.values.size === MAX_VALUES) this.isFull = true;
+      else this.values.add(value.slice(0, MAX_VALUE_UNITS));
+    },
+    has(e) {
+      const value = e.value.slice(0, MAX_VALUE_UNITS);
+      return this.isFull || this.elements.has(e) || this.values.has(value)
+        || value.length >= MIN_VALUE && value === this.last?.value;
+    },
+  };
   const observe = (root) => {
     if (written.roots.has(root)) return;
     written.roots.add(root);
     const remember = (event) => {
-      if (!event.isTrusted) return;
       const e = event.composedPath()[0];
+      const isField = /^(input|textarea)$/.test(e.localName);
+      if (!event.isTrusted || !isField && !e.isContentEditable) return;
+      const isShortcut = event.ctrlKey !== event.altKey || event.metaKey;
+      const isText = event.key?.length === 1 || /^(Process|Unidentified)$/.test(event.key ?? '');
+      if (event.type === 'keydown' && (isShortcut || !isText)) return;
+      if (event.type === 'focusout' && !written.elements.has(e)) return;
       written.elements.add(e);
-      if (event.type !== 'change' || typeof e.value !== 'string' || !e.value || written.values.size === 200) return;
-      written.values.add(e.value.slice(0, 8194));
+      if (written.last && written.last.e !== e) written.keep(written.last.value);
+      written.last = isField ? { e, value: e.value } : null;
+      if (isField && /^(change|focusout)$/.test(event.type)) written.keep(e.value);
     };
-    for (const type of ['input', 'change']) root.addEventListener(type, remember, { capture: true, passive: true });
+    const types = ['keydown', 'beforeinput', 'paste', 'drop', 'compositionstart', 'input', 'change', 'focusout'];
+    for (const type of types) root.addEventListener(type, remember, { capture: true, passive: true });
   };
 "
     };
@@ -128,18 +149,27 @@ pub(super) const PAGE_TREE: &str = concat!(
     }
   }
   const isField = (e) => /^(input|textarea)$/.test(e.localName);
-  for (const root of roots) if (root.nodeType === Node.DOCUMENT_NODE) observe(root);
-  const isWritten = (e) => written.elements.has(e);
+  const known = [written];
+  for (const root of roots) {
+    observe(root);
+    // A frame's own world may have heard of what was written before its document was first read here.
+    const own = root.defaultView?.avouchWritten;
+    if (own && own !== written) known.push(own);
+  }
+  const isWritten = (e) => known.some((one) => one.elements.has(e));
   const isText = (e) => !/^(hidden|checkbox|radio|button|submit|reset|image|range|color|file)$/.test(e.type);
-  const isHidden = (e) => isSecret(e) || e.type === 'hidden'
-    || isText(e) && (isTyping || isWritten(e) || written.values.has(e.value));
-  const isRepeated = (e) => e.type !== 'hidden' && (isTyping ? isHidden(e) : isSecret(e)) && e.value.length > 2;
-  const typed = roots.flatMap((root) => [...root.querySelectorAll('input,textarea')])
-    .filter(isRepeated).map((e) => e.value)
-    .sort((a, b) => b.length - a.length).slice(0, 100);
-  const masked = (text) => {
+  const isTyped = (e) => isText(e) && known.some((one) => one.has(e));
+  const isHidden = (e) => isSecret(e) || e.type === 'hidden' || isTyped(e) || isTyping && isText(e);
+  const isNew = (e) => isTyped(e) || isText(e) && e.value !== e.defaultValue;
+  const fields = roots.flatMap((root) => [...root.querySelectorAll('input,textarea')])
+    .filter((e) => e.type !== 'hidden' && e.value.length > 2);
+  const values = (of) => fields.filter(of).map((e) => e.value).sort((a, b) => b.length - a.length).slice(0, 100);
+  const secrets = values(isSecret);
+  const typed = values((e) => isSecret(e) || isTyping && isNew(e));
+  const ownRepeats = values((e) => isSecret(e) || isTyped(e) || isTyping && isNew(e));
+  const masked = (text, hidden = typed) => {
     let shown = text.slice(0, MAX_UNITS);
-    for (const value of typed) shown = shown.replaceAll(value, '•'.repeat(value.length));
+    for (const value of hidden) shown = shown.replaceAll(value, '•'.repeat(value.length));
     if ((left -= shown.length) < 0) throw new Error('too much text');
     return shown;
   };
@@ -152,10 +182,10 @@ pub(super) const PAGE_TREE: &str = concat!(
   const element = (e, parent, [left, top]) => {
     const attributes = {};
     for (const { name, value } of [...e.attributes].slice(0, 100)) {
-      const isValue = isField(e) && isHidden(e)
-        && (name === 'value' || e.value.length > 2 && value === e.value && /^(data-|aria-|title$)/.test(name));
-      const isLeftOut = isValue || name === 'content' && isToken(e) || name === 'nonce';
-      if (name.length < 100) attributes[name] = isLeftOut ? '' : masked(value);
+      const isLeftOut = name === 'value' && isField(e) && isHidden(e) || name === 'content' && isToken(e) || name === 'nonce';
+      // What a selector goes by stays, and what a page repeats of a field for itself does not.
+      const repeated = /^(class|id|name|type|for|form|role)$/.test(name) ? secrets : /^(data-|aria-|title$)/.test(name) ? ownRepeats : typed;
+      if (name.length < 100) attributes[name] = isLeftOut ? '' : masked(value, repeated);
     }
     const node = { in: parent, tag: e.localName, attributes, visible: e.getClientRects().length > 0 };
     if (isField(e) && !isHidden(e)) node.value = masked(e.value);
@@ -192,8 +222,9 @@ pub(super) const PAGE_TREE: &str = concat!(
       if (inner) waiting.push([inner, add({ in: index }), node.shadowRoot ? offset : inside(node, offset)]);
       else if (frames.includes(node)) elsewhere.push([frames.indexOf(node), index, inside(node, offset)]);
       // What was written in an editable element is its text, and that of a text area its first value.
-      const isTyped = isInWritten || isWritten(node) && node.isContentEditable || node.localName === 'textarea' && isHidden(node);
-      for (const child of [...node.childNodes].reverse()) open.push([child, index, isTyped]);
+      const isEdited = isInWritten || node.isContentEditable && (isTyping || isWritten(node))
+        || node.localName === 'textarea' && isHidden(node);
+      for (const child of [...node.childNodes].reverse()) open.push([child, index, isEdited]);
     }
   }
   return { tree: { nodes }, boxes, width: innerWidth, height: innerHeight, elsewhere };
@@ -230,7 +261,7 @@ pub(super) const STYLE_SELECTS: &str = "(() => { const sheet = new CSSStyleSheet
 /// Sets the value of the focused field, as a picker of the browser would.
 pub(super) const FILL_FIELD: &str = "(value) => { const e = document.activeElement; \
      if (!e || !('value' in e) || e.disabled || e.readOnly) return; e.value = value; \
-     globalThis.avouchWritten?.elements.add(e); \
+     globalThis.avouchWritten?.elements.add(e); globalThis.avouchWritten?.keep(value); \
      for (const type of ['input', 'change']) e.dispatchEvent(new Event(type, { bubbles: true })); }";
 
 /// The elements of a document that accept text, as a CSS selector.
@@ -316,6 +347,7 @@ pub(super) const REPORT_FIELDS: &str = concat!(
   const hear = (root) => {
     if (heard.has(root)) return;
     heard.add(root);
+    observe(root);
     for (const type of ['focusin', 'focusout']) root.addEventListener(type, () => reportAfter(0), true);
   };
   const focusedField = () => {

@@ -181,8 +181,9 @@ pub trait Browser: Send + Sync {
     async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Value>, BrowserError>;
 
     /// Returns the elements and texts of the page, for fixtures. Values of fields for secrets are left
-    /// out, and so are those that somebody typed if `is_typing`; where other texts repeat them, dots
-    /// stand in their place. Refused if the page has more than [`PageTree::MAX_NODES`] nodes or too much
+    /// out, and so are those that somebody wrote in this document, and all of text fields if `is_typing`.
+    /// Dots stand for secrets in other texts, also for what was written if `is_typing`, and always for it
+    /// in attributes with which pages repeat it for themselves (`data-*`, `aria-*`, `title`). Refused if the page has more than [`PageTree::MAX_NODES`] nodes or too much
     /// text.
     async fn page_tree(&self, is_typing: bool) -> Result<PageTree, BrowserError>;
 
