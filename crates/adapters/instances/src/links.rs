@@ -88,6 +88,7 @@ impl InstanceLinks for TlsLinks {
         if !request.is_within_bounds() {
             return Err(LinkError::RequestTooLarge);
         }
+        let request = sendable(request)?;
         let connected = tokio::time::timeout(OPEN_TIMEOUT, self.connect(address)).await;
         let late = |_| LinkError::Unreachable(format!("no connection within {OPEN_TIMEOUT:?}"));
         let sender = connected.map_err(late)??;
@@ -152,18 +153,24 @@ impl TlsLinks {
     }
 }
 
-/// Sends a request, and reads the response within its bound.
-async fn exchange(
-    mut sender: SendRequest<Full<Bytes>>,
-    request: ForwardedRequest,
-) -> Result<ForwardedResponse, LinkError> {
+/// Returns a request as it is sent. What is wrong with it says nothing of the instance.
+fn sendable(request: ForwardedRequest) -> Result<Request<Full<Bytes>>, LinkError> {
     let ForwardedRequest { method, path, headers, body } = request;
     let mut sent = Request::builder().method(method.as_str()).uri(path);
     for (name, value) in headers {
         sent = sent.header(name, value);
     }
-    let sent = sent.body(Full::new(Bytes::from(body))).map_err(unreachable)?;
-    let response = sender.send_request(sent).await.map_err(unreachable)?;
+    sent.body(Full::new(Bytes::from(body))).map_err(|error| LinkError::Invalid(error.to_string()))
+}
+
+/// Sends a request, and reads the response within its bound. The instance was reached: what fails from here
+/// on may be due to this request.
+async fn exchange(
+    mut sender: SendRequest<Full<Bytes>>,
+    request: Request<Full<Bytes>>,
+) -> Result<ForwardedResponse, LinkError> {
+    let broken = |error: hyper::Error| LinkError::Broken(with_cause(&error));
+    let response = sender.send_request(request).await.map_err(broken)?;
     let status = response.status().as_u16();
     let headers = listed(response.headers(), &PAGE_HEADERS);
     let body = Limited::new(response.into_body(), MAX_ANSWERED_BYTES).collect().await;
@@ -171,7 +178,7 @@ async fn exchange(
         if error.is::<LengthLimitError>() {
             LinkError::ResponseTooLarge
         } else {
-            LinkError::Unreachable(error.to_string())
+            LinkError::Broken(error.to_string())
         }
     })?;
     Ok(ForwardedResponse { status, headers, body: Vec::from(body.to_bytes()) })
@@ -188,11 +195,15 @@ fn listed(headers: &HeaderMap, names: &[HeaderName]) -> Vec<(String, String)> {
 }
 
 fn unreachable(error: impl std::error::Error) -> LinkError {
-    let mut line = error.to_string();
-    if let Some(cause) = error.source() {
-        line = format!("{line}: {cause}");
+    LinkError::Unreachable(with_cause(&error))
+}
+
+/// Returns the text of an error with that of its cause.
+fn with_cause(error: &impl std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
     }
-    LinkError::Unreachable(line)
 }
 
 struct Reader {

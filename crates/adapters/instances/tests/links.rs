@@ -103,6 +103,8 @@ fn unreachable(opened: Result<RelayedSocket, LinkError>) -> String {
         Err(
             other @ (LinkError::Refused(_)
             | LinkError::TimedOut
+            | LinkError::Broken(_)
+            | LinkError::Invalid(_)
             | LinkError::RequestTooLarge
             | LinkError::ResponseTooLarge),
         ) => panic!("{other}"),
@@ -243,9 +245,24 @@ fn form(body: Vec<u8>) -> ForwardedRequest {
     }
 }
 
+/// What an instance does with a connection once it has answered a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Afterwards {
+    KeepsOpen,
+    Closes,
+}
+
 /// Starts an instance that answers each request with these bytes. Returns its address, and what it has
 /// received.
 async fn answering(files: &Files, answer: Vec<u8>) -> (String, mpsc::UnboundedReceiver<Vec<u8>>) {
+    answering_and(files, answer, Afterwards::KeepsOpen).await
+}
+
+async fn answering_and(
+    files: &Files,
+    answer: Vec<u8>,
+    afterwards: Afterwards,
+) -> (String, mpsc::UnboundedReceiver<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let acceptor = TlsAcceptor::from(Arc::new(files.open().server_config().unwrap()));
@@ -261,6 +278,10 @@ async fn answering(files: &Files, answer: Vec<u8>) -> (String, mpsc::UnboundedRe
                 request.extend(body);
                 let _ = seen.send(request);
                 stream.write_all(&answer).await?;
+                if afterwards == Afterwards::Closes {
+                    stream.shutdown().await?;
+                    return Ok(0);
+                }
                 // The client closes the connection once it has what it wants.
                 let mut rest = vec![];
                 stream.read_to_end(&mut rest).await
@@ -367,6 +388,33 @@ async fn an_instance_that_answers_too_slowly_is_told_from_one_that_cannot_be_rea
         let answered = outcome(links().request(&address, form(vec![])).await);
         assert!(matches!(answered, Err(LinkError::Unreachable(_))), "{answered:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_ends_early_does_not_make_its_instance_unreachable() {
+    let authority = Authority::new("Instances");
+    let files = Files::new(&authority, &authority.valid(&[NAME]));
+    let links = TlsLinks::new(files.open());
+    // Before the response, and within its body.
+    for answer in [vec![], b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx".to_vec()] {
+        let (address, mut received) = answering_and(&files, answer, Afterwards::Closes).await;
+        let answered = outcome(links.request(&address, form(vec![b'y'; 9])).await);
+        assert!(matches!(answered, Err(LinkError::Broken(_))), "{answered:?}");
+        assert!(received.recv().await.is_some(), "it has the request");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_cannot_be_sent_does_not_make_its_instance_unreachable() {
+    let authority = Authority::new("Instances");
+    let files = Files::new(&authority, &authority.valid(&[NAME]));
+    let links = TlsLinks::new(files.open());
+    let (address, mut received) = answering(&files, page(1)).await;
+    let mut wrong = form(vec![]);
+    wrong.headers.push(("cookie", "a=1\r\nx-other: 1".into()));
+    let answered = outcome(links.request(&address, wrong).await);
+    assert!(matches!(answered, Err(LinkError::Invalid(_))), "{answered:?}");
+    assert!(received.try_recv().is_err(), "nothing was sent");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -88,8 +88,10 @@ impl StudioRouter for InstanceRouter {
                 ForwardError::Unreachable
             }
             LinkError::Refused(_) => ForwardError::Unreachable,
-            // The page of one author is slow or large, which says nothing of the instance.
-            LinkError::TimedOut => ForwardError::TimedOut,
+            // The request of one author may be what is slow, large or wrong, or what ends the connection. An
+            // instance that has stopped is noticed by those that connect to it.
+            LinkError::TimedOut | LinkError::Broken(_) => ForwardError::TimedOut,
+            LinkError::Invalid(_) => ForwardError::Unreadable,
             LinkError::RequestTooLarge => ForwardError::TooLarge,
             LinkError::ResponseTooLarge => ForwardError::ResponseTooLarge,
         })

@@ -488,6 +488,8 @@ async fn a_request_is_forwarded_unless_the_instance_does_not_answer() {
     let fail = |failure| *setup.links.failure.lock().unwrap() = Some(failure);
     for (failure, error) in [
         (LinkError::TimedOut, ForwardError::TimedOut),
+        (LinkError::Broken("reset".into()), ForwardError::TimedOut),
+        (LinkError::Invalid("a header".into()), ForwardError::Unreadable),
         (LinkError::RequestTooLarge, ForwardError::TooLarge),
         (LinkError::ResponseTooLarge, ForwardError::ResponseTooLarge),
         (LinkError::Refused(400), ForwardError::Unreachable),

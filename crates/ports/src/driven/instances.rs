@@ -182,8 +182,9 @@ pub trait InstanceLinks: Send + Sync {
     /// Has another instance answer a request. It is reached within 5 s, and answers within 60 s more.
     ///
     /// # Errors
-    /// The instance cannot be reached or is too slow, or the request or the response is larger than its
-    /// bounds. Where the instance does not answer, it may have carried the request out all the same.
+    /// The instance cannot be reached or is too slow, the connection ends, or the request or the response is
+    /// larger than its bounds or cannot be sent. Where the instance was reached and has not answered, it may
+    /// have carried the request out all the same.
     async fn request(
         &self,
         address: &str,
@@ -209,6 +210,13 @@ pub enum LinkError {
     /// The instance was reached, and has not answered a request within its time.
     #[error("the instance does not answer in time")]
     TimedOut,
+    /// The instance was reached, and the connection has ended before the response was complete. The request
+    /// may have been carried out.
+    #[error("the connection ended before the response was complete: {0}")]
+    Broken(String),
+    /// The request has a path or a header that cannot be sent; nothing was sent.
+    #[error("the request cannot be sent: {0}")]
+    Invalid(String),
     /// The request is larger than [`MAX_FORWARDED_BYTES`] or [`MAX_FORWARDED_HEAD_BYTES`]; nothing was sent.
     #[error("the request is too large to be forwarded")]
     RequestTooLarge,

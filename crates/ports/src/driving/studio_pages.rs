@@ -35,7 +35,7 @@ pub trait StudioRouter: Send + Sync {
     /// Has another instance answer a request. It authenticates the sender itself.
     ///
     /// # Errors
-    /// All but [`ForwardError::Ended`] and [`ForwardError::Unreadable`].
+    /// All but [`ForwardError::Ended`].
     async fn forward(
         &self,
         to: &OtherInstance,
@@ -52,14 +52,14 @@ pub enum ForwardError {
     /// The instance that has the studio does not answer at the moment.
     #[error("the studio cannot be reached at the moment: try again in a few seconds")]
     Unreachable,
-    /// The instance that has the studio was reached, and has not answered in time. It may have carried the
-    /// request out all the same.
+    /// The instance that has the studio was reached, and has not answered in time, or not completely. It may
+    /// have carried the request out all the same.
     #[error("the studio does not answer in time: try again in a few seconds")]
     TimedOut,
     /// The request is longer than any that a studio accepts.
     #[error("the request is too large")]
     TooLarge,
-    /// The request did not arrive completely.
+    /// The request did not arrive completely in time, or has a header that cannot be passed on.
     #[error("the request cannot be read")]
     Unreadable,
     /// The response is longer than one instance takes from another.
