@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use application::instances::{InstanceDirectory, InstanceReports, InstanceRouter, WaitMover};
+use application::instances::{
+    ForwardPlaces, InstanceDirectory, InstanceReports, InstanceRouter, WaitMover,
+};
 use domain::placement::Instance;
 use instances::{InstanceIdentity, TlsLinks};
 use ports::driving::{SocketRouter, StudioRouter};
@@ -71,6 +73,7 @@ pub(crate) fn instances(
         links,
         sessions: store.clone(),
         regions: store.clone(),
+        places: ForwardPlaces::default(),
         runtime: Handle::current(),
     };
     let config = own.clone();

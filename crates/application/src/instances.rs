@@ -41,7 +41,10 @@ mod studios;
 #[cfg(test)]
 mod tests;
 
-pub use self::moves::WaitMover;
+pub use self::{
+    moves::WaitMover,
+    studios::{ForwardPlaces, MAX_FORWARDED_AT_ONCE},
+};
 
 /// How often an instance reports, and reads what the others have reported.
 pub const REPORT_INTERVAL: Duration = Duration::from_secs(1);
@@ -429,6 +432,7 @@ pub struct InstanceRouter {
     pub links: Arc<dyn InstanceLinks>,
     pub sessions: Arc<dyn SessionStore>,
     pub regions: Arc<dyn SessionRegions>,
+    pub places: ForwardPlaces,
     /// The runtime that statements run on.
     pub runtime: Handle,
 }

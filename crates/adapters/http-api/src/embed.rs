@@ -1,5 +1,7 @@
 //! The embed page and its assets. A GET changes nothing, since mail scanners open links too.
 
+use std::time::Duration;
+
 use actix_web::{
     HttpRequest, HttpResponse,
     dev::Payload,
@@ -18,7 +20,8 @@ use domain::{
     language::Language,
 };
 use ports::driving::{
-    ApplicantService, Introduction, LinkState, PageAppearance, StudioOwner, StudioRouter,
+    ApplicantService, BodyBounds, Introduction, LinkState, PageAppearance, StudioOwner,
+    StudioRouter,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -100,13 +103,15 @@ async fn page(
     Ok(html(page, &ancestors))
 }
 
-/// Returns the page of a draft as the instance serves it that has its studio. If that does not answer, the page
-/// is served here, without what is in the definition.
+/// Returns the page of a draft as the instance serves it that has its studio. If that does not answer, or this
+/// one forwards too many requests, the page is served here, without what is in the definition.
 async fn of_studio(request: &HttpRequest, studio: Option<InstanceId>) -> Option<HttpResponse> {
     let router = request.app_data::<web::Data<dyn StudioRouter>>()?;
     let instance = router.locate(StudioOwner::Instance(studio?)).ok()??;
     let router = router.clone().into_inner();
-    forward(router, instance, request.clone(), Payload::None).await.ok()
+    // A page is asked for without a body.
+    let bounds = BodyBounds { bytes: 0, time: Duration::ZERO };
+    forward(router, instance, request.clone(), Payload::None, bounds).await.ok()
 }
 
 fn introduced(introduction: &Introduction) -> Value {

@@ -1,6 +1,6 @@
 //! Has another instance answer a request for a page, and passes its response on.
 
-use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{future::Future, pin::Pin, sync::Arc};
 
 use actix_web::{
     HttpRequest, HttpResponse,
@@ -9,14 +9,12 @@ use actix_web::{
 };
 use futures_util::StreamExt as _;
 use ports::{
-    driving::{ForwardError, OtherInstance, StudioRouter},
-    instances::{ForwardedMethod, ForwardedRequest, ForwardedResponse, MAX_FORWARDED_BYTES},
+    driving::{BodyBounds, ForwardError, OtherInstance, StudioRouter},
+    instances::{ForwardedMethod, ForwardedRequest, ForwardedResponse},
 };
 
 use super::caller::{address, host};
 
-/// The time within which the body of a request must arrive.
-const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 /// The headers that the pages read: who is signed in, what is sent, which page sent it, and the language of
 /// its reader.
 const HEADERS: [&str; 8] = [
@@ -30,24 +28,26 @@ const HEADERS: [&str; 8] = [
     "user-agent",
 ];
 
-/// Has another instance answer a request. Its cookies and its body are passed on as they are, and are not
-/// logged.
+/// Has another instance answer a request, whose body is read within `bounds` once there is a place for it.
+/// Its cookies and its body are passed on as they are, and are not logged.
 #[must_use]
 pub fn forward(
     router: Arc<dyn StudioRouter>,
     to: OtherInstance,
     request: HttpRequest,
     payload: Payload,
+    bounds: BodyBounds,
 ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, ForwardError>>>> {
     Box::pin(async move {
         let Some(method) = method(request.method()) else {
             return Ok(HttpResponse::MethodNotAllowed().finish());
         };
-        let body = tokio::time::timeout(BODY_TIMEOUT, read(payload)).await;
+        let permit = router.permit()?;
+        let body = tokio::time::timeout(bounds.time, read(payload, bounds.bytes)).await;
         let body = body.unwrap_or(Err(ForwardError::Unreadable))?;
         let path = request.uri().path_and_query().map_or("/", PathAndQuery::as_str).to_owned();
         let forwarded = ForwardedRequest { method, path, headers: headers(&request), body };
-        router.forward(&to, forwarded).await.map(response)
+        router.forward(permit, &to, forwarded).await.map(response)
     })
 }
 
@@ -56,12 +56,12 @@ fn method(method: &Method) -> Option<ForwardedMethod> {
     known.into_iter().find(|known| known.as_str() == method.as_str())
 }
 
-/// Reads a body up to the bound of what is forwarded.
-async fn read(mut payload: Payload) -> Result<Vec<u8>, ForwardError> {
+/// Reads a body of at most this length.
+async fn read(mut payload: Payload, max_bytes: usize) -> Result<Vec<u8>, ForwardError> {
     let mut body = vec![];
     while let Some(bytes) = payload.next().await {
         let bytes = bytes.map_err(|_| ForwardError::Unreadable)?;
-        if bytes.len() > MAX_FORWARDED_BYTES.saturating_sub(body.len()) {
+        if bytes.len() > max_bytes.saturating_sub(body.len()) {
             return Err(ForwardError::TooLarge);
         }
         body.extend_from_slice(&bytes);
@@ -97,18 +97,30 @@ fn response(answered: ForwardedResponse) -> HttpResponse {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::{
+        sync::{
+            Mutex,
+            atomic::{AtomicBool, Ordering},
+        },
+        time::Duration,
+    };
 
-    use actix_web::{body, test::TestRequest};
+    use actix_web::{body, error::PayloadError, test::TestRequest, web::Bytes};
     use async_trait::async_trait;
     use domain::id::InstanceId;
-    use ports::driving::StudioOwner;
+    use futures_util::stream;
+    use ports::driving::{ForwardPermit, StudioOwner};
 
     use super::*;
 
+    const BOUNDS: BodyBounds = BodyBounds { bytes: 1000, time: Duration::from_secs(60) };
+
     /// Answers each request with a redirect, and remembers the last one.
     #[derive(Default)]
-    struct Redirects(Mutex<Option<ForwardedRequest>>);
+    struct Redirects {
+        last: Mutex<Option<ForwardedRequest>>,
+        is_full: AtomicBool,
+    }
 
     #[async_trait]
     impl StudioRouter for Redirects {
@@ -116,13 +128,19 @@ mod tests {
             Ok(Some(other()))
         }
 
+        fn permit(&self) -> Result<ForwardPermit, ForwardError> {
+            let is_full = self.is_full.load(Ordering::Relaxed);
+            if is_full { Err(ForwardError::Busy) } else { Ok(ForwardPermit::new(())) }
+        }
+
         async fn forward(
             &self,
+            _: ForwardPermit,
             to: &OtherInstance,
             request: ForwardedRequest,
         ) -> Result<ForwardedResponse, ForwardError> {
             assert_eq!(*to, other());
-            *self.0.lock().unwrap() = Some(request);
+            *self.last.lock().unwrap() = Some(request);
             let cookies = ["a=1", "b=2"].map(|value| ("set-cookie".to_owned(), value.to_owned()));
             Ok(ForwardedResponse { status: 303, headers: cookies.into(), body: b"moved".to_vec() })
         }
@@ -132,12 +150,17 @@ mod tests {
         OtherInstance { id: InstanceId::from_u128(2), address: "10.0.0.2:1".into() }
     }
 
+    /// A body that does not end.
+    fn endless() -> Payload {
+        Payload::Stream { payload: Box::pin(stream::pending::<Result<Bytes, PayloadError>>()) }
+    }
+
     async fn forwarded(
         router: &Arc<Redirects>,
         request: TestRequest,
     ) -> Result<HttpResponse, ForwardError> {
         let (request, payload) = request.to_http_parts();
-        forward(router.clone(), other(), request, payload).await
+        forward(router.clone(), other(), request, payload, BOUNDS).await
     }
 
     #[actix_web::test]
@@ -160,7 +183,7 @@ mod tests {
         assert_eq!(response.status(), StatusCode::SEE_OTHER);
         assert_eq!(body::to_bytes(response.into_body()).await.unwrap(), "moved");
 
-        let sent = router.0.lock().unwrap().take().unwrap();
+        let sent = router.last.lock().unwrap().take().unwrap();
         assert_eq!((sent.method.as_str(), sent.body.as_slice()), ("POST", b"form".as_slice()));
         assert_eq!(sent.path, "/portal/drafts/1/open?a=%20b");
         let headers: Vec<_> =
@@ -177,15 +200,30 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn a_body_is_read_up_to_its_bound() {
+    async fn a_body_is_read_within_its_bounds() {
         let router = Arc::<Redirects>::default();
         let of_length = |length| TestRequest::post().set_payload(vec![b'x'; length]);
-        assert!(forwarded(&router, of_length(MAX_FORWARDED_BYTES)).await.is_ok());
-        let sent = router.0.lock().unwrap().take().unwrap();
-        assert_eq!(sent.body.len(), MAX_FORWARDED_BYTES);
-        let refused = forwarded(&router, of_length(MAX_FORWARDED_BYTES + 1)).await;
+        assert!(forwarded(&router, of_length(BOUNDS.bytes)).await.is_ok());
+        let sent = router.last.lock().unwrap().take().unwrap();
+        assert_eq!(sent.body.len(), BOUNDS.bytes);
+        let refused = forwarded(&router, of_length(BOUNDS.bytes + 1)).await;
         assert_eq!(refused.err(), Some(ForwardError::TooLarge));
-        assert!(router.0.lock().unwrap().is_none(), "nothing was sent");
+
+        let bounds = BodyBounds { time: Duration::from_millis(1), ..BOUNDS };
+        let request = TestRequest::post().to_http_request();
+        let refused = forward(router.clone(), other(), request, endless(), bounds).await;
+        assert_eq!(refused.err(), Some(ForwardError::Unreadable));
+        assert!(router.last.lock().unwrap().is_none(), "nothing was sent");
+    }
+
+    #[actix_web::test]
+    async fn nothing_is_read_of_a_request_without_a_place() {
+        let router = Arc::<Redirects>::default();
+        router.is_full.store(true, Ordering::Relaxed);
+        let request = TestRequest::post().to_http_request();
+        let refused = forward(router.clone(), other(), request, endless(), BOUNDS).await;
+        assert_eq!(refused.err(), Some(ForwardError::Busy));
+        assert!(router.last.lock().unwrap().is_none(), "nothing was sent");
     }
 
     #[actix_web::test]
@@ -193,6 +231,6 @@ mod tests {
         let router = Arc::<Redirects>::default();
         let answered = forwarded(&router, TestRequest::delete()).await.unwrap();
         assert_eq!(answered.status(), StatusCode::METHOD_NOT_ALLOWED);
-        assert!(router.0.lock().unwrap().is_none());
+        assert!(router.last.lock().unwrap().is_none());
     }
 }

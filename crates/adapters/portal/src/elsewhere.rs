@@ -3,9 +3,19 @@
 use std::{future::Future, pin::Pin, sync::Arc};
 
 use actix_web::{FromRequest, HttpRequest, HttpResponse, dev::Payload, web};
-use ports::driving::{ForwardError, OtherInstance, StudioOwner, StudioRouter};
+use domain::account::Permission;
+use ports::driving::{
+    BodyBounds, ForwardError, OtherInstance, SignedInUser, StudioOwner, StudioRouter,
+};
 
-use crate::{authenticated::signed_in_user, error::PageError};
+use crate::{
+    authenticated::signed_in_user,
+    error::PageError,
+    forms::{BODY_TIMEOUT, MAX_FORM_BYTES},
+};
+
+/// What is taken of a form, wherever it is answered.
+const FORM: BodyBounds = BodyBounds { bytes: MAX_FORM_BYTES, time: BODY_TIMEOUT };
 
 /// Has another instance answer a request.
 pub type Forward = fn(
@@ -13,6 +23,7 @@ pub type Forward = fn(
     OtherInstance,
     HttpRequest,
     Payload,
+    BodyBounds,
 ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, ForwardError>>>>;
 
 /// How studios of other instances are reached.
@@ -23,7 +34,8 @@ pub struct Elsewhere {
 }
 
 /// What a request contains, at the instance that has the studios of its sender; otherwise the response of
-/// that instance, which authenticates the sender and checks the form itself.
+/// that instance, which authenticates the sender and checks the form itself. It contains nothing of users who
+/// are not signed in completely.
 pub(crate) enum AtStudio<T> {
     Here(T),
     Answered(HttpResponse),
@@ -38,7 +50,7 @@ impl<T: FromRequest<Error = PageError> + 'static> FromRequest for AtStudio<T> {
         Box::pin(async move {
             if let Some((elsewhere, instance)) = located(&request).await? {
                 let Elsewhere { router, forward } = elsewhere;
-                let answered = forward(router, instance, request, payload).await;
+                let answered = forward(router, instance, request, payload, FORM).await;
                 return answered.map(Self::Answered).map_err(PageError::Studio);
             }
             T::from_request(&request, &mut payload).await.map(Self::Here)
@@ -46,11 +58,14 @@ impl<T: FromRequest<Error = PageError> + 'static> FromRequest for AtStudio<T> {
     }
 }
 
-/// Returns the other instance that has the studios of the sender of a request. Whoever is not signed in is
-/// told so here.
+/// Returns the other instance that has the studios of the sender of a request. Whoever may have none is
+/// refused here: nothing is forwarded for them.
 async fn located(request: &HttpRequest) -> Result<Option<(Elsewhere, OtherInstance)>, PageError> {
     let Some(elsewhere) = request.app_data::<web::Data<Elsewhere>>() else { return Ok(None) };
-    let Some(user) = signed_in_user(request).await? else { return Ok(None) };
+    // What `AtStudio` contains refuses whoever is not signed in completely.
+    let complete = |user: &SignedInUser| user.passed && user.required_action.is_none();
+    let Some(user) = signed_in_user(request).await?.filter(complete) else { return Ok(None) };
+    user.require(Permission::Author)?;
     let located = elsewhere.router.locate(StudioOwner::Author(user.user));
     let located = located.map_err(PageError::Studio)?;
     Ok(located.map(|instance| (elsewhere.get_ref().clone(), instance)))

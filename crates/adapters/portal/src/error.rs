@@ -66,6 +66,7 @@ impl ResponseError for PageError {
             Self::Studio(
                 ForwardError::Ended
                 | ForwardError::Unreachable
+                | ForwardError::Busy
                 | ForwardError::TimedOut
                 | ForwardError::ResponseTooLarge,
             ) => StatusCode::SERVICE_UNAVAILABLE,

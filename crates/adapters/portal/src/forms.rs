@@ -21,7 +21,10 @@ use crate::{
     error::PageError,
 };
 
-const BODY_TIMEOUT: Duration = Duration::from_secs(15);
+/// The time within which a form must arrive.
+pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(15);
+/// The length of a form, as the server bounds all bodies that it reads itself.
+pub(crate) const MAX_FORM_BYTES: usize = 64 * 1024;
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Larger than every accepted file.
 const MAX_UPLOAD_BYTES: usize = 64 * 1024;

@@ -1,9 +1,9 @@
 //! Requests for studios of other instances, which these answer.
 
-use std::{future::Future, pin::Pin, sync::Arc};
+use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use actix_web::{
-    Error, HttpRequest, HttpResponse,
+    Error, HttpRequest, HttpResponse, ResponseError as _,
     body::BoxBody,
     dev::{Payload, ServiceRequest, ServiceResponse},
     http::{
@@ -14,11 +14,13 @@ use actix_web::{
     web,
 };
 use authoring::Studios;
-use ports::driving::{ForwardError, OtherInstance, StudioOwner, StudioRouter};
+use ports::driving::{BodyBounds, ForwardError, OtherInstance, StudioOwner, StudioRouter};
 use serde_json::json;
 
-use crate::StudioAccess;
+use crate::{MAX_BODY_BYTES, Refused, SignedInAuthor, StudioAccess};
 
+/// What is taken of a request: a definition of the maximum length at 1 Mbit/s.
+const BODY: BodyBounds = BodyBounds { bytes: MAX_BODY_BYTES, time: Duration::from_secs(30) };
 /// The page that is shown in place of a studio.
 const PAGE: &str = include_str!("../web/unavailable.html");
 const POLICY: &str =
@@ -30,6 +32,7 @@ pub type Forward = fn(
     OtherInstance,
     HttpRequest,
     Payload,
+    BodyBounds,
 ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, ForwardError>>>>;
 
 /// How studios of other instances are reached.
@@ -45,25 +48,37 @@ pub(crate) async fn answer(
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse, Error> {
     let access = request.app_data::<web::Data<StudioAccess>>();
-    let elsewhere = access.and_then(|access| access.elsewhere.clone());
+    let elsewhere =
+        access.and_then(|access| access.elsewhere.clone().zip(Some(access.author.clone())));
     let instance = request.match_info().get("key").and_then(Studios::instance_of);
-    let Some((elsewhere, instance)) = elsewhere.zip(instance) else {
+    let Some(((elsewhere, author), instance)) = elsewhere.zip(instance) else {
         return next.call(request).await;
     };
     let located = elsewhere.router.locate(StudioOwner::Instance(instance));
-    let answered = match located {
-        Ok(None) => return next.call(request).await,
-        Ok(Some(instance)) => {
-            let (request, payload) = request.into_parts();
-            let Elsewhere { router, forward } = elsewhere;
-            let answered = forward(router, instance, request.clone(), payload).await;
-            (request, answered)
-        }
-        Err(error) => (request.into_parts().0, Err(error)),
+    let Some(located) = located.transpose() else { return next.call(request).await };
+    let (request, payload) = request.into_parts();
+    let response = match located {
+        Ok(to) => pass_on(elsewhere, &author, to, &request, payload).await,
+        Err(error) => refused(error, request.path()),
     };
-    let (request, answered) = answered;
-    let response = answered.unwrap_or_else(|error| refused(error, request.path()));
     Ok(ServiceResponse::new(request, response))
+}
+
+/// Has another instance answer a request. The studios of instances belong to authors: whoever is none is
+/// refused here, and nothing of their request is read.
+async fn pass_on(
+    elsewhere: Elsewhere,
+    author: &SignedInAuthor,
+    to: OtherInstance,
+    request: &HttpRequest,
+    payload: Payload,
+) -> HttpResponse {
+    if author(request.clone()).await.is_none() {
+        return Refused::SignedOut.error_response();
+    }
+    let Elsewhere { router, forward } = elsewhere;
+    let answered = forward(router, to, request.clone(), payload, BODY).await;
+    answered.unwrap_or_else(|error| refused(error, request.path()))
 }
 
 /// Returns the response where no instance answers: a page in place of the studio's page, JSON for its API.
@@ -71,7 +86,9 @@ fn refused(error: ForwardError, path: &str) -> HttpResponse {
     let status = match error {
         // The page goes on after other errors, and ends with this one.
         ForwardError::Ended => StatusCode::GONE,
-        ForwardError::Unreachable | ForwardError::TimedOut => StatusCode::SERVICE_UNAVAILABLE,
+        ForwardError::Unreachable | ForwardError::Busy | ForwardError::TimedOut => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         ForwardError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         ForwardError::Unreadable => StatusCode::BAD_REQUEST,
         ForwardError::ResponseTooLarge => StatusCode::INTERNAL_SERVER_ERROR,
@@ -100,9 +117,51 @@ fn sentence(error: ForwardError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use actix_web::body;
+    use actix_web::{body, test::TestRequest};
+    use async_trait::async_trait;
+    use ports::{
+        driving::ForwardPermit,
+        instances::{ForwardedRequest, ForwardedResponse},
+    };
 
     use super::*;
+
+    /// Has no place for any request.
+    struct Full;
+
+    #[async_trait]
+    impl StudioRouter for Full {
+        fn locate(&self, _: StudioOwner) -> Result<Option<OtherInstance>, ForwardError> {
+            Err(ForwardError::Ended)
+        }
+
+        fn permit(&self) -> Result<ForwardPermit, ForwardError> {
+            Err(ForwardError::Busy)
+        }
+
+        async fn forward(
+            &self,
+            _: ForwardPermit,
+            _: &OtherInstance,
+            _: ForwardedRequest,
+        ) -> Result<ForwardedResponse, ForwardError> {
+            Err(ForwardError::Busy)
+        }
+    }
+
+    #[actix_web::test]
+    async fn nothing_is_forwarded_for_whoever_is_no_author() {
+        let elsewhere = Elsewhere {
+            router: Arc::new(Full),
+            forward: |_, _, _, _, _| panic!("the request was forwarded"),
+        };
+        let author: SignedInAuthor = Arc::new(|_| Box::pin(async { None }));
+        let id = Studios::instance_of(&"0".repeat(96)).unwrap();
+        let to = OtherInstance { id, address: "10.0.0.2:1".into() };
+        let (request, payload) = TestRequest::post().set_payload("{}").to_http_parts();
+        let response = pass_on(elsewhere, &author, to, &request, payload).await;
+        assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+    }
 
     async fn text(response: HttpResponse) -> String {
         let body = body::to_bytes(response.into_body()).await.unwrap();
@@ -123,7 +182,7 @@ mod tests {
             json!({ "message": ForwardError::Ended.to_string() }).to_string()
         );
 
-        for error in [ForwardError::Unreachable, ForwardError::TimedOut] {
+        for error in [ForwardError::Unreachable, ForwardError::Busy, ForwardError::TimedOut] {
             let away = refused(error, page);
             assert_eq!(away.status(), StatusCode::SERVICE_UNAVAILABLE);
             assert_eq!(away.headers().get(RETRY_AFTER).unwrap(), "5");

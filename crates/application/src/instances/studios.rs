@@ -1,17 +1,30 @@
 //! Which instance has a studio, and requests that are forwarded there.
 
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, atomic::Ordering};
 
 use async_trait::async_trait;
 use domain::id::{InstanceId, UserId};
 use ports::{
-    driving::{ForwardError, OtherInstance, StudioOwner, StudioRouter},
+    driving::{ForwardError, ForwardPermit, OtherInstance, StudioOwner, StudioRouter},
     instances::{ForwardedRequest, ForwardedResponse, LinkError},
 };
-use tokio::time::Instant;
+use tokio::{sync::Semaphore, time::Instant};
 
 use super::{InstanceDirectory, InstanceRouter};
 use crate::digest::sha256;
+
+/// The maximum number of requests that an instance forwards at once. With their bodies and responses they
+/// take at most 2.2 GiB; one that waits for a change in a studio takes some KiB.
+pub const MAX_FORWARDED_AT_ONCE: usize = 64;
+
+/// The places for the requests that an instance forwards at once.
+pub struct ForwardPlaces(Arc<Semaphore>);
+
+impl Default for ForwardPlaces {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(MAX_FORWARDED_AT_ONCE)))
+    }
+}
 
 /// Returns which of these instances has the studios of an author: the one whose identifier, hashed together
 /// with that of the author, has the greatest value (rendezvous hashing). An instance that joins takes over
@@ -69,12 +82,20 @@ impl StudioRouter for InstanceRouter {
         }
     }
 
+    fn permit(&self) -> Result<ForwardPermit, ForwardError> {
+        let place = self.places.0.clone().try_acquire_owned();
+        place.map(ForwardPermit::new).map_err(|_| ForwardError::Busy)
+    }
+
     async fn forward(
         &self,
+        permit: ForwardPermit,
         to: &OtherInstance,
         request: ForwardedRequest,
     ) -> Result<ForwardedResponse, ForwardError> {
-        let error = match self.links.request(&to.address, request).await {
+        let answered = self.links.request(&to.address, request).await;
+        drop(permit);
+        let error = match answered {
             Ok(response) => {
                 self.directory.reachable(to.id);
                 return Ok(response);

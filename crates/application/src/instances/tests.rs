@@ -133,6 +133,7 @@ impl Setup {
             links: links.clone(),
             sessions: world.store.clone(),
             regions: world.store.clone(),
+            places: ForwardPlaces::default(),
             runtime: Handle::current(),
         };
         let mover = WaitMover {
@@ -469,6 +470,26 @@ async fn instances_without_browsers_have_no_studios() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_bounded_number_of_requests_is_forwarded_at_once() {
+    let setup = Setup::new(4).await;
+    let permit = || setup.router.permit();
+    let taken: Vec<_> = (0..MAX_FORWARDED_AT_ONCE).map(|_| permit()).collect();
+    assert!(taken.iter().all(Result::is_ok));
+    assert_eq!(permit().err(), Some(ForwardError::Busy));
+    drop(taken);
+    setup.other_reports(0).await;
+    let owner = StudioOwner::Instance(InstanceId::from_u128(OTHER));
+    let other = setup.router.locate(owner).unwrap().unwrap();
+    for _ in 0..2 * MAX_FORWARDED_AT_ONCE {
+        let permit = permit().unwrap();
+        let path = "/studio/1/".into();
+        let (method, headers, body) = (ForwardedMethod::Get, vec![], vec![]);
+        let request = ForwardedRequest { method, path, headers, body };
+        assert!(setup.router.forward(permit, &other, request).await.is_ok());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_request_is_forwarded_unless_the_instance_does_not_answer() {
     let setup = Setup::new(4).await;
     setup.other_reports(0).await;
@@ -481,7 +502,8 @@ async fn a_request_is_forwarded_unless_the_instance_does_not_answer() {
         body: b"body".to_vec(),
     };
     let forward = async || {
-        let answered = setup.router.forward(&other, request()).await;
+        let permit = setup.router.permit().unwrap();
+        let answered = setup.router.forward(permit, &other, request()).await;
         answered.map(|answer| answer.body)
     };
     assert_eq!(forward().await, Ok(b"body".to_vec()));

@@ -47,7 +47,9 @@ pub use self::{
     },
     readiness::Readiness,
     sockets::SocketRouter,
-    studio_pages::{ForwardError, OtherInstance, StudioOwner, StudioRouter},
+    studio_pages::{
+        BodyBounds, ForwardError, ForwardPermit, OtherInstance, StudioOwner, StudioRouter,
+    },
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };
 #[cfg(feature = "mock")]

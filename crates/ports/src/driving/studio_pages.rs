@@ -1,5 +1,7 @@
 //! Where the pages of studios are served.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use domain::id::{InstanceId, UserId};
 
@@ -22,6 +24,29 @@ pub struct OtherInstance {
     pub address: String,
 }
 
+/// What is read of the body of a request before it is forwarded: no more than this instance itself would
+/// take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BodyBounds {
+    /// The maximum length; at most [`crate::instances::MAX_FORWARDED_BYTES`].
+    pub bytes: usize,
+    /// The time within which all of it must arrive.
+    pub time: Duration,
+}
+
+/// A place among the requests that an instance forwards at once. It is given back when it is dropped.
+#[must_use]
+pub struct ForwardPermit {
+    _held: Box<dyn Send>,
+}
+
+impl ForwardPermit {
+    /// Returns a place that is given back by dropping `held`.
+    pub fn new(held: impl Send + 'static) -> Self {
+        Self { _held: Box::new(held) }
+    }
+}
+
 /// Finds the instance that has a studio, and has it answer requests.
 #[async_trait]
 pub trait StudioRouter: Send + Sync {
@@ -32,12 +57,21 @@ pub trait StudioRouter: Send + Sync {
     /// [`ForwardError::Ended`] or [`ForwardError::Unreachable`], only of [`StudioOwner::Instance`].
     fn locate(&self, owner: StudioOwner) -> Result<Option<OtherInstance>, ForwardError>;
 
-    /// Has another instance answer a request. It authenticates the sender itself.
+    /// Takes a place among the requests that this instance forwards at once, which is needed before the
+    /// body of a request is read: each of them is in its memory, with its response.
     ///
     /// # Errors
-    /// All but [`ForwardError::Ended`].
+    /// [`ForwardError::Busy`] if no place is free.
+    fn permit(&self) -> Result<ForwardPermit, ForwardError>;
+
+    /// Has another instance answer a request, and gives the place back. The other instance authenticates the
+    /// sender itself.
+    ///
+    /// # Errors
+    /// All but [`ForwardError::Ended`] and [`ForwardError::Busy`].
     async fn forward(
         &self,
+        permit: ForwardPermit,
         to: &OtherInstance,
         request: ForwardedRequest,
     ) -> Result<ForwardedResponse, ForwardError>;
@@ -52,11 +86,14 @@ pub enum ForwardError {
     /// The instance that has the studio does not answer at the moment.
     #[error("the studio cannot be reached at the moment: try again in a few seconds")]
     Unreachable,
+    /// This instance forwards as many requests as it may at once.
+    #[error("too many studios are in use at the moment: try again in a few seconds")]
+    Busy,
     /// The instance that has the studio was reached, and has not answered in time, or not completely. It may
     /// have carried the request out all the same.
     #[error("the studio does not answer in time: try again in a few seconds")]
     TimedOut,
-    /// The request is longer than any that a studio accepts.
+    /// The request is longer than this instance would take itself, or than one that is forwarded may be.
     #[error("the request is too large")]
     TooLarge,
     /// The request did not arrive completely in time, or has a header that cannot be passed on.
@@ -73,7 +110,7 @@ impl ForwardError {
     #[must_use]
     pub const fn retry_after(self) -> Option<u32> {
         match self {
-            Self::Unreachable | Self::TimedOut => Some(5),
+            Self::Unreachable | Self::Busy | Self::TimedOut => Some(5),
             Self::Ended | Self::TooLarge | Self::Unreadable | Self::ResponseTooLarge => None,
         }
     }
