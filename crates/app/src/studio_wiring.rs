@@ -23,6 +23,7 @@ pub(crate) fn studios(
     let browsers = DraftBrowsers {
         sessions,
         drafts: shared.drafts.clone(),
+        hub: shared.engine.hub.clone(),
         instance,
         store: store.clone(),
         teams: store.clone(),

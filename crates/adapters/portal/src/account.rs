@@ -116,6 +116,7 @@ async fn refused(
         | PortalError::WrongCode
         | PortalError::TooMany { .. }
         | PortalError::Invalid(_)
+        | PortalError::Restarting
         | PortalError::Store(_) => Err(error),
     }
 }

@@ -21,6 +21,9 @@ use crate::{
     reauthentication,
 };
 
+/// The time in seconds after which another process answers for one that is about to stop.
+const RESTART_SECONDS: u32 = 5;
+
 /// Why a page cannot be shown.
 #[derive(Debug)]
 pub(crate) enum PageError {
@@ -159,6 +162,7 @@ impl PageError {
                 | PortalError::WrongCode
                 | PortalError::Password(_)
                 | PortalError::Invalid(_)
+                | PortalError::Restarting
                 | PortalError::Store(_),
             ) => message("Something went wrong"),
         }
@@ -181,6 +185,9 @@ pub(crate) fn respond_with_error(page: PortalPage, error: &PortalError) -> HttpR
     if let PortalError::TooMany { retry_after } = error {
         response.headers_mut().insert(RETRY_AFTER, (*retry_after).into());
     }
+    if matches!(error, PortalError::Restarting) {
+        response.headers_mut().insert(RETRY_AFTER, RESTART_SECONDS.into());
+    }
     response
 }
 
@@ -195,6 +202,7 @@ fn status(error: &PortalError) -> StatusCode {
         | PortalError::WrongCode
         | PortalError::Password(_)
         | PortalError::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        PortalError::Restarting => StatusCode::SERVICE_UNAVAILABLE,
         PortalError::Store(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

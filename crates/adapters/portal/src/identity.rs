@@ -112,6 +112,7 @@ fn refused(portal: &Portal, next: &str, error: PortalError) -> Result<HttpRespon
         | PortalError::PasswordRanOut
         | PortalError::WrongCode
         | PortalError::Password(_)
+        | PortalError::Restarting
         | PortalError::Store(_) => Err(error.into()),
     }
 }

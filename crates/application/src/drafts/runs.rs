@@ -26,7 +26,7 @@ use super::{DraftSession, DraftSessions};
 use crate::{
     api_keys::ApiKeyText,
     error_chain,
-    live::{AuthorTools, FixtureCapture},
+    live::{AuthorTools, FixtureCapture, SessionHub},
 };
 
 /// The time that a run has to end when another one is to begin in a new browser.
@@ -49,6 +49,8 @@ pub struct DraftBrowsers {
     /// Creates sessions with a [`super::DraftCatalogue`].
     pub sessions: Arc<dyn SessionService>,
     pub drafts: Arc<DraftSessions>,
+    /// Knows whether sessions begin in this process.
+    pub hub: Arc<SessionHub>,
     /// This process, to which the sessions are bound; `None` for one that is alone.
     pub instance: Option<InstanceId>,
     pub store: Arc<dyn DraftStore>,
@@ -104,6 +106,10 @@ impl AuthoringBrowsers for DraftBrowsers {
             session: Mutex::default(),
         })
     }
+
+    fn begins_runs(&self) -> bool {
+        self.hub.begins_sessions()
+    }
 }
 
 /// The runs of one author.
@@ -138,6 +144,12 @@ impl DraftRuns {
 #[async_trait]
 impl AuthoringRuns for DraftRuns {
     async fn open(&self, definition: &Definition) -> Result<String, AuthoringError> {
+        // Its session would wait for a browser, and nothing would tell the author why.
+        if !self.browsers.begins_runs() {
+            let why =
+                "this instance is about to stop: save, and open the draft again in the portal";
+            return Err(AuthoringError(why.to_owned()));
+        }
         let mut session = self.session.lock().await;
         self.end(session.take()).await?;
         if let Some(reloads) = &self.tools.reloads
@@ -178,5 +190,37 @@ impl AuthoringRuns for DraftRuns {
         if let Err(error) = self.end(ended).await {
             tracing::warn!(%error, "failed to end the session of a draft; it expires");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ports::{driving::MockSessionService, workflow_trace::MockWorkflowTrace};
+    use testkit::sample;
+
+    use super::*;
+    use crate::testing::{Counting, World};
+
+    #[tokio::test]
+    async fn an_author_is_told_that_no_run_begins_in_a_process_that_is_to_stop() {
+        let world = World::new().await;
+        let browsers = DraftBrowsers {
+            // Nothing is asked of them.
+            sessions: Arc::new(MockSessionService::new()),
+            drafts: Arc::default(),
+            hub: world.engine.hub.clone(),
+            instance: Some(InstanceId::from_u128(1)),
+            store: world.store.clone(),
+            teams: world.store.clone(),
+            keys: world.store.clone(),
+            clock: world.clock.clone(),
+            random: Arc::new(Counting::default()),
+        };
+        let runs = browsers.runs(Arc::new(MockWorkflowTrace::new()), "US");
+        assert!(browsers.begins_runs());
+        world.engine.hub.start_draining();
+        assert!(!browsers.begins_runs());
+        let refused = runs.open(&sample::definition("sample", "1.0.0")).await.unwrap_err();
+        assert!(refused.0.starts_with("this instance is about to stop"), "{refused}");
     }
 }

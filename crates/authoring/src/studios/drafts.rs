@@ -191,6 +191,11 @@ impl AuthoringService for Studios {
         let country = self.parts.places.country(country);
         let country = country.ok_or_else(|| PortalError::Invalid("choose a country".to_owned()))?;
         let _opening = self.opening.lock().await;
+        let is_open = self.key_of(user.user, id).is_some();
+        // Other instances learn only within a second or two that this one is about to stop.
+        if !is_open && !self.parts.browsers.begins_runs() {
+            return Err(PortalError::Restarting);
+        }
         self.close_others(user, id).await?;
         if let Some(key) = self.key_of(user.user, id) {
             // It is not closed before its page is there.

@@ -1,6 +1,12 @@
 //! Studios of drafts: what becomes of changes, and what is published by whom.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
@@ -101,6 +107,21 @@ async fn a_studio_goes_on_with_the_copy_that_it_has_stored() {
     assert_ne!(other, key);
     assert!(studio.view().document.contains("3.0.0"));
     assert!(world.studios.find(&key, Some(anna.user)).is_none());
+}
+
+#[tokio::test]
+async fn no_studio_is_opened_in_a_process_that_is_about_to_stop() {
+    let world = World::new().await;
+    let (anna, draft) = (author(ANNA), world.draft("1.0.0").await);
+    let (key, studio) = world.open(&anna, draft).await;
+    write(&studio, "2.0.0").await;
+    world.browsers.is_stopping.store(true, Ordering::Relaxed);
+    let other = world.draft("1.0.0").await;
+    let refused = world.studios.open_studio(&anna, other, "US").await;
+    assert!(matches!(refused, Err(PortalError::Restarting)), "{refused:?}");
+    // What is open stays so, with what the author has written.
+    assert_eq!(world.studios.open_studio(&anna, draft, "US").await.unwrap(), key);
+    assert!(studio.view().document.contains("2.0.0"));
 }
 
 #[tokio::test]
@@ -291,6 +312,7 @@ fn author(number: u128) -> SignedInUser {
 /// Studios over a store in memory, of one team.
 struct World {
     store: Arc<MemoryStore>,
+    browsers: Arc<NoBrowsers>,
     studios: Studios,
 }
 
@@ -308,10 +330,11 @@ impl World {
             trace: vec![],
             unrecorded: vec![],
         });
+        let browsers = Arc::<NoBrowsers>::default();
         let studios = Studios::new(StudiosParts {
             definitions: Arc::new(definitions),
             syntax: Arc::new(Syntax),
-            browsers: Arc::new(NoBrowsers),
+            browsers: browsers.clone(),
             drafts: store.clone(),
             catalogue: store.clone(),
             platforms: Arc::new(Platforms(store.clone())),
@@ -322,7 +345,7 @@ impl World {
             instance: Some(INSTANCE),
             runtime: Handle::current(),
         });
-        Self { store, studios }
+        Self { store, browsers, studios }
     }
 
     /// Adds a draft with a recorded run.
@@ -432,16 +455,25 @@ impl PlatformAdminService for Platforms {
 }
 
 /// Runs nothing.
-struct NoBrowsers;
+#[derive(Default)]
+struct NoBrowsers {
+    is_stopping: AtomicBool,
+}
 
 impl AuthoringBrowsers for NoBrowsers {
     fn runs(&self, _: Arc<dyn WorkflowTrace>, _: &str) -> Arc<dyn AuthoringRuns> {
-        Arc::new(Self)
+        Arc::new(NoRuns)
+    }
+
+    fn begins_runs(&self) -> bool {
+        !self.is_stopping.load(Ordering::Relaxed)
     }
 }
 
+struct NoRuns;
+
 #[async_trait]
-impl AuthoringRuns for NoBrowsers {
+impl AuthoringRuns for NoRuns {
     async fn open(&self, _: &Definition) -> Result<String, AuthoringError> {
         Ok("https://avouch.example/embed/".to_owned())
     }

@@ -17,6 +17,10 @@ use crate::{StoreError, browser::Browser, workflow_trace::WorkflowTrace};
 pub trait AuthoringBrowsers: Send + Sync {
     /// Returns runs in a country, given by its ISO 3166-1 code. Nothing runs before one is opened.
     fn runs(&self, trace: Arc<dyn WorkflowTrace>, country: &str) -> Arc<dyn AuthoringRuns>;
+
+    /// Returns whether runs can begin in this process: not once it is about to stop, nor if it has no
+    /// browsers.
+    fn begins_runs(&self) -> bool;
 }
 
 /// Runs definitions for one author, who plays the applicant, in one browser at a time. Each run is
@@ -26,6 +30,9 @@ pub trait AuthoringRuns: Send + Sync {
     /// Starts a new browser with an empty profile, in which a definition runs once the author opens the
     /// returned URL, and ends the browser before it. The new browser visits the definition's hosts
     /// only.
+    ///
+    /// # Errors
+    /// The run cannot be created. Where no runs begin any more, the browser before it goes on.
     async fn open(&self, definition: &Definition) -> Result<String, AuthoringError>;
 
     /// Has a run of another definition begin in the same browser. Does nothing if there is none.

@@ -268,6 +268,7 @@ fn composed_errors() -> Vec<String> {
         PortalError::WrongPassword,
         PortalError::PasswordRanOut,
         PortalError::WrongCode,
+        PortalError::Restarting,
         PortalError::TooMany { retry_after: 1 },
         PasswordRejected::Short.into(),
         PasswordRejected::Long.into(),

@@ -56,6 +56,9 @@ pub trait AuthoringService: Send + Sync {
     /// ISO 3166-1 code, and returns the key that is part of its address. A user has one studio at a
     /// time in a process: another one is stored and closed. Where there are other instances, the one that
     /// [`super::super::StudioRouter`] names for the user has to open it.
+    ///
+    /// # Errors
+    /// [`PortalError::Restarting`] if the draft is not open yet and no runs begin in this process any more.
     async fn open_studio(
         &self,
         user: &SignedInUser,

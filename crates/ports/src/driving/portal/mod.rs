@@ -282,6 +282,9 @@ pub enum PortalError {
     Password(#[from] PasswordRejected),
     #[error("{0}")]
     Invalid(String),
+    /// The process is about to stop. Another one answers the same request within seconds.
+    #[error("the service is being restarted. Try again in a few seconds")]
+    Restarting,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
