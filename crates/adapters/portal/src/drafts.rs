@@ -42,6 +42,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 pub(crate) fn studio_routes(config: &mut web::ServiceConfig) {
     config
         .route("/portal/drafts/{id}/studio", reading(studio))
+        .route("/portal/drafts/{id}/studio/{instance}", reading(studio_of_instance))
         .route("/portal/drafts/{id}/open", submitting(open))
         .route("/portal/drafts/{id}/delete", submitting(delete));
 }
@@ -184,11 +185,29 @@ async fn studio(
     id: web::Path<String>,
     confirmed: AtStudio<ConfirmedPage<Publications>>,
 ) -> Result<HttpResponse, PageError> {
+    lead_back(&portal, &id, confirmed).await
+}
+
+/// Leads back to the studio of a draft at an instance, which [`AtStudio`] reads from the path.
+async fn studio_of_instance(
+    portal: web::Data<Portal>,
+    path: web::Path<(String, String)>,
+    confirmed: AtStudio<ConfirmedPage<Publications>>,
+) -> Result<HttpResponse, PageError> {
+    let (id, _) = path.into_inner();
+    lead_back(&portal, &id, confirmed).await
+}
+
+async fn lead_back(
+    portal: &Portal,
+    id: &str,
+    confirmed: AtStudio<ConfirmedPage<Publications>>,
+) -> Result<HttpResponse, PageError> {
     let confirmed = match confirmed {
         AtStudio::Here(confirmed) => confirmed,
         AtStudio::Answered(response) => return Ok(response),
     };
-    let id = read(&id)?;
+    let id = read(id)?;
     Ok(match portal.authoring.studio_of_draft(&confirmed.0, id).await? {
         Some(key) => redirect(&format!("/studio/{key}/")),
         // It was closed meanwhile, and what it had is stored.

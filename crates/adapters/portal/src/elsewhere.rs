@@ -3,7 +3,10 @@
 use std::{future::Future, pin::Pin, sync::Arc};
 
 use actix_web::{FromRequest, HttpRequest, HttpResponse, dev::Payload, web};
-use domain::account::Permission;
+use domain::{
+    account::Permission,
+    id::{InstanceId, UserId},
+};
 use ports::driving::{
     BodyBounds, ForwardError, OtherInstance, SignedInUser, StudioOwner, StudioRouter,
 };
@@ -33,9 +36,9 @@ pub struct Elsewhere {
     pub forward: Forward,
 }
 
-/// What a request contains, at the instance that has the studios of its sender; otherwise the response of
-/// that instance, which authenticates the sender and checks the form itself. It contains nothing of users who
-/// are not signed in completely.
+/// What a request contains, at the instance that has the studios of its sender, or that `{instance}` in its
+/// path names; otherwise the response of that instance, which authenticates the sender and checks the form
+/// itself. It contains nothing of users who are not signed in completely.
 pub(crate) enum AtStudio<T> {
     Here(T),
     Answered(HttpResponse),
@@ -58,15 +61,88 @@ impl<T: FromRequest<Error = PageError> + 'static> FromRequest for AtStudio<T> {
     }
 }
 
-/// Returns the other instance that has the studios of the sender of a request. Whoever may have none is
-/// refused here: nothing is forwarded for them.
+/// Returns the other instance that answers a request. Whoever may have no studios is refused here: nothing is
+/// forwarded for them.
 async fn located(request: &HttpRequest) -> Result<Option<(Elsewhere, OtherInstance)>, PageError> {
     let Some(elsewhere) = request.app_data::<web::Data<Elsewhere>>() else { return Ok(None) };
     // What `AtStudio` contains refuses whoever is not signed in completely.
     let complete = |user: &SignedInUser| user.passed && user.required_action.is_none();
     let Some(user) = signed_in_user(request).await?.filter(complete) else { return Ok(None) };
     user.require(Permission::Author)?;
-    let located = elsewhere.router.locate(StudioOwner::Author(user.user));
-    let located = located.map_err(PageError::Studio)?;
+    let named = request.match_info().get("instance").and_then(|instance| instance.parse().ok());
+    let located = find(&*elsewhere.router, named, user.user).map_err(PageError::Studio)?;
     Ok(located.map(|instance| (elsewhere.get_ref().clone(), instance)))
+}
+
+/// Returns the other instance that a path names, which has its studio also where the author's next one is
+/// opened elsewhere; that of the author where it names none, or one that has stopped.
+fn find(
+    router: &dyn StudioRouter,
+    named: Option<InstanceId>,
+    author: UserId,
+) -> Result<Option<OtherInstance>, ForwardError> {
+    match named.map(|instance| router.locate(StudioOwner::Instance(instance))) {
+        Some(Err(ForwardError::Ended)) | None => router.locate(StudioOwner::Author(author)),
+        Some(located) => located,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use ports::{
+        driving::ForwardPermit,
+        instances::{ForwardedRequest, ForwardedResponse},
+    };
+
+    use super::*;
+
+    const AWAY: u128 = 1;
+    const OWN: u128 = 2;
+    const OF_AUTHOR: u128 = 3;
+
+    /// Knows this instance, one that does not answer, and the one of all authors.
+    struct Instances;
+
+    fn other(id: u128) -> OtherInstance {
+        OtherInstance { id: InstanceId::from_u128(id), address: format!("10.0.0.{id}:1") }
+    }
+
+    #[async_trait]
+    impl StudioRouter for Instances {
+        fn locate(&self, owner: StudioOwner) -> Result<Option<OtherInstance>, ForwardError> {
+            let StudioOwner::Instance(id) = owner else { return Ok(Some(other(OF_AUTHOR))) };
+            match id.as_uuid().as_u128() {
+                AWAY => Err(ForwardError::Unreachable),
+                OWN => Ok(None),
+                OF_AUTHOR => Ok(Some(other(OF_AUTHOR))),
+                _ => Err(ForwardError::Ended),
+            }
+        }
+
+        fn permit(&self) -> Result<ForwardPermit, ForwardError> {
+            Err(ForwardError::Busy)
+        }
+
+        async fn forward(
+            &self,
+            _: ForwardPermit,
+            _: &OtherInstance,
+            _: ForwardedRequest,
+        ) -> Result<ForwardedResponse, ForwardError> {
+            Err(ForwardError::Busy)
+        }
+    }
+
+    #[test]
+    fn the_instance_of_a_path_is_asked_until_it_has_stopped() {
+        let located = |named: Option<u128>| {
+            find(&Instances, named.map(InstanceId::from_u128), UserId::from_u128(9))
+        };
+        let of_author = Ok(Some(other(OF_AUTHOR)));
+        assert_eq!(located(None), of_author);
+        assert_eq!(located(Some(OWN)), Ok(None), "its studio is here");
+        assert_eq!(located(Some(AWAY)), Err(ForwardError::Unreachable), "it may come back");
+        assert_eq!(located(Some(4)), of_author, "it has stopped");
+    }
 }

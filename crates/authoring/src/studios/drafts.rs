@@ -118,6 +118,7 @@ impl Studios {
             audit: parts.audit.clone(),
             clock: parts.clock.clone(),
             draft: draft.clone(),
+            instance: parts.instance,
         };
         let document = StudioDocument {
             document: content.document,

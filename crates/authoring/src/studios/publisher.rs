@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::{
-    account::Permission, audit::AuditEvent, platform::CanaryShare,
+    account::Permission, audit::AuditEvent, id::InstanceId, platform::CanaryShare,
     reauthentication::SensitiveAction, workflow::Definition,
 };
 use ports::{
@@ -24,6 +24,8 @@ pub(super) struct AuthorPublisher {
     pub(super) audit: Arc<dyn AuditLog>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) draft: Arc<StoredDraft>,
+    /// This process, which has the studio; `None` for one that is alone.
+    pub(super) instance: Option<InstanceId>,
 }
 
 #[async_trait]
@@ -40,7 +42,11 @@ impl DefinitionPublisher for AuthorPublisher {
         }
         let action = SensitiveAction::Publication;
         if author.require_reauthentication(action, self.clock.now()).is_err() {
-            let page = format!("/portal/drafts/{}/studio", self.draft.id());
+            let mut page = format!("/portal/drafts/{}/studio", self.draft.id());
+            // The studios of the author may be opened elsewhere by now.
+            if let Some(instance) = self.instance {
+                page = format!("{page}/{instance}");
+            }
             return Err(PublicationError::Unconfirmed { page });
         }
         match self.platforms.publish(definition, canary).await {

@@ -194,7 +194,7 @@ async fn publishing_requires_a_recent_authentication_and_the_role() {
     let Err(StudioError::Publication(PublicationError::Unconfirmed { page })) = refused else {
         panic!("{refused:?}")
     };
-    assert_eq!(page, format!("/portal/drafts/{draft}/studio"));
+    assert_eq!(page, format!("/portal/drafts/{draft}/studio/{INSTANCE}"));
     assert_eq!(world.studios.studio_of_draft(&anna, draft).await.unwrap(), Some(key));
     let member = SignedInUser { role: Role::Member, ..anna.clone() };
     assert!(studio.publish(Some(&member), None).await.is_err());
