@@ -2,13 +2,14 @@
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
-use actix_web::{FromRequest, HttpRequest, HttpResponse, dev::Payload, web};
+use actix_web::{FromRequest, HttpRequest, HttpResponse, dev::Payload, http::StatusCode, web};
 use domain::{
     account::Permission,
     id::{InstanceId, UserId},
 };
-use ports::driving::{
-    BodyBounds, ForwardError, OtherInstance, SignedInUser, StudioOwner, StudioRouter,
+use ports::{
+    driving::{BodyBounds, ForwardError, OtherInstance, SignedInUser, StudioOwner, StudioRouter},
+    refusals::RefusalClass,
 };
 
 use crate::{
@@ -54,11 +55,20 @@ impl<T: FromRequest<Error = PageError> + 'static> FromRequest for AtStudio<T> {
             if let Some((elsewhere, instance)) = located(&request).await? {
                 let Elsewhere { router, forward } = elsewhere;
                 let answered = forward(router, instance, request, payload, FORM).await;
-                return answered.map(Self::Answered).map_err(PageError::Studio);
+                return answered.map(classified).map(Self::Answered).map_err(PageError::Studio);
             }
             T::from_request(&request, &mut payload).await.map(Self::Here)
         })
     }
+}
+
+/// Tells this instance's log what another one refuses an author for: only for a form that no page of the portal
+/// has sent, since [`located`] has checked the role.
+fn classified(mut response: HttpResponse) -> HttpResponse {
+    if response.status() == StatusCode::FORBIDDEN {
+        response.extensions_mut().insert(RefusalClass::Form);
+    }
+    response
 }
 
 /// Returns the other instance that answers a request. Whoever may have no studios is refused here: nothing is
@@ -132,6 +142,15 @@ mod tests {
         ) -> Result<ForwardedResponse, ForwardError> {
             Err(ForwardError::Busy)
         }
+    }
+
+    #[test]
+    fn a_form_that_another_instance_refuses_is_counted_as_a_form() {
+        let class = |response: HttpResponse| {
+            classified(response).extensions().get::<RefusalClass>().copied()
+        };
+        assert_eq!(class(HttpResponse::Forbidden().finish()), Some(RefusalClass::Form));
+        assert_eq!(class(HttpResponse::NotFound().finish()), None);
     }
 
     #[test]
