@@ -1,6 +1,6 @@
 //! Which instance has a studio, and requests that are forwarded there.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{Arc, PoisonError, atomic::Ordering};
 
 use async_trait::async_trait;
 use domain::id::{InstanceId, UserId};
@@ -62,10 +62,12 @@ impl InstanceDirectory {
     }
 
     /// Returns the instance that has the studios of an author, unless it is this one. Only instances that
-    /// begin sessions have studios; while there are none, this one has them.
+    /// begin sessions have studios, and this one does once it has reported: before, the others would say that
+    /// a studio of it has ended. While there are none, this one has them.
     fn instance_of_author(&self, author: UserId) -> Option<OtherInstance> {
         let (own, others) = (self.own(), Self::running(&self.known()));
-        let all = [&own].into_iter().chain(&others);
+        let has_reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let all = Some(&own).filter(|_| has_reported).into_iter().chain(&others);
         let begin = all.filter(|instance| instance.begins_sessions());
         let chosen = studio_instance(author, begin.map(|instance| instance.id))?;
         let chosen = others.into_iter().find(|other| other.id == chosen)?;

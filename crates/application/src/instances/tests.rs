@@ -470,6 +470,22 @@ async fn instances_without_browsers_have_no_studios() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_instance_has_studios_once_the_others_can_know_it() {
+    let setup = Setup::new(4).await;
+    let there = || {
+        let authors = (0..20).map(UserId::from_u128);
+        let located = authors.map(|author| setup.router.locate(StudioOwner::Author(author)));
+        located.filter(|located| matches!(located, Ok(Some(_)))).count()
+    };
+    let other = Instance { address: "10.0.0.2:1".into(), ..UNUSED };
+    let other = ReportedInstance { instance: other, count: 1 };
+    setup.router.directory.update(vec![other], Instant::now());
+    assert_eq!(there(), 20, "it has not reported");
+    setup.other_reports(0).await;
+    assert!((1..20).contains(&there()), "both have some");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_bounded_number_of_requests_is_forwarded_at_once() {
     let setup = Setup::new(4).await;
     let permit = || setup.router.permit();
