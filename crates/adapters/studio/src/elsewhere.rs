@@ -84,7 +84,7 @@ async fn pass_on(
 /// Returns the response where no instance answers: a page in place of the studio's page, JSON for its API.
 fn refused(error: ForwardError, path: &str) -> HttpResponse {
     let status = match error {
-        // The page goes on after other errors, and ends with this one.
+        // The page goes on after other errors, and ends with the second one of these.
         ForwardError::Ended => StatusCode::GONE,
         ForwardError::Unreachable | ForwardError::Busy | ForwardError::TimedOut => {
             StatusCode::SERVICE_UNAVAILABLE

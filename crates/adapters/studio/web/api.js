@@ -68,6 +68,7 @@ export const messageOf = (error) => (error instanceof ApiError ? error.message :
 const POLL_TIMEOUT = 40_000;
 const MIN_RETRY_INTERVAL = 500;
 const MAX_RETRY_INTERVAL = 10_000;
+const GONE_INTERVAL = 5_000;
 /** @param {number} milliseconds */
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -80,6 +81,7 @@ export const follow = async (onState, onConnection) => {
   let number = 0;
   let known = false;
   let interval = MIN_RETRY_INTERVAL;
+  let isGone = false;
   for (;;) {
     const began = performance.now();
     try {
@@ -90,15 +92,23 @@ export const follow = async (onState, onConnection) => {
       known = true;
       number = state.number;
       interval = MIN_RETRY_INTERVAL;
+      isGone = false;
       if (changed) onState(state);
       // A server that answers at once without news must not be asked without a pause.
       else if (performance.now() - began < MIN_RETRY_INTERVAL) await pause(MIN_RETRY_INTERVAL);
     } catch (error) {
-      if (error instanceof ApiError && [401, 403, 404, 410].includes(error.status)) {
+      const status = error instanceof ApiError ? error.status : 0;
+      if ([401, 403, 404].includes(status) || (status === 410 && isGone)) {
         onConnection("ended");
         return;
       }
       onConnection("lost");
+      if (status === 410) {
+        // An instance that has just started is not known to all others yet: only the second answer is final.
+        isGone = true;
+        await pause(GONE_INTERVAL);
+        continue;
+      }
       await pause(interval);
       interval = Math.min(interval * 2, MAX_RETRY_INTERVAL);
     }
