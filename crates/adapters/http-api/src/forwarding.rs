@@ -3,7 +3,7 @@
 use std::{future::Future, pin::Pin, sync::Arc};
 
 use actix_web::{
-    HttpRequest, HttpResponse,
+    HttpRequest, HttpResponse, body,
     dev::Payload,
     http::{Method, StatusCode, header::HOST, uri::PathAndQuery},
 };
@@ -47,7 +47,8 @@ pub fn forward(
         let body = body.unwrap_or(Err(ForwardError::Unreadable))?;
         let path = request.uri().path_and_query().map_or("/", PathAndQuery::as_str).to_owned();
         let forwarded = ForwardedRequest { method, path, headers: headers(&request), body };
-        router.forward(permit, &to, forwarded).await.map(response)
+        let answered = router.forward(permit, &to, forwarded).await;
+        answered.map(|answered| response(method, answered))
     })
 }
 
@@ -87,14 +88,18 @@ fn headers(request: &HttpRequest) -> Vec<(&'static str, String)> {
     headers
 }
 
-fn response(answered: ForwardedResponse) -> HttpResponse {
-    let ForwardedResponse { status, headers, body } = answered;
+fn response(method: ForwardedMethod, answered: ForwardedResponse) -> HttpResponse {
+    let ForwardedResponse { status, headers, body: content } = answered;
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
     let mut response = HttpResponse::build(status);
     for header in headers {
         response.append_header(header);
     }
-    response.body(body)
+    match method {
+        // Without a length: the page has one, but it was not sent (RFC 9110, section 9.3.2).
+        ForwardedMethod::Head => response.body(body::None::new()),
+        ForwardedMethod::Get | ForwardedMethod::Post => response.body(content),
+    }
 }
 
 #[cfg(test)]
@@ -107,7 +112,12 @@ mod tests {
         time::Duration,
     };
 
-    use actix_web::{body, error::PayloadError, test::TestRequest, web::Bytes};
+    use actix_web::{
+        body::{BodySize, MessageBody as _},
+        error::PayloadError,
+        test::TestRequest,
+        web::Bytes,
+    };
     use async_trait::async_trait;
     use domain::id::InstanceId;
     use futures_util::stream;
@@ -226,6 +236,20 @@ mod tests {
         let refused = forward(router.clone(), other(), request, endless(), BOUNDS).await;
         assert_eq!(refused.err(), Some(ForwardError::Busy));
         assert!(router.last.lock().unwrap().is_none(), "nothing was sent");
+    }
+
+    #[actix_web::test]
+    async fn the_length_of_a_page_that_is_not_sent_is_not_told() {
+        let router = Arc::<Redirects>::default();
+        for (method, size) in [
+            (Method::GET, BodySize::Sized(5)),
+            (Method::POST, BodySize::Sized(5)),
+            (Method::HEAD, BodySize::None),
+        ] {
+            let request = TestRequest::default().method(method);
+            let response = forwarded(&router, request).await.unwrap();
+            assert_eq!(response.body().size(), size);
+        }
     }
 
     #[actix_web::test]
