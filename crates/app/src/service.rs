@@ -467,8 +467,10 @@ impl Service {
     /// Ends gracefully: requests in flight are answered, browsers end, nothing new begins.
     pub async fn stop(self) {
         self.studios.close_all().await;
-        for (handle, task) in self.servers {
-            handle.stop(true).await;
+        // All at once: the sockets of sessions that have not ended hold up each server as long as it allows.
+        let stopped: Vec<_> = self.servers.iter().map(|(handle, _)| handle.stop(true)).collect();
+        for (stopped, (_, task)) in stopped.into_iter().zip(self.servers) {
+            stopped.await;
             let _ = task.await;
         }
         self.stop.cancel();
