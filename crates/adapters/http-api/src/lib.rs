@@ -222,6 +222,10 @@ async fn metrics(gathered: web::Data<Metrics>) -> actix_web::HttpResponse {
 /// closes first may do so while a request is on its way, which the client sees as a failed request.
 const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_secs(120);
 
+/// How many seconds a server answers requests in flight when the process stops. After a drain no socket of a
+/// session is open any more; without one, sockets hold the server up for this time.
+const SHUTDOWN_SECONDS: u64 = 5;
+
 /// Serves the application on a bound socket.
 ///
 /// `services` is called once in the thread of each worker.
@@ -231,7 +235,7 @@ pub fn serve(
 ) -> std::io::Result<Server> {
     let server = HttpServer::new(move || app(services()))
         .disable_signals()
-        .shutdown_timeout(5)
+        .shutdown_timeout(SHUTDOWN_SECONDS)
         .client_request_timeout(std::time::Duration::from_secs(10))
         .keep_alive(KEEP_ALIVE)
         .listen(listener)?;
@@ -275,8 +279,8 @@ pub fn serve_instances(
                 (services.pages)(config);
             })
     });
-    let server = server.disable_signals().shutdown_timeout(1).listen_rustls_0_23(listener, tls)?;
-    Ok(server.run())
+    let server = server.disable_signals().shutdown_timeout(SHUTDOWN_SECONDS);
+    Ok(server.listen_rustls_0_23(listener, tls)?.run())
 }
 
 #[cfg(test)]
