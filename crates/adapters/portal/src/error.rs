@@ -66,12 +66,12 @@ impl ResponseError for PageError {
             Self::Refused(error) => status(error),
             Self::Studio(ForwardError::TooLarge) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Studio(ForwardError::Unreadable) => StatusCode::BAD_REQUEST,
+            Self::Studio(ForwardError::ResponseTooLarge) => StatusCode::BAD_GATEWAY,
             Self::Studio(
                 ForwardError::Ended
                 | ForwardError::Unreachable
                 | ForwardError::Busy
-                | ForwardError::TimedOut
-                | ForwardError::ResponseTooLarge,
+                | ForwardError::TimedOut,
             ) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -135,10 +135,7 @@ impl PageError {
             Self::Forged => Message::error("this form has expired. Reload the page and try again"),
             Self::NotFound => Message::error("the page doesn't exist or was moved"),
             Self::Refused(error) => message_of(error),
-            Self::Studio(_) => {
-                let text = "the studio can't be reached at the moment. Try again in a few seconds";
-                Message::error(text)
-            }
+            Self::Studio(error) => message_of_studio(*error),
         }
     }
 
@@ -179,6 +176,24 @@ pub(crate) fn message_of(error: &PortalError) -> Message {
     }
 }
 
+/// Returns the text for an author whose request another instance has not answered.
+fn message_of_studio(error: ForwardError) -> Message {
+    match error {
+        ForwardError::TooLarge => Message::error("the form is too large"),
+        ForwardError::Unreadable => Message::error("this took too long. Try again"),
+        ForwardError::ResponseTooLarge => {
+            Message::error("something went wrong on our side. Try again")
+        }
+        ForwardError::Ended
+        | ForwardError::Unreachable
+        | ForwardError::Busy
+        | ForwardError::TimedOut => {
+            let text = "the studio can't be reached at the moment. Try again in a few seconds";
+            Message::error(text)
+        }
+    }
+}
+
 /// Renders a page with an error, with its status and `Retry-After`.
 pub(crate) fn respond_with_error(page: PortalPage, error: &PortalError) -> HttpResponse {
     let mut response = page.respond(status(error));
@@ -214,4 +229,25 @@ pub(crate) fn redirect(path: &str) -> HttpResponse {
 
 pub(crate) async fn not_found() -> Result<HttpResponse, PageError> {
     Err(PageError::NotFound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_author_is_told_what_is_wrong_with_a_request_that_is_not_forwarded() {
+        let away = "the studio can't be reached at the moment. Try again in a few seconds";
+        for (error, status, text) in [
+            (ForwardError::TooLarge, 413, "the form is too large"),
+            (ForwardError::Unreadable, 400, "this took too long. Try again"),
+            (ForwardError::ResponseTooLarge, 502, "something went wrong on our side. Try again"),
+            (ForwardError::Busy, 503, away),
+            (ForwardError::Unreachable, 503, away),
+            (ForwardError::TimedOut, 503, away),
+        ] {
+            let page = PageError::Studio(error);
+            assert_eq!((page.status_code().as_u16(), page.to_string().as_str()), (status, text));
+        }
+    }
 }

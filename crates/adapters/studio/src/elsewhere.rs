@@ -91,7 +91,7 @@ fn refused(error: ForwardError, path: &str) -> HttpResponse {
         }
         ForwardError::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         ForwardError::Unreadable => StatusCode::BAD_REQUEST,
-        ForwardError::ResponseTooLarge => StatusCode::INTERNAL_SERVER_ERROR,
+        ForwardError::ResponseTooLarge => StatusCode::BAD_GATEWAY,
     };
     let mut response = HttpResponse::build(status);
     response.insert_header((CACHE_CONTROL, "no-store"));
@@ -187,5 +187,8 @@ mod tests {
             assert_eq!(away.status(), StatusCode::SERVICE_UNAVAILABLE);
             assert_eq!(away.headers().get(RETRY_AFTER).unwrap(), "5");
         }
+        let large = refused(ForwardError::ResponseTooLarge, page);
+        assert_eq!(large.status(), StatusCode::BAD_GATEWAY);
+        assert_eq!(large.headers().get(RETRY_AFTER), None);
     }
 }
