@@ -31,6 +31,8 @@ use super::{HTML, error::ApiError, forwarding::forward, stream};
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' \
      blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors ";
 
+/// How long the page waits for the instance of a studio.
+const STUDIO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Languages of a browser that are considered.
 const MAX_LANGUAGES: usize = 10;
 /// Bytes of a language tag; RFC 5646, section 4.4.1, recommends room for 35.
@@ -103,15 +105,17 @@ async fn page(
     Ok(html(page, &ancestors))
 }
 
-/// Returns the page of a draft as the instance serves it that has its studio. If that does not answer, or this
-/// one forwards too many requests, the page is served here, without what is in the definition.
+/// Returns the page of a draft as the instance serves it that has its studio. If that does not answer soon or
+/// fails, or this one forwards too many requests, the page is served here, without what is in the definition.
 async fn of_studio(request: &HttpRequest, studio: Option<InstanceId>) -> Option<HttpResponse> {
     let router = request.app_data::<web::Data<dyn StudioRouter>>()?;
     let instance = router.locate(StudioOwner::Instance(studio?)).ok()??;
     let router = router.clone().into_inner();
     // A page is asked for without a body.
-    let bounds = BodyBounds { bytes: 0, time: Duration::ZERO };
-    forward(router, instance, request.clone(), Payload::None, bounds).await.ok()
+    let bounds = BodyBounds { bytes: 0, time: STUDIO_TIMEOUT };
+    let answered = forward(router, instance, request.clone(), Payload::None, bounds);
+    let answered = tokio::time::timeout(STUDIO_TIMEOUT, answered).await.ok()?.ok()?;
+    Some(answered).filter(|answered| !answered.status().is_server_error())
 }
 
 fn introduced(introduction: &Introduction) -> Value {
@@ -200,9 +204,57 @@ async fn asset(path: web::Path<(String, String)>) -> Result<HttpResponse, ApiErr
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use actix_web::test::TestRequest;
+    use async_trait::async_trait;
+    use ports::{
+        driving::{ForwardError, ForwardPermit, OtherInstance},
+        instances::{ForwardedRequest, ForwardedResponse},
+    };
 
     use super::*;
+
+    /// An instance that answers each request in this way.
+    struct Answers(Result<u16, ForwardError>);
+
+    #[async_trait]
+    impl StudioRouter for Answers {
+        fn locate(&self, _: StudioOwner) -> Result<Option<OtherInstance>, ForwardError> {
+            let address = "10.0.0.2:1".to_owned();
+            Ok(Some(OtherInstance { id: InstanceId::from_u128(2), address }))
+        }
+
+        fn permit(&self) -> Result<ForwardPermit, ForwardError> {
+            Ok(ForwardPermit::new(()))
+        }
+
+        async fn forward(
+            &self,
+            _: ForwardPermit,
+            _: &OtherInstance,
+            _: ForwardedRequest,
+        ) -> Result<ForwardedResponse, ForwardError> {
+            self.0.map(|status| ForwardedResponse { status, headers: vec![], body: vec![] })
+        }
+    }
+
+    #[actix_web::test]
+    async fn the_page_of_a_draft_is_served_here_where_the_instance_of_its_studio_fails() {
+        for (answer, passed_on) in [
+            (Ok(200), Some(200)),
+            (Ok(404), Some(404)),
+            (Ok(500), None),
+            (Ok(503), None),
+            (Err(ForwardError::Unreachable), None),
+        ] {
+            let router: Arc<dyn StudioRouter> = Arc::new(Answers(answer));
+            let request = TestRequest::default().app_data(web::Data::from(router));
+            let studio = Some(InstanceId::from_u128(2));
+            let response = of_studio(&request.to_http_request(), studio).await;
+            assert_eq!(response.map(|response| response.status().as_u16()), passed_on);
+        }
+    }
 
     #[test]
     fn the_languages_of_a_browser_are_read_within_bounds() {
