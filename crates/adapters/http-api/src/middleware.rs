@@ -100,8 +100,8 @@ pub(super) async fn respond(
     Ok(response)
 }
 
-/// Answers another instance, also if it does not wait any more (ADR 0009). It measures the request and adds
-/// the headers that every response has.
+/// Answers another instance, also if that does not wait any more (ADR 0009). The instance that forwards the
+/// request, and not this one, measures it and adds the headers that every response has.
 pub(super) async fn complete(
     request: ServiceRequest,
     next: Next<BoxBody>,
