@@ -5,7 +5,7 @@ mod outline;
 mod retry;
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
@@ -83,9 +83,21 @@ struct SentVersions {
     /// Whether the session had a browser, or waited for one.
     has_begun: bool,
     view: Option<SessionSnapshot>,
+    /// The browser of which `frame` and `scene` are: each counts its own.
+    browser: Option<Weak<dyn Browser>>,
     frame: u64,
     scene: u64,
     outline: u64,
+}
+
+impl SentVersions {
+    /// Begins anew with the frames and page states of another browser.
+    fn follow(&mut self, browser: Option<&Arc<dyn Browser>>) {
+        let Some(browser) = browser.map(Arc::downgrade) else { return };
+        if !self.browser.as_ref().is_some_and(|own| own.ptr_eq(&browser)) {
+            (self.browser, self.frame, self.scene) = (Some(browser), 0, 0);
+        }
+    }
 }
 
 /// The next event, or the browser whose next event is awaited.
@@ -213,6 +225,7 @@ impl ActiveViewer {
             sent.view = Some(view.clone());
             return PendingEvent::Ready(Some(ServerEvent::View(view)));
         }
+        sent.follow(state.browser.as_ref());
         PendingEvent::Awaited {
             browser: state.browser.clone(),
             frame: sent.frame,

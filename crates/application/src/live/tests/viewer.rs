@@ -1,5 +1,7 @@
 //! The active viewer: what it is sent, and what it may do.
 
+use std::sync::Arc;
+
 use domain::{
     session::{Event, History, State, Status},
     workflow::PromptKind,
@@ -11,6 +13,7 @@ use ports::{
 use testkit::sample::{lease, noon};
 
 use super::{Setup, next, nothing_for, pass, view};
+use crate::testing::FakeBrowser;
 
 #[tokio::test(start_paused = true)]
 async fn a_viewer_is_sent_frames_it_wants_and_page_states() {
@@ -27,6 +30,26 @@ async fn a_viewer_is_sent_frames_it_wants_and_page_states() {
     assert!(matches!(next(&viewer).await, Some(ServerEvent::Frame(_))));
     nothing_for(30, &viewer).await;
     assert_eq!(viewer.now(), setup.world.engine.clock.now());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_another_browser_shows_is_sent_from_its_first_frame() {
+    let setup = Setup::new().await;
+    let (id, viewer) = setup.live().await;
+    view(&viewer).await;
+    setup.browser.send_frame(5);
+    assert!(matches!(next(&viewer).await, Some(ServerEvent::Frame(_))));
+    setup.browser.send_state(PageState { seq: 7, ..PageState::default() });
+    assert!(matches!(next(&viewer).await, Some(ServerEvent::Scene(_))));
+    let other = Arc::new(FakeBrowser::default());
+    other.send_frame(1);
+    let browser = other.clone();
+    setup.live_session(id).state.send_modify(|state| state.browser = Some(browser));
+    let event = next(&viewer).await;
+    assert!(matches!(&event, Some(ServerEvent::Frame(frame)) if frame.seq == 1), "{event:?}");
+    other.send_state(PageState { seq: 1, ..PageState::default() });
+    assert!(matches!(next(&viewer).await, Some(ServerEvent::Scene(_))));
+    nothing_for(30, &viewer).await;
 }
 
 #[tokio::test(start_paused = true)]
