@@ -123,10 +123,11 @@ async fn delivered(deployment: &Deployment, id: &str) {
 
 async fn recorded(deployment: &Deployment, id: &str) {
     // The next attempt is as far away as the store was gone long: less than 160 s in this test.
-    eventually("the recording", Duration::from_secs(300), async || {
-        (deployment.recording(id).await["status"] == "completed").then_some(())
+    let recording = eventually("the recording", Duration::from_secs(300), async || {
+        Some(deployment.recording(id).await).filter(|one| one["status"] == "completed")
     })
     .await;
+    assert!(recording["recordingUrl"].is_string(), "{recording}");
 }
 
 /// A file system of a few MiB, unmounted when it is dropped.

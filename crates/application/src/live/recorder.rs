@@ -22,6 +22,12 @@ use crate::workers::log_error;
 /// How often recorded frames are stored; a segment of [`MAX_SEGMENT_BYTES`] is stored sooner.
 const SEGMENT_INTERVAL: Duration = Duration::from_secs(2);
 const MAX_SEGMENT_BYTES: usize = 1 << 20;
+/// How long storing a segment may take. It is written again as a whole, with what was recorded since.
+const STORE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Bytes of frames that wait while the storage is not available; beyond that, the recording has a gap.
+const MAX_WAITING_BYTES: usize = 2 << 20;
+/// How often the last segment is attempted after the browser has ended: for five minutes at least.
+const LAST_ATTEMPTS: u32 = 150;
 /// Bytes stored of one browser. Of a longer recording, the last part is kept.
 const MAX_RECORDING_BYTES: usize = 64 << 20;
 
@@ -45,6 +51,8 @@ struct FrameBuffer {
     last: Vec<u8>,
     /// The size of the page in the last frame, where the frame was covered wholly.
     covered: Option<Viewport>,
+    /// Whether the last attempt to store a segment failed.
+    is_failing: bool,
     /// The size of each stored segment, from number `first` on.
     segments: std::collections::VecDeque<usize>,
     first: u32,
@@ -74,12 +82,18 @@ impl Recorder {
                 },
                 _ = interval.tick() => self.store(&mut buffer).await,
             }
-            if buffer.size > MAX_SEGMENT_BYTES {
+            if buffer.size > MAX_SEGMENT_BYTES && !buffer.is_failing {
                 self.store(&mut buffer).await;
             }
         }
         buffer.push(self.clock.now(), RecordedContent::End);
-        self.store(&mut buffer).await;
+        for _ in 0..LAST_ATTEMPTS {
+            self.store(&mut buffer).await;
+            if !buffer.is_failing {
+                break;
+            }
+            tokio::time::sleep(SEGMENT_INTERVAL).await;
+        }
         self.delete_if_unwanted().await;
     }
 
@@ -93,12 +107,19 @@ impl Recorder {
         if buffer.items.is_empty() {
             return;
         }
-        let segment = buffer.next_segment();
-        let (items, size) = (std::mem::take(&mut buffer.items), std::mem::take(&mut buffer.size));
-        if let Err(error) = self.vault.append(self.session, self.browser, segment, &items).await {
-            log_error(&error, "failed to store a segment of a recording; the recording has a gap");
+        let stored = self.append(buffer).await;
+        if let Err(error) = &stored
+            && !buffer.is_failing
+        {
+            log_error(error, "failed to store a segment of a recording, retrying");
+        }
+        buffer.is_failing = stored.is_err();
+        if buffer.is_failing {
+            buffer.bound();
             return;
         }
+        let size = std::mem::take(&mut buffer.size);
+        buffer.items.clear();
         buffer.segments.push_back(size);
         while buffer.segments.iter().sum::<usize>() > MAX_RECORDING_BYTES
             && buffer.segments.len() > 1
@@ -113,6 +134,13 @@ impl Recorder {
             buffer.segments.pop_front();
             buffer.first += 1;
         }
+    }
+
+    async fn append(&self, buffer: &FrameBuffer) -> Result<(), StoreError> {
+        let (segment, items) = (buffer.next_segment(), &buffer.items);
+        let append = self.vault.append(self.session, self.browser, segment, items);
+        let late = |_| StoreError::new("store a segment", "the storage does not answer in time");
+        tokio::time::timeout(STORE_TIMEOUT, append).await.map_err(late)?
     }
 
     /// Deletes the segments if the session needs none, or has its recording already: they may have been
@@ -166,6 +194,25 @@ impl FrameBuffer {
         {
             self.last.clone_from(&jpeg);
             self.push(at, RecordedContent::Picture(jpeg));
+        }
+    }
+
+    /// Drops the oldest frames where too many wait.
+    fn bound(&mut self) {
+        let mut dropped = 0;
+        let (size, excess) = (self.size, self.size.saturating_sub(MAX_WAITING_BYTES));
+        self.items.retain(|item| match &item.what {
+            RecordedContent::Picture(jpeg) if dropped < excess => {
+                dropped += jpeg.len();
+                false
+            }
+            RecordedContent::Picture(_) | RecordedContent::Node(_) | RecordedContent::End => true,
+        });
+        self.size = size.saturating_sub(dropped);
+        if dropped > 0 {
+            tracing::warn!(
+                "{dropped} bytes of frames were not stored in time; a recording has a gap"
+            );
         }
     }
 

@@ -73,16 +73,41 @@ async fn the_same_image_is_stored_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_segment_that_cannot_be_stored_leaves_a_gap() {
+async fn segments_wait_while_the_storage_is_not_available() {
     let recording = Recording::begin().await;
-    recording.vault.failures.push(());
+    for _ in 0..20 {
+        recording.vault.failures.push(());
+    }
     recording.nodes.send("first".into()).await.unwrap();
     pass(3).await;
     recording.nodes.send("second".into()).await.unwrap();
     pass(3).await;
+    // The storage is back after the end.
     let (vault, id) = recording.end(true).await;
     let contents: Vec<_> = vault.items(id).into_iter().map(content).collect();
-    assert_eq!(contents, ["node second", "end"]);
+    assert_eq!(contents, ["node first", "node second", "end"]);
+    assert_eq!(vault.numbers(id), [0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn frames_that_wait_for_the_storage_are_bounded() {
+    let recording = Recording::begin().await;
+    pass(3).await;
+    for _ in 0..60 {
+        recording.vault.failures.push(());
+    }
+    for seq in 1..=8 {
+        recording.browser.send_image(seq, vec![u8::try_from(seq).unwrap(); 1 << 19]);
+        pass(3).await;
+    }
+    let (vault, id) = recording.end(true).await;
+    let pictures = vault.items(id).into_iter().filter_map(|item| match item.what {
+        RecordedContent::Picture(jpeg) => Some(jpeg[0]),
+        RecordedContent::Node(_) | RecordedContent::End => None,
+    });
+    assert_eq!(pictures.collect::<Vec<_>>().last(), Some(&8), "the last ones are kept");
+    let bytes = vault.items(id).iter().map(|item| content(item.clone()).len()).sum::<usize>();
+    assert!(bytes < 3 << 20, "{bytes}");
 }
 
 #[tokio::test(start_paused = true)]
