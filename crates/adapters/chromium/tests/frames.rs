@@ -362,7 +362,7 @@ async fn a_tree_has_nothing_that_somebody_wrote() {
 /// Writes into a field of [`WRITABLE`] until the page has it: a page drops input for a moment after it was
 /// loaded.
 async fn write(site: &Site, field: usize, text: &str, lengths: &mut [usize; 5]) {
-    lengths[field] = text.len();
+    *lengths.get_mut(field).unwrap() = text.len();
     let deadline = Instant::now() + TIMEOUT;
     loop {
         site.click(100.0, 15.0 + 30.0 * f64::from(u8::try_from(field).unwrap()));
