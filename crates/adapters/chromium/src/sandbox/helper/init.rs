@@ -28,8 +28,9 @@ use super::{
     Step, landlock_rules, network, privileges, root, step, syscalls,
 };
 
-/// Processes and threads of one browser.
-const MAX_PROCESSES: u64 = 1024;
+/// Processes and threads of a browser's user. Instances on one machine give their browsers the same users,
+/// and Chromium ends where it cannot start a thread: a page with frames of 70 sites needs several hundred.
+const MAX_PROCESSES: u64 = 2048;
 /// Open files of one process.
 const MAX_OPEN_FILES: u64 = 4096;
 /// Bytes of one file; the files of a profile are smaller.
