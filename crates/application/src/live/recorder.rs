@@ -14,7 +14,11 @@ use ports::{
     recording::{RecordingQueue, RecordingState, RecordingVault},
     session_store::SessionStore,
 };
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{
+    sync::{Semaphore, mpsc},
+    task::JoinHandle,
+    time::Instant,
+};
 
 use super::{hub::LiveSession, redacted_stream::RedactedStream, redactor::RedactedFrame};
 use crate::workers::log_error;
@@ -22,12 +26,12 @@ use crate::workers::log_error;
 /// How often recorded frames are stored; a segment of [`MAX_SEGMENT_BYTES`] is stored sooner.
 const SEGMENT_INTERVAL: Duration = Duration::from_secs(2);
 const MAX_SEGMENT_BYTES: usize = 1 << 20;
-/// How long storing a segment may take. It is written again as a whole, with what was recorded since.
-const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes of frames that wait while the storage is not available; beyond that, the recording has a gap.
 const MAX_WAITING_BYTES: usize = 2 << 20;
-/// How often the last segment is attempted after the browser has ended: for five minutes at least.
-const LAST_ATTEMPTS: u32 = 150;
+/// How long the last segment is attempted after the browser has ended.
+const LAST_TIMEOUT: Duration = Duration::from_secs(300);
+/// Recorders that wait for the storage after their browser has ended, in this process.
+static LATE_RECORDERS: Semaphore = Semaphore::const_new(64);
 /// Bytes stored of one browser. Of a longer recording, the last part is kept.
 const MAX_RECORDING_BYTES: usize = 64 << 20;
 
@@ -70,7 +74,9 @@ impl Recorder {
         let mut buffer = FrameBuffer::default();
         let mut interval = tokio::time::interval(SEGMENT_INTERVAL);
         let mut has_ended = false;
+        let mut storing = None;
         loop {
+            // The storage is never waited for here: what has to be redacted would be learned too late.
             tokio::select! {
                 node = nodes.recv() => match node {
                     Some(node) => buffer.push(self.clock.now(), RecordedContent::Node(node)),
@@ -80,21 +86,43 @@ impl Recorder {
                     Some((at, frame)) => buffer.add(self.frames.as_ref(), self.time_of(at), &frame),
                     None => has_ended = true,
                 },
-                _ = interval.tick() => self.store(&mut buffer).await,
+                stored = finished(&mut storing) => buffer.finish(stored),
+                _ = interval.tick(), if storing.is_none() => storing = self.begin(&mut buffer),
             }
-            if buffer.size > MAX_SEGMENT_BYTES && !buffer.is_failing {
-                self.store(&mut buffer).await;
+            if buffer.size > MAX_SEGMENT_BYTES && !buffer.is_failing && storing.is_none() {
+                storing = self.begin(&mut buffer);
             }
+            buffer.bound();
         }
+        drop(stream);
         buffer.push(self.clock.now(), RecordedContent::End);
-        for _ in 0..LAST_ATTEMPTS {
-            self.store(&mut buffer).await;
-            if !buffer.is_failing {
-                break;
-            }
-            tokio::time::sleep(SEGMENT_INTERVAL).await;
-        }
+        self.store_last(buffer, storing).await;
         self.delete_if_unwanted().await;
+    }
+
+    /// Stores what is left. While the storage is not available, attempts are repeated for a time.
+    async fn store_last(&self, mut buffer: FrameBuffer, mut storing: Option<Storing>) {
+        let until = Instant::now() + LAST_TIMEOUT;
+        let mut late = None;
+        loop {
+            if storing.is_some() {
+                let stored = finished(&mut storing).await;
+                buffer.finish(stored);
+            }
+            if buffer.items.is_empty() {
+                return;
+            }
+            if buffer.is_failing {
+                late = late.or_else(|| LATE_RECORDERS.try_acquire().ok());
+                let is_over = late.is_none() || Instant::now() >= until;
+                if is_over || self.is_unwanted().await.unwrap_or(false) {
+                    tracing::warn!(session.id = %self.session, "the end of a recording was not stored");
+                    return;
+                }
+                tokio::time::sleep(SEGMENT_INTERVAL).await;
+            }
+            storing = self.begin(&mut buffer);
+        }
     }
 
     /// Returns the time of a moment that has just passed.
@@ -103,44 +131,29 @@ impl Recorder {
         self.clock.now() - ago
     }
 
-    async fn store(&self, buffer: &mut FrameBuffer) {
+    /// Begins to store what was recorded, in a task of its own, if there is anything.
+    fn begin(&self, buffer: &mut FrameBuffer) -> Option<Storing> {
         if buffer.items.is_empty() {
-            return;
+            return None;
         }
-        let stored = self.append(buffer).await;
-        if let Err(error) = &stored
-            && !buffer.is_failing
-        {
-            log_error(error, "failed to store a segment of a recording, retrying");
-        }
-        buffer.is_failing = stored.is_err();
-        if buffer.is_failing {
-            buffer.bound();
-            return;
-        }
+        let (vault, session, browser) = (self.vault.clone(), self.session, self.browser);
+        let (segment, first) = (buffer.next_segment(), buffer.first);
         let size = std::mem::take(&mut buffer.size);
-        buffer.items.clear();
-        buffer.segments.push_back(size);
-        while buffer.segments.iter().sum::<usize>() > MAX_RECORDING_BYTES
-            && buffer.segments.len() > 1
-        {
-            let dropped = self.vault.delete_part(self.session, self.browser, buffer.first).await;
-            if let Err(error) = dropped {
-                log_error(
-                    &error,
-                    "failed to delete a segment of a recording; the next cleanup deletes it",
-                );
+        let outdated = buffer.outdated(size);
+        let items = Arc::new(std::mem::take(&mut buffer.items));
+        let stored = items.clone();
+        let task = tokio::spawn(async move {
+            vault.append(session, browser, segment, &stored).await?;
+            for part in first..first.saturating_add(outdated) {
+                if let Err(error) = vault.delete_part(session, browser, part).await {
+                    let what =
+                        "failed to delete a segment of a recording; the next cleanup deletes it";
+                    log_error(&error, what);
+                }
             }
-            buffer.segments.pop_front();
-            buffer.first += 1;
-        }
-    }
-
-    async fn append(&self, buffer: &FrameBuffer) -> Result<(), StoreError> {
-        let (segment, items) = (buffer.next_segment(), &buffer.items);
-        let append = self.vault.append(self.session, self.browser, segment, items);
-        let late = |_| StoreError::new("store a segment", "the storage does not answer in time");
-        tokio::time::timeout(STORE_TIMEOUT, append).await.map_err(late)?
+            Ok(())
+        });
+        Some(Storing { task, items, size, outdated })
     }
 
     /// Deletes the segments if the session needs none, or has its recording already: they may have been
@@ -171,7 +184,72 @@ impl Recorder {
     }
 }
 
+/// A segment that is being stored.
+struct Storing {
+    task: JoinHandle<Result<(), StoreError>>,
+    items: Arc<Vec<RecordedItem>>,
+    /// Bytes of the frames in `items`.
+    size: usize,
+    /// Segments that are deleted with it, from the first one on.
+    outdated: u32,
+}
+
+/// A segment, and whether it was stored.
+struct Stored {
+    items: Arc<Vec<RecordedItem>>,
+    size: usize,
+    outdated: u32,
+    result: Result<(), StoreError>,
+}
+
+/// Waits for the segment that is being stored, if there is one, and takes it. A call can be dropped half-way
+/// without losing anything.
+async fn finished(storing: &mut Option<Storing>) -> Stored {
+    let Some(Storing { task, .. }) = storing else { return std::future::pending().await };
+    let ended = task.await;
+    let result = ended.unwrap_or_else(|error| Err(StoreError::new("store a segment", error)));
+    let Some(Storing { items, size, outdated, .. }) = storing.take() else {
+        return std::future::pending().await;
+    };
+    Stored { items, size, outdated, result }
+}
+
 impl FrameBuffer {
+    /// Takes note of a segment that was stored; the items of one that was not are stored later.
+    fn finish(&mut self, Stored { items, size, outdated, result }: Stored) {
+        if let Err(error) = &result {
+            if !self.is_failing {
+                log_error(error, "failed to store a segment of a recording, retrying");
+            }
+            let items = Arc::try_unwrap(items).unwrap_or_else(|shared| (*shared).clone());
+            let newer = std::mem::replace(&mut self.items, items);
+            self.items.extend(newer);
+            self.size += size;
+            self.bound();
+        } else {
+            self.segments.push_back(size);
+            for _ in 0..outdated {
+                self.segments.pop_front();
+                self.first += 1;
+            }
+        }
+        self.is_failing = result.is_err();
+    }
+
+    /// Returns how many of the first segments are too old once one of this size is added.
+    fn outdated(&self, size: usize) -> u32 {
+        let mut total = self.segments.iter().sum::<usize>().saturating_add(size);
+        let mut count = 0;
+        for segment in &self.segments {
+            if total <= MAX_RECORDING_BYTES {
+                break;
+            }
+            total -= segment;
+            count += 1;
+        }
+        count
+    }
+
     fn push(&mut self, at: DateTime<Utc>, what: RecordedContent) {
         if let RecordedContent::Picture(jpeg) = &what {
             self.size += jpeg.len();
@@ -199,8 +277,11 @@ impl FrameBuffer {
 
     /// Drops the oldest frames where too many wait.
     fn bound(&mut self) {
-        let mut dropped = 0;
         let (size, excess) = (self.size, self.size.saturating_sub(MAX_WAITING_BYTES));
+        if excess == 0 {
+            return;
+        }
+        let mut dropped = 0;
         self.items.retain(|item| match &item.what {
             RecordedContent::Picture(jpeg) if dropped < excess => {
                 dropped += jpeg.len();
