@@ -31,8 +31,8 @@ pub use self::{
 };
 use ports::encryption::Cipher;
 
-/// How long a request to a bucket is repeated, before whoever made it does so later: with its last attempt, for
-/// which the library allows 30 s, it ends before the lease of the job that made it, of 90 s.
+/// How long each request to a bucket is repeated, before whoever made it does so later: with its last attempt,
+/// for which the library allows 30 s, it ends before the lease of a job, of 90 s.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(45);
 /// Segments are stored until the session has ended.
 const SEGMENTS: &str = "reels";
