@@ -92,10 +92,11 @@ macro_rules! written {
   const [MIN_VALUE, MAX_VALUES, MAX_VALUE_UNITS] = [3, 200, 8194];
   const written = globalThis.avouchWritten ??= {
     elements: new WeakSet(), values: new Set(), isFull: false, last: null, roots: new WeakSet(),
-    keep(value) {
-      if (value.length < MIN_VALUE) return;
+    keep(text) {
+      const value = text.slice(0, MAX_VALUE_UNITS);
+      if (value.length < MIN_VALUE || this.values.has(value)) return;
       if (this.values.size === MAX_VALUES) this.isFull = true;
-      else this.values.add(value.slice(0, MAX_VALUE_UNITS));
+      else this.values.add(value);
     },
     has(e) {
       const value = e.value.slice(0, MAX_VALUE_UNITS);
@@ -103,24 +104,29 @@ macro_rules! written {
         || value.length >= MIN_VALUE && value === this.last?.value;
     },
   };
+  // Elements of other namespaces with these names have no value.
+  const isField = (e) => /^(input|textarea)$/.test(e.localName) && typeof e.value === 'string';
+  const isText = (e) => isField(e) && !/^(hidden|checkbox|radio|button|submit|reset|image|range|color|file)$/.test(e.type);
   const observe = (root) => {
     if (written.roots.has(root)) return;
     written.roots.add(root);
     const remember = (event) => {
       const e = event.composedPath()[0];
-      const isField = /^(input|textarea)$/.test(e.localName);
-      if (!event.isTrusted || !isField && !e.isContentEditable) return;
+      const hasValue = isText(e);
+      if (!event.isTrusted || !hasValue && !e.isContentEditable) return;
       const isShortcut = event.ctrlKey !== event.altKey || event.metaKey;
-      const isText = event.key?.length === 1 || /^(Process|Unidentified)$/.test(event.key ?? '');
-      if (event.type === 'keydown' && (isShortcut || !isText)) return;
+      const isCharacter = event.key?.length === 1 || /^(Process|Unidentified)$/.test(event.key ?? '');
+      if (event.type === 'keydown' && (isShortcut || !isCharacter)) return;
       if (event.type === 'focusout' && !written.elements.has(e)) return;
       written.elements.add(e);
       if (written.last && written.last.e !== e) written.keep(written.last.value);
-      written.last = isField ? { e, value: e.value } : null;
-      if (isField && /^(change|focusout)$/.test(event.type)) written.keep(e.value);
+      written.last = hasValue ? { e, value: e.value.slice(0, MAX_VALUE_UNITS) } : null;
+      if (hasValue && /^(change|focusout)$/.test(event.type)) written.keep(e.value);
     };
     const types = ['keydown', 'beforeinput', 'paste', 'drop', 'compositionstart', 'input', 'change', 'focusout'];
-    for (const type of types) root.addEventListener(type, remember, { capture: true, passive: true });
+    // Before the page's listeners, which may stop an event at its window.
+    const target = root === document ? globalThis : root;
+    for (const type of types) target.addEventListener(type, remember, { capture: true, passive: true });
   };
 "
     };
@@ -148,23 +154,24 @@ pub(super) const PAGE_TREE: &str = concat!(
       if (inner && roots.length < 200) roots.push(inner);
     }
   }
-  const isField = (e) => /^(input|textarea)$/.test(e.localName);
   const known = [written];
   for (const root of roots) {
     observe(root);
     // A frame's own world may have heard of what was written before its document was first read here.
+    // An element of the page may have the same name.
     const own = root.defaultView?.avouchWritten;
-    if (own && own !== written) known.push(own);
+    if (own !== written && typeof own?.has === 'function' && typeof own.elements?.has === 'function') known.push(own);
   }
   const isWritten = (e) => known.some((one) => one.elements.has(e));
-  const isText = (e) => !/^(hidden|checkbox|radio|button|submit|reset|image|range|color|file)$/.test(e.type);
   const isTyped = (e) => isText(e) && known.some((one) => one.has(e));
   const isHidden = (e) => isSecret(e) || e.type === 'hidden' || isTyped(e) || isTyping && isText(e);
   const isNew = (e) => isTyped(e) || isText(e) && e.value !== e.defaultValue;
   const fields = roots.flatMap((root) => [...root.querySelectorAll('input,textarea')])
-    .filter((e) => e.type !== 'hidden' && e.value.length > 2);
+    .filter((e) => isField(e) && e.type !== 'hidden' && e.value.length > 2);
   const values = (of) => fields.filter(of).map((e) => e.value).sort((a, b) => b.length - a.length).slice(0, 100);
   const secrets = values(isSecret);
+  // A word may be a class by chance, as `login` is; a user name with other characters is not.
+  const distinct = values((e) => isSecret(e) || isTyping && isNew(e) && /[^a-z-]/i.test(e.value) && e.value.length > 5);
   const typed = values((e) => isSecret(e) || isTyping && isNew(e));
   const ownRepeats = values((e) => isSecret(e) || isTyped(e) || isTyping && isNew(e));
   const masked = (text, hidden = typed) => {
@@ -184,7 +191,7 @@ pub(super) const PAGE_TREE: &str = concat!(
     for (const { name, value } of [...e.attributes].slice(0, 100)) {
       const isLeftOut = name === 'value' && isField(e) && isHidden(e) || name === 'content' && isToken(e) || name === 'nonce';
       // What a selector goes by stays, and what a page repeats of a field for itself does not.
-      const repeated = /^(class|id|name|type|for|form|role)$/.test(name) ? secrets : /^(data-|aria-|title$)/.test(name) ? ownRepeats : typed;
+      const repeated = /^(class|id|name|type|for|form|role)$/.test(name) ? distinct : /^(data-|aria-|title$)/.test(name) ? ownRepeats : typed;
       if (name.length < 100) attributes[name] = isLeftOut ? '' : masked(value, repeated);
     }
     const node = { in: parent, tag: e.localName, attributes, visible: e.getClientRects().length > 0 };
