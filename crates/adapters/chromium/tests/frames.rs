@@ -346,6 +346,9 @@ async fn a_tree_has_nothing_that_somebody_wrote() {
         if is_left {
             assert!(site.browser.act(&click("button")).await.unwrap());
         }
+        let inspected = format!("{:?}", site.browser.inspect().await.unwrap().tree);
+        assert!(inspected.contains("value: Some(\"kept-text\")"), "{inspected}");
+        assert!(!inspected.contains("typed-") && !inspected.contains("picked-"), "{inspected}");
         for is_typing in [false, true] {
             let tree = site.browser.page_tree(is_typing).await.unwrap();
             let values: Vec<_> =

@@ -13,8 +13,8 @@ use tokio::{sync::Semaphore, time::Instant};
 use super::{InstanceDirectory, InstanceRouter};
 use crate::digest::sha256;
 
-/// The maximum number of requests that an instance forwards at once. With their bodies and responses they
-/// take at most 2.2 GiB; one that waits for a change in a studio takes some KiB.
+/// The maximum number of requests that an instance forwards at once. Until their responses
+/// have arrived they take at most 2.2 GiB; what a sender then reads slowly is not counted.
 pub const MAX_FORWARDED_AT_ONCE: usize = 64;
 
 /// The places for the requests that an instance forwards at once.

@@ -258,7 +258,8 @@ impl Browser for RemoteBrowser {
     }
 
     async fn inspect(&self) -> Result<InspectedPage, BrowserError> {
-        self.pages.captured_tree(true, true).await
+        // Values that nobody wrote can be chosen, also while the applicant is asked to type.
+        self.pages.captured_tree(false, true).await
     }
 
     async fn act(&self, action: &Action) -> Result<bool, BrowserError> {

@@ -188,7 +188,7 @@ pub trait Browser: Send + Sync {
     async fn page_tree(&self, is_typing: bool) -> Result<PageTree, BrowserError>;
 
     /// Returns the elements and texts of the page with their places, for authors who choose elements
-    /// of it. What somebody typed is left out, as in [`Self::page_tree`]; refused as there.
+    /// of it. What somebody wrote is left out, as in [`Self::page_tree`] without `is_typing`; refused as there.
     async fn inspect(&self) -> Result<InspectedPage, BrowserError>;
 
     /// Does something in the page, and returns whether there was a visible element for it.
