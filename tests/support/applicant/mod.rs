@@ -84,8 +84,23 @@ impl Applicant {
 
     /// Opens another page, and waits until its document has taken the place of the one before: what is
     /// evaluated next is evaluated there.
+    ///
+    /// Chromium cancels a navigation if it opens its own first page, or if a network interface of the
+    /// machine changes, which tests beside this one do: such a navigation is begun anew.
     pub async fn navigate(&self, url: &str) {
-        self.replace_document("Page.navigate", json!({ "url": url })).await;
+        let ends = tokio::time::Instant::now() + TIMEOUT;
+        loop {
+            let reply = self.replace_document("Page.navigate", json!({ "url": url })).await;
+            let shown = self.evaluate("location.href").await;
+            let stayed = shown == "about:blank" && url != "about:blank";
+            if reply["errorText"].is_null() && !stayed {
+                return;
+            }
+            let error = reply["errorText"].as_str().unwrap_or("nothing");
+            println!("the navigation to {url} has led to {shown}, with {error}");
+            assert!(tokio::time::Instant::now() < ends, "{url} is not shown: {error}");
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
     }
 
     /// Reloads the page, and waits until the new document has taken the place of the one before.
@@ -93,15 +108,19 @@ impl Applicant {
         self.replace_document("Page.reload", json!({})).await;
     }
 
-    /// Chromium replies to both commands before the new document is there.
-    async fn replace_document(&self, method: &str, params: Value) {
+    /// Chromium replies to both commands before the new document is there. Returns the reply; after an
+    /// error, no other document is waited for.
+    async fn replace_document(&self, method: &str, params: Value) -> Value {
         self.evaluate("window.before = 1").await;
-        self.devtools(method, params).await;
+        let reply = self.devtools(method, params).await;
         let ends = tokio::time::Instant::now() + TIMEOUT;
-        while self.evaluate("window.before === undefined").await != true {
+        while reply["errorText"].is_null()
+            && self.evaluate("window.before === undefined").await != true
+        {
             assert!(tokio::time::Instant::now() < ends, "the new document has not come");
             tokio::time::sleep(Duration::from_millis(30)).await;
         }
+        reply
     }
 
     /// The embed page as a top-level page.
