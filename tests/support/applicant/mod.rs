@@ -160,11 +160,7 @@ impl Applicant {
 
     /// Presses the partner's button, and waits until the embed page shows a frame.
     pub async fn start_session(&self) -> Embed<'_> {
-        eventually("the partner's page", TIMEOUT, async || {
-            let ready = "document.readyState === 'complete' && !!document.getElementById('begin')";
-            (self.evaluate(ready).await == true).then_some(())
-        })
-        .await;
+        self.until_loaded("!!document.getElementById('begin')").await;
         let before = self.evaluate("document.querySelector('iframe')?.src ?? ''").await;
         self.click_in_page("#begin").await;
         let another = format!("(document.querySelector('iframe')?.src ?? {before}) !== {before}");
@@ -187,17 +183,27 @@ impl Applicant {
 
     /// Shows a session in an iframe of a page that has none yet.
     pub async fn show_introduction(&self, embed_url: &str) -> Embed<'_> {
-        eventually("the partner's page", TIMEOUT, async || {
-            let ready = "document.readyState === 'complete' && location.port > 0";
-            (self.evaluate(ready).await == true).then_some(())
-        })
-        .await;
+        self.until_loaded("location.port > 0").await;
         let frame = format!(
             "(() => {{ const f = document.createElement('iframe'); f.src = {embed_url:?}; \
              f.style.cssText = 'width:900px;height:760px'; document.body.replaceChildren(f); }})()"
         );
         self.evaluate(&frame).await;
         self.embed().await
+    }
+
+    /// Waits until the partner's page has loaded and meets a condition.
+    async fn until_loaded(&self, condition: &str) {
+        let ready = format!("document.readyState === 'complete' && {condition}");
+        let ends = tokio::time::Instant::now() + TIMEOUT;
+        while self.evaluate(&ready).await != true {
+            if tokio::time::Instant::now() > ends {
+                let shown =
+                    "[location.href, document.readyState, document.body?.innerText.slice(0, 200)]";
+                panic!("the partner's page has not loaded: {}", self.evaluate(shown).await);
+            }
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
     }
 
     /// The embed page in the partner's page.
