@@ -157,7 +157,7 @@ pub(super) const PAGE_TREE: &str = concat!(
   const known = [written];
   for (const root of roots) {
     observe(root);
-    // A frame's own world may have heard of what was written before its document was first read here.
+    // A frame's own world may have remembered what was written before its document was first read here.
     // An element of the page may have the same name.
     const own = root.defaultView?.avouchWritten;
     if (own !== written && typeof own?.has === 'function' && typeof own.elements?.has === 'function') known.push(own);
@@ -350,17 +350,17 @@ pub(super) const REPORT_FIELDS: &str = concat!(
   let last = '';
   let timer = 0;
   // A move of the focus within a shadow root does not leave it (DOM, section 2.9).
-  const heard = new WeakSet();
-  const hear = (root) => {
-    if (heard.has(root)) return;
-    heard.add(root);
+  const observed = new WeakSet();
+  const reportFocusOf = (root) => {
+    if (observed.has(root)) return;
+    observed.add(root);
     observe(root);
     for (const type of ['focusin', 'focusout']) root.addEventListener(type, () => reportAfter(0), true);
   };
   const focusedField = () => {
     let e = document.activeElement;
     while (e?.shadowRoot?.activeElement) {
-      hear(e.shadowRoot);
+      reportFocusOf(e.shadowRoot);
       e = e.shadowRoot.activeElement;
     }
     return e?.matches?.(EDITABLE) ? e : null;
