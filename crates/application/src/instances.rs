@@ -43,7 +43,7 @@ mod tests;
 
 pub use self::{
     moves::WaitMover,
-    studios::{ForwardPlaces, MAX_FORWARDED_AT_ONCE},
+    studios::{ForwardPlaces, MAX_FORWARDED_AT_ONCE, MAX_FORWARDED_OF_AUTHOR},
 };
 
 /// How often an instance reports, and reads what the others have reported.

@@ -20,8 +20,8 @@ use domain::{
     language::Language,
 };
 use ports::driving::{
-    ApplicantService, BodyBounds, Introduction, LinkState, PageAppearance, StudioOwner,
-    StudioRouter,
+    ApplicantService, BodyBounds, ForwardSender, Forwarding, Introduction, LinkState,
+    PageAppearance, StudioOwner, StudioRouter,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -109,11 +109,12 @@ async fn page(
 /// fails, or this one forwards too many requests, the page is served here, without what is in the definition.
 async fn of_studio(request: &HttpRequest, studio: Option<InstanceId>) -> Option<HttpResponse> {
     let router = request.app_data::<web::Data<dyn StudioRouter>>()?;
-    let instance = router.locate(StudioOwner::Instance(studio?)).ok()??;
+    let to = router.locate(StudioOwner::Instance(studio?)).ok()??;
     let router = router.clone().into_inner();
     // A page is asked for without a body.
     let bounds = BodyBounds { bytes: 0, time: STUDIO_TIMEOUT };
-    let answered = forward(router, instance, request.clone(), Payload::None, bounds);
+    let forwarding = Forwarding { sender: ForwardSender::Frames, to, bounds };
+    let answered = forward(router, forwarding, request.clone(), Payload::None);
     let answered = tokio::time::timeout(STUDIO_TIMEOUT, answered).await.ok()?.ok()?;
     Some(answered).filter(|answered| !answered.status().is_server_error())
 }
@@ -207,36 +208,28 @@ mod tests {
     use std::sync::Arc;
 
     use actix_web::test::TestRequest;
-    use async_trait::async_trait;
     use ports::{
-        driving::{ForwardError, ForwardPermit, OtherInstance},
-        instances::{ForwardedRequest, ForwardedResponse},
+        driving::{ForwardError, ForwardPermit, MockStudioRouter, OtherInstance},
+        instances::ForwardedResponse,
     };
 
     use super::*;
 
-    /// An instance that answers each request in this way.
-    struct Answers(Result<u16, ForwardError>);
-
-    #[async_trait]
-    impl StudioRouter for Answers {
-        fn locate(&self, _: StudioOwner) -> Result<Option<OtherInstance>, ForwardError> {
+    /// Returns a router whose other instance answers each request in this way.
+    fn answering(answer: Result<u16, ForwardError>) -> MockStudioRouter {
+        let mut router = MockStudioRouter::new();
+        router.expect_locate().returning(|_| {
             let address = "10.0.0.2:1".to_owned();
             Ok(Some(OtherInstance { id: InstanceId::from_u128(2), address }))
-        }
-
-        fn permit(&self) -> Result<ForwardPermit, ForwardError> {
+        });
+        router.expect_permit().returning(|sender| {
+            assert_eq!(sender, ForwardSender::Frames);
             Ok(ForwardPermit::new(()))
-        }
-
-        async fn forward(
-            &self,
-            _: ForwardPermit,
-            _: &OtherInstance,
-            _: ForwardedRequest,
-        ) -> Result<ForwardedResponse, ForwardError> {
-            self.0.map(|status| ForwardedResponse { status, headers: vec![], body: vec![] })
-        }
+        });
+        router.expect_forward().returning(move |_, _, _| {
+            answer.map(|status| ForwardedResponse { status, headers: vec![], body: vec![] })
+        });
+        router
     }
 
     #[actix_web::test]
@@ -248,7 +241,7 @@ mod tests {
             (Ok(503), None),
             (Err(ForwardError::Unreachable), None),
         ] {
-            let router: Arc<dyn StudioRouter> = Arc::new(Answers(answer));
+            let router: Arc<dyn StudioRouter> = Arc::new(answering(answer));
             let request = TestRequest::default().app_data(web::Data::from(router));
             let studio = Some(InstanceId::from_u128(2));
             let response = of_studio(&request.to_http_request(), studio).await;

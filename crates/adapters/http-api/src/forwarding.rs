@@ -1,15 +1,23 @@
 //! Has another instance answer a request for a page, and passes its response on.
 
-use std::{future::Future, pin::Pin, sync::Arc};
+use std::{
+    convert::Infallible,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
 
 use actix_web::{
-    HttpRequest, HttpResponse, body,
+    HttpRequest, HttpResponse,
+    body::{self, BodySize, MessageBody},
     dev::Payload,
     http::{Method, StatusCode, header::HOST, uri::PathAndQuery},
+    web::Bytes,
 };
 use futures_util::StreamExt as _;
 use ports::{
-    driving::{BodyBounds, ForwardError, OtherInstance, StudioRouter},
+    driving::{ForwardError, ForwardPermit, Forwarding, StudioRouter},
     instances::{ForwardedMethod, ForwardedRequest, ForwardedResponse},
 };
 
@@ -28,27 +36,32 @@ const HEADERS: [&str; 8] = [
     "user-agent",
 ];
 
-/// Has another instance answer a request, whose body is read within `bounds` once there is a place for it.
-/// Its cookies and its body are passed on as they are, and are not logged.
+/// The maximum length of a piece of a response. The connection copies each piece; as a whole, a response would
+/// be in memory twice for a moment.
+const MAX_PIECE_BYTES: usize = 64 * 1024;
+
+/// Has another instance answer a request, whose body is read within its bounds once there is a place for it.
+/// The response has this place until it has been sent. The cookies and the body of the request are passed on
+/// as they are, and are not logged.
 #[must_use]
 pub fn forward(
     router: Arc<dyn StudioRouter>,
-    to: OtherInstance,
+    forwarding: Forwarding,
     request: HttpRequest,
     payload: Payload,
-    bounds: BodyBounds,
 ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, ForwardError>>>> {
     Box::pin(async move {
         let Some(method) = method(request.method()) else {
             return Ok(HttpResponse::MethodNotAllowed().finish());
         };
-        let permit = router.permit()?;
+        let Forwarding { sender, to, bounds } = forwarding;
+        let permit = router.permit(sender)?;
         let body = tokio::time::timeout(bounds.time, read(payload, bounds.bytes)).await;
         let body = body.unwrap_or(Err(ForwardError::Unreadable))?;
         let path = request.uri().path_and_query().map_or("/", PathAndQuery::as_str).to_owned();
         let forwarded = ForwardedRequest { method, path, headers: headers(&request), body };
-        let answered = router.forward(permit, &to, forwarded).await;
-        answered.map(|answered| response(method, answered))
+        let answered = router.forward(&permit, &to, forwarded).await;
+        answered.map(|answered| response(method, answered, permit))
     })
 }
 
@@ -88,7 +101,11 @@ fn headers(request: &HttpRequest) -> Vec<(&'static str, String)> {
     headers
 }
 
-fn response(method: ForwardedMethod, answered: ForwardedResponse) -> HttpResponse {
+fn response(
+    method: ForwardedMethod,
+    answered: ForwardedResponse,
+    permit: ForwardPermit,
+) -> HttpResponse {
     let ForwardedResponse { status, headers, body: content } = answered;
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
     let mut response = HttpResponse::build(status);
@@ -98,13 +115,40 @@ fn response(method: ForwardedMethod, answered: ForwardedResponse) -> HttpRespons
     match method {
         // Without a length: the page has one, but it was not sent (RFC 9110, section 9.3.2).
         ForwardedMethod::Head => response.body(body::None::new()),
-        ForwardedMethod::Get | ForwardedMethod::Post => response.body(content),
+        ForwardedMethod::Get | ForwardedMethod::Post => {
+            response.body(ForwardedBody { unsent: content.into(), _permit: permit })
+        }
+    }
+}
+
+/// The body of a response, which has the place of its request until the connection has taken all of it, or
+/// has ended.
+struct ForwardedBody {
+    unsent: Bytes,
+    _permit: ForwardPermit,
+}
+
+impl MessageBody for ForwardedBody {
+    type Error = Infallible;
+
+    fn size(&self) -> BodySize {
+        BodySize::Sized(u64::try_from(self.unsent.len()).unwrap_or(u64::MAX))
+    }
+
+    fn poll_next(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Infallible>>> {
+        let unsent = &mut self.get_mut().unsent;
+        let length = unsent.len().min(MAX_PIECE_BYTES);
+        Poll::Ready((length > 0).then(|| Ok(unsent.split_to(length))))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::{
+        future::poll_fn,
         sync::{
             Mutex,
             atomic::{AtomicBool, Ordering},
@@ -112,26 +156,30 @@ mod tests {
         time::Duration,
     };
 
-    use actix_web::{
-        body::{BodySize, MessageBody as _},
-        error::PayloadError,
-        test::TestRequest,
-        web::Bytes,
-    };
+    use actix_web::{error::PayloadError, test::TestRequest};
     use async_trait::async_trait;
-    use domain::id::InstanceId;
+    use domain::id::{InstanceId, UserId};
     use futures_util::stream;
-    use ports::driving::{ForwardPermit, StudioOwner};
+    use ports::driving::{BodyBounds, ForwardSender, OtherInstance, StudioOwner};
 
     use super::*;
 
     const BOUNDS: BodyBounds = BodyBounds { bytes: 1000, time: Duration::from_secs(60) };
+    const SENDER: ForwardSender = ForwardSender::Author(UserId::from_u128(1));
 
     /// Answers each request with a redirect, and remembers the last one.
     #[derive(Default)]
     struct Redirects {
         last: Mutex<Option<ForwardedRequest>>,
         is_full: AtomicBool,
+        /// Each place that is taken has a reference to it.
+        places: Arc<()>,
+    }
+
+    impl Redirects {
+        fn taken(&self) -> usize {
+            Arc::strong_count(&self.places) - 1
+        }
     }
 
     #[async_trait]
@@ -140,14 +188,17 @@ mod tests {
             Ok(Some(other()))
         }
 
-        fn permit(&self) -> Result<ForwardPermit, ForwardError> {
-            let is_full = self.is_full.load(Ordering::Relaxed);
-            if is_full { Err(ForwardError::Busy) } else { Ok(ForwardPermit::new(())) }
+        fn permit(&self, sender: ForwardSender) -> Result<ForwardPermit, ForwardError> {
+            assert_eq!(sender, SENDER);
+            if self.is_full.load(Ordering::Relaxed) {
+                return Err(ForwardError::Busy);
+            }
+            Ok(ForwardPermit::new(self.places.clone()))
         }
 
         async fn forward(
             &self,
-            _: ForwardPermit,
+            _: &ForwardPermit,
             to: &OtherInstance,
             request: ForwardedRequest,
         ) -> Result<ForwardedResponse, ForwardError> {
@@ -162,6 +213,10 @@ mod tests {
         OtherInstance { id: InstanceId::from_u128(2), address: "10.0.0.2:1".into() }
     }
 
+    fn within(bounds: BodyBounds) -> Forwarding {
+        Forwarding { sender: SENDER, to: other(), bounds }
+    }
+
     /// A body that does not end.
     fn endless() -> Payload {
         Payload::Stream { payload: Box::pin(stream::pending::<Result<Bytes, PayloadError>>()) }
@@ -172,7 +227,7 @@ mod tests {
         request: TestRequest,
     ) -> Result<HttpResponse, ForwardError> {
         let (request, payload) = request.to_http_parts();
-        forward(router.clone(), other(), request, payload, BOUNDS).await
+        forward(router.clone(), within(BOUNDS), request, payload).await
     }
 
     #[actix_web::test]
@@ -223,7 +278,7 @@ mod tests {
 
         let bounds = BodyBounds { time: Duration::from_millis(1), ..BOUNDS };
         let request = TestRequest::post().to_http_request();
-        let refused = forward(router.clone(), other(), request, endless(), bounds).await;
+        let refused = forward(router.clone(), within(bounds), request, endless()).await;
         assert_eq!(refused.err(), Some(ForwardError::Unreadable));
         assert!(router.last.lock().unwrap().is_none(), "nothing was sent");
     }
@@ -233,7 +288,7 @@ mod tests {
         let router = Arc::<Redirects>::default();
         router.is_full.store(true, Ordering::Relaxed);
         let request = TestRequest::post().to_http_request();
-        let refused = forward(router.clone(), other(), request, endless(), BOUNDS).await;
+        let refused = forward(router.clone(), within(BOUNDS), request, endless()).await;
         assert_eq!(refused.err(), Some(ForwardError::Busy));
         assert!(router.last.lock().unwrap().is_none(), "nothing was sent");
     }
@@ -250,6 +305,34 @@ mod tests {
             let response = forwarded(&router, request).await.unwrap();
             assert_eq!(response.body().size(), size);
         }
+    }
+
+    #[actix_web::test]
+    async fn a_response_has_its_place_until_it_is_read_or_dropped() {
+        let router = Arc::<Redirects>::default();
+        let mut body = forwarded(&router, TestRequest::get()).await.unwrap().into_body();
+        let read = poll_fn(|context| Pin::new(&mut body).poll_next(context)).await;
+        assert_eq!(read.unwrap().unwrap(), "moved");
+        assert_eq!(router.taken(), 1, "its end has not been read");
+        assert_eq!(body::to_bytes(body).await.unwrap(), "");
+        assert_eq!(router.taken(), 0, "it has been read");
+
+        let unread = forwarded(&router, TestRequest::post()).await.unwrap();
+        assert_eq!(router.taken(), 1);
+        drop(unread);
+        assert_eq!(router.taken(), 0);
+
+        let request = TestRequest::default().method(Method::HEAD);
+        let empty = forwarded(&router, request).await.unwrap();
+        assert_eq!((empty.body().size(), router.taken()), (BodySize::None, 0));
+    }
+
+    #[actix_web::test]
+    async fn a_long_response_is_passed_on_completely() {
+        let content: Vec<u8> = (0..=250).cycle().take(2 * MAX_PIECE_BYTES + 1).collect();
+        let answered = ForwardedResponse { status: 200, headers: vec![], body: content.clone() };
+        let response = response(ForwardedMethod::Get, answered, ForwardPermit::new(()));
+        assert_eq!(body::to_bytes(response.into_body()).await.unwrap(), content);
     }
 
     #[actix_web::test]

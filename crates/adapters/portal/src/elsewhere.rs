@@ -8,7 +8,10 @@ use domain::{
     id::{InstanceId, UserId},
 };
 use ports::{
-    driving::{BodyBounds, ForwardError, OtherInstance, SignedInUser, StudioOwner, StudioRouter},
+    driving::{
+        BodyBounds, ForwardError, ForwardSender, Forwarding, OtherInstance, SignedInUser,
+        StudioOwner, StudioRouter,
+    },
     refusals::RefusalClass,
 };
 
@@ -24,10 +27,9 @@ const FORM: BodyBounds = BodyBounds { bytes: MAX_FORM_BYTES, time: BODY_TIMEOUT 
 /// Has another instance answer a request.
 pub type Forward = fn(
     Arc<dyn StudioRouter>,
-    OtherInstance,
+    Forwarding,
     HttpRequest,
     Payload,
-    BodyBounds,
 ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, ForwardError>>>>;
 
 /// How studios of other instances are reached.
@@ -52,9 +54,9 @@ impl<T: FromRequest<Error = PageError> + 'static> FromRequest for AtStudio<T> {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, mut payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            if let Some((elsewhere, instance)) = located(&request).await? {
+            if let Some((elsewhere, forwarding)) = located(&request).await? {
                 let Elsewhere { router, forward } = elsewhere;
-                let answered = forward(router, instance, request, payload, FORM).await;
+                let answered = forward(router, forwarding, request, payload).await;
                 return answered.map(classified).map(Self::Answered).map_err(PageError::Studio);
             }
             T::from_request(&request, &mut payload).await.map(Self::Here)
@@ -71,9 +73,9 @@ fn classified(mut response: HttpResponse) -> HttpResponse {
     response
 }
 
-/// Returns the other instance that answers a request. Whoever may have no studios is refused here: nothing is
-/// forwarded for them.
-async fn located(request: &HttpRequest) -> Result<Option<(Elsewhere, OtherInstance)>, PageError> {
+/// Returns how a request is forwarded that another instance answers. Whoever may have no studios is refused
+/// here: nothing is forwarded for them.
+async fn located(request: &HttpRequest) -> Result<Option<(Elsewhere, Forwarding)>, PageError> {
     let Some(elsewhere) = request.app_data::<web::Data<Elsewhere>>() else { return Ok(None) };
     // What `AtStudio` contains refuses whoever is not signed in completely.
     let complete = |user: &SignedInUser| user.passed && user.required_action.is_none();
@@ -81,7 +83,9 @@ async fn located(request: &HttpRequest) -> Result<Option<(Elsewhere, OtherInstan
     user.require(Permission::Author)?;
     let named = request.match_info().get("instance").and_then(|instance| instance.parse().ok());
     let located = find(&*elsewhere.router, named, user.user).map_err(PageError::Studio)?;
-    Ok(located.map(|instance| (elsewhere.get_ref().clone(), instance)))
+    let sender = ForwardSender::Author(user.user);
+    let forwarding = located.map(|to| Forwarding { sender, to, bounds: FORM });
+    Ok(forwarding.map(|forwarding| (elsewhere.get_ref().clone(), forwarding)))
 }
 
 /// Returns the other instance that a path names, which has its studio also where the author's next one is
@@ -99,11 +103,7 @@ fn find(
 
 #[cfg(test)]
 mod tests {
-    use async_trait::async_trait;
-    use ports::{
-        driving::ForwardPermit,
-        instances::{ForwardedRequest, ForwardedResponse},
-    };
+    use ports::driving::MockStudioRouter;
 
     use super::*;
 
@@ -111,16 +111,14 @@ mod tests {
     const OWN: u128 = 2;
     const OF_AUTHOR: u128 = 3;
 
-    /// Knows this instance, one that does not answer, and the one of all authors.
-    struct Instances;
-
     fn other(id: u128) -> OtherInstance {
         OtherInstance { id: InstanceId::from_u128(id), address: format!("10.0.0.{id}:1") }
     }
 
-    #[async_trait]
-    impl StudioRouter for Instances {
-        fn locate(&self, owner: StudioOwner) -> Result<Option<OtherInstance>, ForwardError> {
+    /// Returns a router that knows this instance, one that does not answer, and the one of all authors.
+    fn router() -> MockStudioRouter {
+        let mut router = MockStudioRouter::new();
+        router.expect_locate().returning(|owner| {
             let StudioOwner::Instance(id) = owner else { return Ok(Some(other(OF_AUTHOR))) };
             match id.as_uuid().as_u128() {
                 AWAY => Err(ForwardError::Unreachable),
@@ -128,20 +126,8 @@ mod tests {
                 OF_AUTHOR => Ok(Some(other(OF_AUTHOR))),
                 _ => Err(ForwardError::Ended),
             }
-        }
-
-        fn permit(&self) -> Result<ForwardPermit, ForwardError> {
-            Err(ForwardError::Busy)
-        }
-
-        async fn forward(
-            &self,
-            _: ForwardPermit,
-            _: &OtherInstance,
-            _: ForwardedRequest,
-        ) -> Result<ForwardedResponse, ForwardError> {
-            Err(ForwardError::Busy)
-        }
+        });
+        router
     }
 
     #[test]
@@ -155,8 +141,9 @@ mod tests {
 
     #[test]
     fn the_instance_of_a_path_is_asked_until_it_has_stopped() {
+        let router = router();
         let located = |named: Option<u128>| {
-            find(&Instances, named.map(InstanceId::from_u128), UserId::from_u128(9))
+            find(&router, named.map(InstanceId::from_u128), UserId::from_u128(9))
         };
         let of_author = Ok(Some(other(OF_AUTHOR)));
         assert_eq!(located(None), of_author);

@@ -14,7 +14,9 @@ use actix_web::{
     web,
 };
 use authoring::Studios;
-use ports::driving::{BodyBounds, ForwardError, OtherInstance, StudioOwner, StudioRouter};
+use ports::driving::{
+    BodyBounds, ForwardError, ForwardSender, Forwarding, OtherInstance, StudioOwner, StudioRouter,
+};
 use serde_json::json;
 
 use crate::{MAX_BODY_BYTES, Refused, SignedInAuthor, StudioAccess};
@@ -29,10 +31,9 @@ const POLICY: &str =
 /// Has another instance answer a request.
 pub type Forward = fn(
     Arc<dyn StudioRouter>,
-    OtherInstance,
+    Forwarding,
     HttpRequest,
     Payload,
-    BodyBounds,
 ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, ForwardError>>>>;
 
 /// How studios of other instances are reached.
@@ -73,11 +74,13 @@ async fn pass_on(
     request: &HttpRequest,
     payload: Payload,
 ) -> HttpResponse {
-    if author(request.clone()).await.is_none() {
+    let Some(author) = author(request.clone()).await else {
         return Refused::SignedOut.error_response();
-    }
+    };
     let Elsewhere { router, forward } = elsewhere;
-    let answered = forward(router, to, request.clone(), payload, BODY).await;
+    let sender = ForwardSender::Author(author.user);
+    let forwarding = Forwarding { sender, to, bounds: BODY };
+    let answered = forward(router, forwarding, request.clone(), payload).await;
     answered.unwrap_or_else(|error| refused(error, request.path()))
 }
 
@@ -118,42 +121,15 @@ fn sentence(error: ForwardError) -> String {
 #[cfg(test)]
 mod tests {
     use actix_web::{body, test::TestRequest};
-    use async_trait::async_trait;
-    use ports::{
-        driving::ForwardPermit,
-        instances::{ForwardedRequest, ForwardedResponse},
-    };
+    use ports::driving::MockStudioRouter;
 
     use super::*;
-
-    /// Has no place for any request.
-    struct Full;
-
-    #[async_trait]
-    impl StudioRouter for Full {
-        fn locate(&self, _: StudioOwner) -> Result<Option<OtherInstance>, ForwardError> {
-            Err(ForwardError::Ended)
-        }
-
-        fn permit(&self) -> Result<ForwardPermit, ForwardError> {
-            Err(ForwardError::Busy)
-        }
-
-        async fn forward(
-            &self,
-            _: ForwardPermit,
-            _: &OtherInstance,
-            _: ForwardedRequest,
-        ) -> Result<ForwardedResponse, ForwardError> {
-            Err(ForwardError::Busy)
-        }
-    }
 
     #[actix_web::test]
     async fn nothing_is_forwarded_for_whoever_is_no_author() {
         let elsewhere = Elsewhere {
-            router: Arc::new(Full),
-            forward: |_, _, _, _, _| panic!("the request was forwarded"),
+            router: Arc::new(MockStudioRouter::new()),
+            forward: |_, _, _, _| panic!("the request was forwarded"),
         };
         let author: SignedInAuthor = Arc::new(|_| Box::pin(async { None }));
         let id = Studios::instance_of(&"0".repeat(96)).unwrap();

@@ -1,28 +1,67 @@
 //! Which instance has a studio, and requests that are forwarded there.
 
-use std::sync::{Arc, PoisonError, atomic::Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering};
 
 use async_trait::async_trait;
 use domain::id::{InstanceId, UserId};
 use ports::{
-    driving::{ForwardError, ForwardPermit, OtherInstance, StudioOwner, StudioRouter},
+    driving::{
+        ForwardError, ForwardPermit, ForwardSender, OtherInstance, StudioOwner, StudioRouter,
+    },
     instances::{ForwardedRequest, ForwardedResponse, LinkError},
 };
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::time::Instant;
 
 use super::{InstanceDirectory, InstanceRouter};
 use crate::digest::sha256;
 
-/// The maximum number of requests that an instance forwards at once. Until their responses
-/// have arrived they take at most 2.2 GiB; what a sender then reads slowly is not counted.
+/// The maximum number of requests that an instance forwards at once. With their responses, which count until
+/// their senders have taken them, they have at most 2.2 GiB.
 pub const MAX_FORWARDED_AT_ONCE: usize = 64;
+/// The maximum number of them of one author, so that no single one shuts out all others; also of all pages in
+/// frames together. The page of a studio asks for some 14 files at once when it is opened, and waits for changes by
+/// another request, which stays for up to 20 s after the page was left.
+pub const MAX_FORWARDED_OF_AUTHOR: usize = 32;
 
 /// The places for the requests that an instance forwards at once.
-pub struct ForwardPlaces(Arc<Semaphore>);
+#[derive(Default)]
+pub struct ForwardPlaces(Arc<TakenPlaces>);
 
-impl Default for ForwardPlaces {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(MAX_FORWARDED_AT_ONCE)))
+impl ForwardPlaces {
+    /// Takes a place; `None` if there is none for this sender.
+    fn take(&self, sender: ForwardSender) -> Option<ForwardPlace> {
+        let mut senders = self.0.senders();
+        let of_sender = senders.iter().filter(|other| **other == sender).count();
+        if senders.len() >= MAX_FORWARDED_AT_ONCE || of_sender >= MAX_FORWARDED_OF_AUTHOR {
+            return None;
+        }
+        senders.push(sender);
+        Some(ForwardPlace { taken: self.0.clone(), sender })
+    }
+}
+
+/// Who has the places that are taken: each sender once for each of their places.
+#[derive(Default)]
+struct TakenPlaces(Mutex<Vec<ForwardSender>>);
+
+impl TakenPlaces {
+    fn senders(&self) -> MutexGuard<'_, Vec<ForwardSender>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A place that is taken until it is dropped.
+struct ForwardPlace {
+    taken: Arc<TakenPlaces>,
+    sender: ForwardSender,
+}
+
+impl Drop for ForwardPlace {
+    fn drop(&mut self) {
+        let mut senders = self.taken.senders();
+        if let Some(at) = senders.iter().position(|sender| *sender == self.sender) {
+            senders.swap_remove(at);
+        }
     }
 }
 
@@ -84,20 +123,17 @@ impl StudioRouter for InstanceRouter {
         }
     }
 
-    fn permit(&self) -> Result<ForwardPermit, ForwardError> {
-        let place = self.places.0.clone().try_acquire_owned();
-        place.map(ForwardPermit::new).map_err(|_| ForwardError::Busy)
+    fn permit(&self, sender: ForwardSender) -> Result<ForwardPermit, ForwardError> {
+        self.places.take(sender).map(ForwardPermit::new).ok_or(ForwardError::Busy)
     }
 
     async fn forward(
         &self,
-        permit: ForwardPermit,
+        _: &ForwardPermit,
         to: &OtherInstance,
         request: ForwardedRequest,
     ) -> Result<ForwardedResponse, ForwardError> {
-        let answered = self.links.request(&to.address, request).await;
-        drop(permit);
-        let error = match answered {
+        let error = match self.links.request(&to.address, request).await {
             Ok(response) => {
                 self.directory.reachable(to.id);
                 return Ok(response);
@@ -136,6 +172,36 @@ mod tests {
             studio_instance(UserId::from_u128(author), instances()).unwrap().as_uuid().as_u128()
         };
         (0..AUTHORS).map(|author| (author, of(author))).collect()
+    }
+
+    const fn author(number: u128) -> ForwardSender {
+        ForwardSender::Author(UserId::from_u128(number))
+    }
+
+    #[test]
+    fn no_sender_takes_the_places_of_the_others() {
+        let places = ForwardPlaces::default();
+        for sender in [author(1), ForwardSender::Frames] {
+            let mut taken = vec![];
+            while let Some(place) = places.take(sender) {
+                taken.push(place);
+            }
+            assert_eq!(taken.len(), MAX_FORWARDED_OF_AUTHOR);
+            assert!(places.take(author(2)).is_some(), "another author has places");
+            drop(taken.pop());
+            assert!(places.take(sender).is_some(), "one was given back");
+        }
+    }
+
+    #[test]
+    fn a_place_that_is_given_back_is_that_of_its_sender() {
+        let places = ForwardPlaces::default();
+        let senders = [author(1), author(2), author(1)];
+        let [first, second, third] = senders.map(|sender| places.take(sender).unwrap());
+        drop(second);
+        assert_eq!(*places.0.senders(), [author(1), author(1)]);
+        drop((first, third));
+        assert!(places.0.senders().is_empty(), "nothing is left of them");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use domain::{
 use ports::{
     StoreError,
     authoring::DraftStore as _,
-    driving::{ForwardError, OtherInstance, StudioOwner, StudioRouter as _},
+    driving::{ForwardError, ForwardSender, OtherInstance, StudioOwner, StudioRouter as _},
     instances::{ForwardedMethod, ForwardedRequest, ForwardedResponse, SocketKind},
     key_store::TeamStore as _,
 };
@@ -488,20 +488,21 @@ async fn an_instance_has_studios_once_the_others_can_know_it() {
 #[tokio::test(start_paused = true)]
 async fn a_bounded_number_of_requests_is_forwarded_at_once() {
     let setup = Setup::new(4).await;
-    let permit = || setup.router.permit();
-    let taken: Vec<_> = (0..MAX_FORWARDED_AT_ONCE).map(|_| permit()).collect();
+    let permit = |author| setup.router.permit(ForwardSender::Author(UserId::from_u128(author)));
+    let authors = (0_u128..).flat_map(|author| [author; MAX_FORWARDED_OF_AUTHOR]);
+    let taken: Vec<_> = authors.take(MAX_FORWARDED_AT_ONCE).map(permit).collect();
     assert!(taken.iter().all(Result::is_ok));
-    assert_eq!(permit().err(), Some(ForwardError::Busy));
+    assert_eq!(permit(u128::MAX).err(), Some(ForwardError::Busy));
     drop(taken);
     setup.other_reports(0).await;
     let owner = StudioOwner::Instance(InstanceId::from_u128(OTHER));
     let other = setup.router.locate(owner).unwrap().unwrap();
     for _ in 0..2 * MAX_FORWARDED_AT_ONCE {
-        let permit = permit().unwrap();
+        let permit = permit(1).unwrap();
         let path = "/studio/1/".into();
         let (method, headers, body) = (ForwardedMethod::Get, vec![], vec![]);
         let request = ForwardedRequest { method, path, headers, body };
-        assert!(setup.router.forward(permit, &other, request).await.is_ok());
+        assert!(setup.router.forward(&permit, &other, request).await.is_ok());
     }
 }
 
@@ -518,8 +519,8 @@ async fn a_request_is_forwarded_unless_the_instance_does_not_answer() {
         body: b"body".to_vec(),
     };
     let forward = async || {
-        let permit = setup.router.permit().unwrap();
-        let answered = setup.router.forward(permit, &other, request()).await;
+        let permit = setup.router.permit(ForwardSender::Frames).unwrap();
+        let answered = setup.router.forward(&permit, &other, request()).await;
         answered.map(|answer| answer.body)
     };
     assert_eq!(forward().await, Ok(b"body".to_vec()));

@@ -48,7 +48,8 @@ pub use self::{
     readiness::Readiness,
     sockets::SocketRouter,
     studio_pages::{
-        BodyBounds, ForwardError, ForwardPermit, OtherInstance, StudioOwner, StudioRouter,
+        BodyBounds, ForwardError, ForwardPermit, ForwardSender, Forwarding, OtherInstance,
+        StudioOwner, StudioRouter,
     },
     webhooks::{NewWebhook, Rotated, WebhookError, WebhookService},
 };
@@ -60,5 +61,6 @@ pub use self::{
         MockTeamAdminService, MockTemplateAdminService, MockUserAdminService,
     },
     partner::{MockAuthenticator, MockLookupService, MockSessionService},
+    studio_pages::MockStudioRouter,
     webhooks::MockWebhookService,
 };

@@ -34,20 +34,39 @@ pub struct BodyBounds {
     pub time: Duration,
 }
 
+/// Who sends a request that is forwarded. Each of them has some of the places only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForwardSender {
+    /// An author who is signed in.
+    Author(UserId),
+    /// Whoever loads the page of a draft in a frame, which has a token in place of an author. They are counted
+    /// together: an author has tokens of many sessions, and would have the places of each of them.
+    Frames,
+}
+
+/// How a request is forwarded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forwarding {
+    pub sender: ForwardSender,
+    pub to: OtherInstance,
+    pub bounds: BodyBounds,
+}
+
 /// A place among the requests that an instance forwards at once. It is given back when it is dropped.
 #[must_use]
 pub struct ForwardPermit {
-    _held: Box<dyn Send>,
+    _held: Box<dyn Send + Sync>,
 }
 
 impl ForwardPermit {
     /// Returns a place that is given back by dropping `held`.
-    pub fn new(held: impl Send + 'static) -> Self {
+    pub fn new(held: impl Send + Sync + 'static) -> Self {
         Self { _held: Box::new(held) }
     }
 }
 
 /// Finds the instance that has a studio, and has it answer requests.
+#[cfg_attr(feature = "mock", mockall::automock)]
 #[async_trait]
 pub trait StudioRouter: Send + Sync {
     /// Returns the instance that has a studio; `None` if it is this one. All studios of an author are at one
@@ -57,21 +76,21 @@ pub trait StudioRouter: Send + Sync {
     /// [`ForwardError::Ended`] or [`ForwardError::Unreachable`], only of [`StudioOwner::Instance`].
     fn locate(&self, owner: StudioOwner) -> Result<Option<OtherInstance>, ForwardError>;
 
-    /// Takes a place among the requests that this instance forwards at once, which is needed before the
-    /// body of a request is read: each of them is in its memory, with its response.
+    /// Takes a place among the requests that this instance forwards at once. It is needed before the body of
+    /// a request is read, and until the response has been sent: both are in the memory of this instance.
     ///
     /// # Errors
-    /// [`ForwardError::Busy`] if no place is free.
-    fn permit(&self) -> Result<ForwardPermit, ForwardError>;
+    /// [`ForwardError::Busy`] if no place is free, or the sender has as many as one may have.
+    fn permit(&self, sender: ForwardSender) -> Result<ForwardPermit, ForwardError>;
 
-    /// Has another instance answer a request, and gives the place back. The other instance authenticates the
-    /// sender itself.
+    /// Has another instance answer a request that has a place, which the caller keeps with the response. The
+    /// other instance authenticates the sender itself.
     ///
     /// # Errors
     /// All but [`ForwardError::Ended`] and [`ForwardError::Busy`].
     async fn forward(
         &self,
-        permit: ForwardPermit,
+        permit: &ForwardPermit,
         to: &OtherInstance,
         request: ForwardedRequest,
     ) -> Result<ForwardedResponse, ForwardError>;
@@ -86,8 +105,8 @@ pub enum ForwardError {
     /// The instance that has the studio does not answer at the moment.
     #[error("the studio cannot be reached at the moment: try again in a few seconds")]
     Unreachable,
-    /// This instance forwards as many requests as it may at once.
-    #[error("too many studios are in use at the moment: try again in a few seconds")]
+    /// This instance forwards as many requests as it may at once, in all or for this sender.
+    #[error("too many requests are in progress at the moment: try again in a few seconds")]
     Busy,
     /// The instance that has the studio was reached, and has not answered in time, or not completely. It may
     /// have carried the request out all the same.
