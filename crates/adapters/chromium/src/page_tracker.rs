@@ -199,9 +199,10 @@ impl TrackedPage {
     }
 
     /// Returns the status and the text of the newest response with a text whose URL matches the
-    /// pattern.
-    pub(crate) fn response(&self, pattern: &str) -> Option<(u16, String)> {
-        let mut newest_first = self.responses.iter().rev();
+    /// pattern and whose number is higher than `after`.
+    pub(crate) fn response(&self, pattern: &str, after: u64) -> Option<(u16, String)> {
+        let later = |captured: &&CapturedResponse| captured.response.number > after;
+        let mut newest_first = self.responses.iter().rev().filter(later);
         newest_first.find_map(|CapturedResponse { response, text }| {
             let text = text.as_ref().filter(|_| matches_url(pattern, &response.url))?;
             Some((response.status, text.clone()))
@@ -335,8 +336,9 @@ mod tests {
             tracker.store_response("page", head("/me", 200), text);
         }
         let page = tracker.page("page").unwrap();
-        assert_eq!(page.response("/me"), Some((200, "{\"id\":1}".to_owned())));
-        assert_eq!(page.response("/other"), None);
+        assert_eq!(page.response("/me", 0), Some((200, "{\"id\":1}".to_owned())));
+        assert_eq!(page.response("/me", 1), None, "of an earlier account");
+        assert_eq!(page.response("/other", 0), None);
         let bodies: Vec<_> = page.responses().iter().map(|seen| seen.body.is_some()).collect();
         assert_eq!(bodies, [true, false, false]);
     }

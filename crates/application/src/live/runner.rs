@@ -400,10 +400,12 @@ impl WorkflowRunner {
                     let read = value.filter(|_| fetched.status == request.expect_status);
                     read.map_or(StepResult::Unreadable, StepResult::Read)
                 }),
-                Command::ReadResponse { url } => self.browser.response(&url).await.map(|body| {
-                    let value = body.and_then(|body| serde_json::from_str(&body).ok());
-                    value.map_or(StepResult::Unreadable, StepResult::Read)
-                }),
+                Command::ReadResponse { url, after } => {
+                    self.browser.response(&url, after).await.map(|body| {
+                        let value = body.and_then(|body| serde_json::from_str(&body).ok());
+                        value.map_or(StepResult::Unreadable, StepResult::Read)
+                    })
+                }
                 Command::ReadDom { elements } => {
                     let (names, reads): (Vec<_>, Vec<_>) = elements.into_iter().unzip();
                     self.browser.read(&reads).await.map(|values| {

@@ -133,7 +133,7 @@ impl Browser for FakeBrowser {
         Ok(BrowserCredentials { cookies: Secret::new("a=b".into()), user_agent: "test".into() })
     }
 
-    async fn response(&self, _: &str) -> Result<Option<String>, BrowserError> {
+    async fn response(&self, _: &str, _: u64) -> Result<Option<String>, BrowserError> {
         self.bodies.next().map(|fetched| fetched.map(|fetched| fetched.body)).transpose()
     }
 

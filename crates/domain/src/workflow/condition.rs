@@ -48,7 +48,8 @@ pub enum Condition {
     Fragment(String),
     /// The name of a cookie that would be sent to the main frame's URL.
     Cookie(String),
-    /// A response that the page has received since it was opened.
+    /// A response that the page has received since it was opened, and since the run last entered an
+    /// `awaitUser` node of kind `login` or `account_picker`: earlier ones may be of another account.
     #[serde(rename_all = "camelCase")]
     Response {
         url: String,

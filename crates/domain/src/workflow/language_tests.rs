@@ -266,6 +266,41 @@ fn data_of_two_accounts_is_never_shared_together() {
     let Command::Consent { fields } = &step.command else { panic!("{step:?}") };
     let names: Vec<_> = fields.iter().map(|field| field.name.as_str()).collect();
     assert_eq!(names, ["active", "balance"]);
+
+    // A browser keeps the responses of the account that was left.
+    let mut changed = document();
+    changed["signals"]["in"] = json!({ "all": [
+        { "response": { "url": "/api/me", "status": 200 } }, { "not": { "signal": "form" } },
+    ] });
+    changed["nodes"]["api"]["via"] = json!({ "response": "/api/me" });
+    let changed: Definition = serde_json::from_value(changed).unwrap();
+    let mut run = Run::new(Arc::new(changed), noon());
+    let me = |number| {
+        let url = format!("{HOST}/api/me");
+        SeenResponse { number, url, status: 200, body: None }
+    };
+    let received = |newest: u64, present: &[&str]| {
+        let responses = (1..=newest).map(me).collect();
+        StepResult::Seen(Observation { responses, ..page("/home", present) })
+    };
+    for result in [StepResult::Begin, StepResult::Arrived, received(1, &[]), StepResult::Acted] {
+        run.next(result, noon());
+    }
+    let step = run.next(texts("/u/ada"), noon());
+    assert_eq!(step.command, Command::ReadResponse { url: "/api/me".into(), after: 0 });
+    run.next(StepResult::Read(json!({ "data": { "joined": "1.3.2019" } })), noon());
+    run.next(StepResult::Arrived, noon());
+    run.next(StepResult::Answered { share: true }, noon());
+    let step = run.next(received(1, &["shop-app >>> form"]), noon());
+    assert!(matches!(&step.shown, PublicPhase::Awaiting(ask) if ask.kind == PromptKind::Login));
+    // A page that was opened anew, and has not shown its form yet.
+    let step = run.next(received(1, &[]), noon());
+    assert_eq!(step.command, Command::Watch);
+    let step = run.next(received(2, &[]), noon());
+    assert!(matches!(step.command, Command::Act(_)), "{step:?}");
+    run.next(StepResult::Acted, noon());
+    let step = run.next(texts("/u/bob"), noon());
+    assert_eq!(step.command, Command::ReadResponse { url: "/api/me".into(), after: 1 });
 }
 
 #[test]

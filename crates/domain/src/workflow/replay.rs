@@ -108,7 +108,7 @@ impl Replay<'_> {
             Command::Goto { url } => self.visit(&url),
             Command::Watch => self.watch(),
             Command::Fetch(request) => self.fetch(&request),
-            Command::ReadResponse { url } => self.response(&url),
+            Command::ReadResponse { url, after } => self.response(&url, after),
             Command::ReadDom { elements } => self.read(&elements),
             Command::Act(action) => self.act(action.selector()),
             Command::Consent { .. } => {
@@ -243,14 +243,15 @@ impl Replay<'_> {
         })
     }
 
-    fn response(&mut self, pattern: &str) -> StepResult {
+    fn response(&mut self, pattern: &str, after: u64) -> StepResult {
+        let counts = |seen: &SeenResponse| seen.number > after && matches_url(pattern, &seen.url);
         // A browser waits a short time for the response.
-        while self.responses(self.next).all(|seen| !matches_url(pattern, &seen.url)) {
+        while !self.responses(self.next).any(|seen| counts(&seen)) {
             if !self.advance() {
                 break;
             }
         }
-        let matching = self.responses(self.next).filter(|seen| matches_url(pattern, &seen.url));
+        let matching = self.responses(self.next).filter(counts);
         let newest = matching.max_by_key(|seen| seen.number);
         let body =
             newest.filter(|seen| (200..=299).contains(&seen.status)).and_then(|seen| seen.body);

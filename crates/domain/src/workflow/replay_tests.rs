@@ -174,6 +174,17 @@ fn a_fixture_leads_to_what_was_captured() {
 }
 
 #[test]
+fn a_response_from_before_a_sign_in_is_not_read() {
+    let mut document = serde_json::to_value(&*definition()).unwrap();
+    document["nodes"]["again"] = document["nodes"]["login"].clone();
+    document["nodes"]["login"]["next"] = json!("again");
+    let changed: Definition = serde_json::from_value(document).unwrap();
+    let replayed = replayed(&Arc::new(changed), &fixture());
+    assert_eq!(replayed.result.error, None);
+    assert_eq!(replayed.result.missing, BTreeSet::from(["count".to_owned()]));
+}
+
+#[test]
 fn what_was_not_captured_is_named() {
     let mut changed = Definition::clone(&definition());
     let request = changed.requests.get_mut("me").unwrap();

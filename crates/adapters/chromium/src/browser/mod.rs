@@ -232,13 +232,13 @@ impl Browser for RemoteBrowser {
         self.pages.credentials(url).await
     }
 
-    async fn response(&self, pattern: &str) -> Result<Option<String>, BrowserError> {
+    async fn response(&self, pattern: &str, after: u64) -> Result<Option<String>, BrowserError> {
         let deadline = tokio::time::Instant::now() + RESPONSE_TIMEOUT;
         loop {
             let (session, _) = self.pages.active().ok_or(BrowserError::Gone)?;
             let found = {
                 let mut tracker = self.pages.tracker();
-                tracker.page(&session).and_then(|page| page.response(pattern))
+                tracker.page(&session).and_then(|page| page.response(pattern, after))
             };
             match found {
                 Some((200..=299, text)) => return Ok(Some(text)),

@@ -344,7 +344,9 @@ impl Run {
                 },
                 None => Command::End(End::Failed(ErrorCode::WorkflowInvalid)),
             },
-            Source::Response(url) => Command::ReadResponse { url: url.clone() },
+            Source::Response(url) => {
+                Command::ReadResponse { url: url.clone(), after: self.forgotten_responses }
+            }
             Source::Dom {} => {
                 let elements = node.fields.iter().chain(node.variables).map(|(name, from)| {
                     (name.clone(), element_read(from, self.definition.output.get(name)))

@@ -32,9 +32,10 @@ pub enum Command {
     Watch,
     /// Make a request in the page, and read the JSON of its response.
     Fetch(PageFetch),
-    /// Read the body of the newest response whose path matches.
+    /// Read the body of the newest response whose path matches and whose number is higher than `after`.
     ReadResponse {
         url: String,
+        after: u64,
     },
     /// Read elements of the page, each under a name.
     ReadDom {
@@ -200,6 +201,9 @@ pub struct Run {
     newest_response: u64,
     /// The number of the newest response when the node was entered; hints are about later ones.
     responses_before: u64,
+    /// The number of the newest response when an account was last forgotten; signals and fields are about
+    /// later ones.
+    forgotten_responses: u64,
     /// The key of the hint's text that is shown in place of the node's own.
     hint_text_key: Option<String>,
     custom_url: Option<CustomAddress>,
@@ -253,6 +257,7 @@ impl Run {
             hints: vec![],
             newest_response: 0,
             responses_before: 0,
+            forgotten_responses: 0,
             hint_text_key: None,
             custom_url: None,
             texts: BTreeMap::new(),
@@ -325,7 +330,8 @@ impl Run {
             self.texts.clone_from(&page.texts);
             // The page that still loads is of interest to authors only: no signal counts on it.
             if page.settled || self.trace.is_some() {
-                self.signals.update(&self.definition.signals, page);
+                let after = self.forgotten_responses;
+                self.signals.update(&self.definition.signals, page, after);
             } else {
                 self.signals.clear();
             }

@@ -24,9 +24,15 @@ impl SignalStates {
         Self { indices: Arc::new(indices), now: vec![], ever: vec![] }
     }
 
-    /// Evaluates the signals of the definition that the states were created for.
-    pub(super) fn update(&mut self, signals: &BTreeMap<String, Condition>, page: &Observation) {
-        let evaluation = SignalEvaluation::new(signals, page, 0);
+    /// Evaluates the signals of the definition that the states were created for. Only responses with a
+    /// higher number than `after` count.
+    pub(super) fn update(
+        &mut self,
+        signals: &BTreeMap<String, Condition>,
+        page: &Observation,
+        after: u64,
+    ) {
+        let evaluation = SignalEvaluation::new(signals, page, after);
         self.now.clear();
         self.now.extend(signals.values().map(|condition| evaluation.condition_holds(condition, 0)));
         if page.settled {

@@ -258,10 +258,13 @@ impl Run {
         self.update_hints(hints, page)
     }
 
-    /// Drops what was read of an account, because what follows may be read of another one.
+    /// Drops what was read of an account, because what follows may be read of another one. The browser
+    /// keeps the responses that the page has received; those seen so far do not count any more. Responses to
+    /// a sign-in that begins now are received later.
     fn forget_account(&mut self) {
         self.collected = Collected::default();
         self.variables.clear();
+        self.forgotten_responses = self.newest_response;
     }
 
     /// Returns the collected fields in the order in which the applicant reads them.

@@ -173,8 +173,9 @@ pub trait Browser: Send + Sync {
     /// called only after the applicant has agreed to share.
     async fn credentials(&self, url: &str) -> Result<BrowserCredentials, BrowserError>;
 
-    /// Returns the body of the newest observed response whose path matches.
-    async fn response(&self, pattern: &str) -> Result<Option<String>, BrowserError>;
+    /// Returns the body of the newest observed response whose path matches and whose number is higher than
+    /// `after`.
+    async fn response(&self, pattern: &str, after: u64) -> Result<Option<String>, BrowserError>;
 
     /// Returns what is read of each element, `null` if there is none. Texts longer than 4,096 characters
     /// are cut, at more than 4,096. Refused if all texts together have more than a million characters.
