@@ -49,6 +49,10 @@ const DISGUISED: &str = "<!doctype html><h1>Foreign</h1><script>\
     blank: () => 'about:blank' }[location.hash.slice(1)](); \
     if (url === 'about:blank') { fetch('/api/forged', { keepalive: true }).then(() => parent.postMessage(1, '*')); } \
     else location = url;</script>";
+/// A page that asks a foreign host, also by a redirect of its own, and then hosts of the session.
+const EMBEDDING: &str = "<!doctype html><output id=received>0</output><script>(async () => { \
+    for (const url of ['http://foreign.localhost/api/me', '/api/away', '/api/me', 'http://login.page.localhost/api/me']) { \
+    await (await fetch(url)).json(); received.textContent = +received.textContent + 1; } })()</script>";
 /// A page of a foreign frame that never replies.
 const HANGING: &str = "<!doctype html><h1>Hanging</h1><script>onload = () => setTimeout(() => { for (;;); })</script>";
 /// Frames with the form: of the page's origin, of its site, of another site, in a frame of another site,
@@ -452,6 +456,25 @@ async fn what_foreign_frames_receive_does_not_count() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_foreign_hosts_answer_does_not_count() {
+    let site = Site::open("/embedding", |spec| {
+        spec.watch.responses = vec!["/api/*".to_owned()];
+        spec.watch.all_json = true;
+    })
+    .await;
+    let deadline = Instant::now() + TIMEOUT;
+    while site.texts(&["#received"]).await != [json!("4")] {
+        assert!(Instant::now() < deadline, "the page did not receive its responses");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    // The page asks its own hosts last.
+    let own = [HOST, SUBDOMAIN].map(|host| format!("http://{host}/api/me"));
+    let seen = site.observation(|seen| seen.responses.iter().any(|one| one.url == own[1])).await;
+    let urls: Vec<_> = seen.responses.iter().map(|one| one.url.as_str()).collect();
+    assert_eq!(urls, own);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frame_that_hangs_holds_up_nothing() {
     let site = Site::open("/hanging", |spec| {
         spec.watch.selectors = vec!["p".to_owned(), "iframe >>> h1".to_owned()];
@@ -503,8 +526,13 @@ async fn serve(listener: TcpListener) {
             let length = stream.read(&mut request).await.unwrap_or_default();
             let head = String::from_utf8_lossy(request.get(..length).unwrap_or_default());
             let (kind, body) = answer(&head);
+            let status = if head.starts_with("GET /api/away ") {
+                format!("302 Found\r\nlocation: http://{FOREIGN_HOST}/api/me")
+            } else {
+                "200 OK".to_owned()
+            };
             let answer = format!(
-                "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\
+                "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\
                  access-control-allow-origin: *\r\n\
                  connection: close\r\n\r\n{body}",
                 body.len()
@@ -562,6 +590,7 @@ fn answer(head: &str) -> (&'static str, String) {
              <iframe src=http://{FOREIGN_HOST}/disguised#blank></iframe>"
         ),
         Some("/disguised") => DISGUISED.to_owned(),
+        Some("/embedding") => EMBEDDING.to_owned(),
         Some("/hanging") => {
             format!("<!doctype html><p>Page</p><iframe src=http://{FRAME_HOST}/hang></iframe>")
         }

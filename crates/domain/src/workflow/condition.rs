@@ -48,8 +48,9 @@ pub enum Condition {
     Fragment(String),
     /// The name of a cookie that would be sent to the main frame's URL.
     Cookie(String),
-    /// A response that the page has received since it was opened, and since the run last entered an
-    /// `awaitUser` node of kind `login` or `account_picker`: earlier ones may be of another account.
+    /// A response of one of the `hosts` and `ssoHosts` that the page has received since it was opened, and
+    /// since the run last entered an `awaitUser` node of kind `login` or `account_picker`: earlier ones may
+    /// be of another account.
     #[serde(rename_all = "camelCase")]
     Response {
         url: String,

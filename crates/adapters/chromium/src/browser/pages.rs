@@ -309,8 +309,9 @@ impl Pages {
         } else {
             None
         };
-        if !asked_by.is_some_and(|url| self.is_ours(url)) {
-            // What a foreign frame receives says nothing about the platform.
+        if !asked_by.is_some_and(|url| self.is_ours(url)) || !self.is_ours(&event.response.url) {
+            // What a foreign frame receives, or a foreign host answers, says nothing about the platform.
+            // The URL of a response is the one that the last redirect led to.
             return;
         }
         let is_watched = |pattern: &String| matches_url(pattern, &event.response.url);
