@@ -12,7 +12,8 @@ use std::{
 
 use chromium::{ChromiumPool, PoolOptions};
 use domain::workflow::{
-    Action, ElementChoice, ElementContent, ElementRead, Observation, PageTree, ReadContent,
+    Action, ElementChoice, ElementContent, ElementRead, Observation, PageNode, PageTree,
+    ReadContent, element_text,
 };
 use ports::browser::{
     Browser, BrowserError, BrowserPool as _, BrowserSpec, Device, Input, Locale, MouseButton,
@@ -96,6 +97,24 @@ const WRITABLE: &str = "<!doctype html><style>body,output{margin:0;display:block
     setInterval(() => { lengths.textContent = [user.value, note.value, letter.textContent, own.value, inFrame()].map((t) => t.length); }, 20);\
     document.querySelector('button').onclick = () => { document.activeElement.blur(); const copy = user.cloneNode();\
     copy.value = user.value; user.replaceWith(copy); copy.setAttribute('value', copy.value); form.hidden = true; };</script>";
+
+/// Elements with scripts, styles, templates and `noscript` within them, one of them in a frame. A field has
+/// the name of a method.
+const OPAQUE: &str = "<!doctype html><a id=lazy>Tea<noscript><img src='/t.jpg'></noscript></a>\
+    <table><tr><td id=cell>12<script>var a = 34;</script><style>b{color:red}</style> kg</td></tr></table>\
+    <p id=nested><b>One <i>two<script>3</script></i></b><template>four</template> five<!-- six --></p>\
+    <p id=plain> Plain <b>text</b> </p>\
+    <form id=form><input name=querySelector>Form<script>7</script></form>\
+    <iframe id=frame src=/opaque-frame></iframe>";
+/// The elements of [`OPAQUE`], and what is read of them.
+const OPAQUE_TEXTS: [(&str, &str); 6] = [
+    ("#lazy", "Tea"),
+    ("#cell", "12 kg"),
+    ("#nested", "One two five"),
+    ("#plain", "Plain text"),
+    ("#form", "Form"),
+    ("#frame >>> #inside", "Inside"),
+];
 
 /// Two fields behind one shadow root, each 30 pixels high.
 const SHADOW: &str = "<!doctype html><style>body{margin:0}</style><div id=host></div><script>\
@@ -332,6 +351,29 @@ async fn the_tree_of_a_page_has_its_frames() {
     let tops: BTreeSet<_> =
         tops.map(|(_, area)| (area.unwrap()[1] / 120.0).floor().to_string()).collect();
     assert_eq!(tops.len(), 5, "{tops:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_text_of_an_element_is_that_of_the_tree() {
+    let selectors = OPAQUE_TEXTS.map(|(selector, _)| selector);
+    let expected = OPAQUE_TEXTS.map(|(_, text)| text);
+    let site = Site::open("/opaque", |spec| {
+        spec.watch.texts = selectors.map(str::to_owned).to_vec();
+    })
+    .await;
+    // A frame may have none of its elements at first.
+    let seen = site.observation(|seen| seen.texts.len() == selectors.len()).await;
+    let observed = selectors.map(|one| seen.texts.get(one).map_or("", |text| text.trim()));
+    assert_eq!(observed, expected);
+    assert_eq!(site.texts(&selectors).await, expected.map(Value::from));
+    let tree = site.browser.page_tree(false).await.unwrap();
+    let captured = selectors.map(|selector| {
+        let (_, id) = selector.rsplit_once('#').unwrap();
+        let has_id = |node: &PageNode| node.attributes.get("id").is_some_and(|own| own == id);
+        let at = tree.nodes.iter().position(has_id).unwrap();
+        element_text(&tree, at, &ElementContent::Text).unwrap()
+    });
+    assert_eq!(captured, expected);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -579,6 +621,10 @@ fn answer(head: &str) -> (&'static str, String) {
         Some("/other-site") => with_field(FRAME_HOST),
         Some("/form") => FORM.to_owned(),
         Some("/shadow") => SHADOW.to_owned(),
+        Some("/opaque") => OPAQUE.to_owned(),
+        Some("/opaque-frame") => {
+            "<!doctype html><p id=inside>Inside<script>8</script></p>".to_owned()
+        }
         Some("/writable") => WRITABLE.to_owned(),
         Some("/field") => format!("{style}<input style='height:30px;margin:0'>"),
         Some("/hostile") => format!(

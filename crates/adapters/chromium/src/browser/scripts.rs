@@ -17,16 +17,53 @@ macro_rules! find {
     };
 }
 
+/// Defines `OPAQUE`, the names of the elements whose texts are no texts of the page, and `isOpaque`.
+macro_rules! is_opaque {
+    () => {
+        "const OPAQUE = ['script', 'style', 'template', 'noscript']; \
+         const isOpaque = (e) => OPAQUE.includes(e.localName); "
+    };
+}
+
+/// Defines `textOf`, which returns the text of an element as the captured tree has it: its `textContent`
+/// without the texts in opaque elements within it. Where there is such an element, it may end after
+/// `maxUnits`, not counting spaces, and after as many nodes as a tree has at most. Methods are those of
+/// prototypes, since a field in a form may have the name of a method, and replaces it there.
+macro_rules! text_of {
+    () => {
+        r"
+  const MAX_WALKED = 20_000;
+  const textOf = (e, maxUnits) => {
+    if (!Element.prototype.querySelector.call(e, OPAQUE.join())) return e.textContent;
+    const accept = (n) => isOpaque(n) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT;
+    const shown = NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT;
+    const walker = Document.prototype.createTreeWalker.call(document, e, shown, accept);
+    let [text, left] = ['', maxUnits];
+    for (let walked = 0; left > 0 && walked < MAX_WALKED; walked += 1) {
+      const n = walker.nextNode();
+      if (!n) break;
+      if (n.nodeType !== Node.TEXT_NODE) continue;
+      text += n.data;
+      left -= n.data.trim().length;
+    }
+    return text;
+  };
+"
+    };
+}
+
 /// Returns the state of the document, the selectors that match a visible element, and the texts of
 /// visible elements by selector. A selector that the browser does not accept matches nothing. `elsewhere`
 /// has the selectors that lead into frames of other origins.
 pub(super) const OBSERVE: &str = concat!(
     "(selectors, textSelectors, ...frames) => { ",
     find!(),
-    "const elsewhere = []; const visible = (s) => { try { const e = find(s).find(isVisible); \
+    is_opaque!(),
+    text_of!(),
+    "const MAX_UNITS = 2000; const elsewhere = []; const visible = (s) => { try { const e = find(s).find(isVisible); \
      if (!e) for (const [frame, rest] of inFrames) elsewhere.push([frame, rest, s]); \
      return e; } catch { return undefined; } }; \
-     const texts = {}; for (const s of textSelectors) { const e = visible(s); if (e) texts[s] = e.textContent.slice(0, 2000); } \
+     const texts = {}; for (const s of textSelectors) { const e = visible(s); if (e) texts[s] = textOf(e, MAX_UNITS).slice(0, MAX_UNITS); } \
      const present = selectors.filter(visible); \
      return { ready: document.readyState, present, texts, elsewhere: elsewhere.slice(0, 2000) }; }"
 );
@@ -61,11 +98,13 @@ pub(super) const READ_ELEMENTS: &str = concat!(
     "(reads, ...frames) => { ",
     find!(),
     is_secret!(),
+    is_opaque!(),
+    text_of!(),
     "const MAX_UNITS = 8194; let left = 1_000_000; const elsewhere = []; \
      const value = (e) => { if (e.localName === 'select') return e.selectedOptions[0]?.textContent.trim() ?? null; \
      return /^(input|textarea)$/.test(e.localName) ? e.value : null; }; \
      const text = (e, content) => { if (content !== 'text' && isSecret(e)) return null; \
-     const text = content === 'text' ? e.textContent.trim() : content === 'value' ? value(e) : e.getAttribute(content.attribute); \
+     const text = content === 'text' ? textOf(e, MAX_UNITS).trim() : content === 'value' ? value(e) : e.getAttribute(content.attribute); \
      const cut = text?.slice(0, MAX_UNITS) ?? null; left -= cut?.length ?? 0; \
      if (left < 0) throw new Error('too long'); return cut; }; \
      const object = (e, members, path) => Object.fromEntries(Object.entries(members).map(([name, member]) => \
@@ -140,6 +179,7 @@ macro_rules! written {
 pub(super) const PAGE_TREE: &str = concat!(
     "(isTyping, maxNodes, hasBoxes, ...frames) => { ",
     is_secret!(),
+    is_opaque!(),
     written!(),
     r"
   const MAX_UNITS = 8194;
@@ -205,7 +245,6 @@ pub(super) const PAGE_TREE: &str = concat!(
     }
     return index;
   };
-  const isOpaque = (e) => /^(script|style|template|noscript)$/.test(e.localName);
   // The rectangles in a frame begin at its own corner.
   const inside = (e, [left, top]) => {
     const { x, y } = e.getBoundingClientRect();

@@ -178,7 +178,9 @@ pub trait Browser: Send + Sync {
     async fn response(&self, pattern: &str, after: u64) -> Result<Option<String>, BrowserError>;
 
     /// Returns what is read of each element, `null` if there is none. Texts longer than 4,096 characters
-    /// are cut, at more than 4,096. Refused if all texts together have more than a million characters.
+    /// are cut, at more than 4,096. The text of an element is without that of the scripts, styles,
+    /// templates and `noscript` elements in it, here and in [`Self::observe`], as in [`Self::page_tree`].
+    /// Refused if all texts together have more than a million characters.
     async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Value>, BrowserError>;
 
     /// Returns the elements and texts of the page, for fixtures. Values of fields for secrets are left
