@@ -42,7 +42,12 @@ pub use self::{
     readings::{ReadingView, TriedReading},
     view::{InspectionView, StudioView},
 };
-use crate::{draft::DraftError, explore::exploring, signals::KnownPage, studios::StudioDocument};
+use crate::{
+    draft::{DraftError, FieldSource},
+    explore::exploring,
+    signals::KnownPage,
+    studios::StudioDocument,
+};
 
 /// How often the page is observed.
 const OBSERVE_INTERVAL: Duration = Duration::from_millis(250);
@@ -72,6 +77,9 @@ pub struct StudioParts {
 pub struct Studio {
     parts: StudioParts,
     shared: Arc<Shared>,
+    /// Held from when the definition and its fixture are read until they are changed by what was read:
+    /// of two changes at once, one would be lost. Never held while something is awaited.
+    changing: Mutex<()>,
 }
 
 /// What the studio and the trace of its runs share.
@@ -179,7 +187,7 @@ impl Studio {
     #[must_use]
     pub fn new(parts: StudioParts, trace: &TraceSink, document: StudioDocument) -> Self {
         let StudioDocument { document, fixture, is_saved, .. } = document;
-        let studio = Self { parts, shared: trace.shared.clone() };
+        let studio = Self { parts, shared: trace.shared.clone(), changing: Mutex::default() };
         {
             let mut state = studio.shared.state();
             state.saved_document = is_saved.then(|| document.clone());
@@ -228,6 +236,7 @@ impl Studio {
 
     /// After a run has ended, keeps its fixture, and lets the author look around again.
     fn settle(&self) {
+        let _changing = self.changing();
         let Ok(definition) = self.definition() else { return };
         let ended = std::mem::take(&mut self.shared.state().has_ended);
         if !ended {
@@ -466,12 +475,18 @@ impl Studio {
             self.replace(document);
             return self.follow().await;
         }
-        // What is changed here would be written with the sign-in in place of its name.
-        if shares_sign_in(&self.shared.state().document) {
-            return Err(StudioError::SharesSignIn);
-        }
-        let mut definition = (*self.definition()?).clone();
+        // Nothing is asked of the page for a change that is refused anyway.
+        self.changeable()?;
         let source = self.source_of(&edit).await?;
+        self.apply(edit, source)?;
+        self.follow().await
+    }
+
+    /// Changes the definition as it is now, which may be another one than before its page was asked for
+    /// the `source` of a new field.
+    fn apply(&self, edit: Edit, source: Option<FieldSource>) -> Result<(), StudioError> {
+        let _changing = self.changing();
+        let mut definition = (*self.changeable()?).clone();
         let is_checked = edit.is_checked();
         edits::apply(&mut definition, edit, source, &self.shared)?;
         let document = text_of(&definition);
@@ -482,8 +497,8 @@ impl Studio {
                 return Err(StudioError::Invalid { path, message });
             }
         }
-        self.replace(document);
-        self.follow().await
+        self.write(document);
+        Ok(())
     }
 
     /// Has the author look around with the signals of the changed definition.
@@ -506,8 +521,14 @@ impl Studio {
         Ok(())
     }
 
-    /// Sets the text of the definition, checks it, and replays the fixture.
+    /// Sets the text of the definition.
     fn replace(&self, document: String) {
+        let _changing = self.changing();
+        self.write(document);
+    }
+
+    /// Sets the text of the definition, checks it, and replays the fixture, while `changing` is held.
+    fn write(&self, document: String) {
         let report = self.parts.definitions.validate(&document);
         let definition = report.definition.map(Arc::new);
         let fixture = self.shared.state().fixture.clone();
@@ -528,6 +549,19 @@ impl Studio {
             }
             true
         });
+    }
+
+    fn changing(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the definition if it can be changed otherwise than as text.
+    fn changeable(&self) -> Result<Arc<Definition>, StudioError> {
+        // What is changed would be written with the sign-in in place of its name.
+        if shares_sign_in(&self.shared.state().document) {
+            return Err(StudioError::SharesSignIn);
+        }
+        self.definition()
     }
 
     fn definition(&self) -> Result<Arc<Definition>, StudioError> {

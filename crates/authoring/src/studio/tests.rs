@@ -1,5 +1,7 @@
 //! What a studio keeps of its runs, and what it tells of places that an author edits.
 
+mod overlapping;
+
 use std::sync::Arc;
 
 use chrono::DateTime;

@@ -1,0 +1,239 @@
+//! Changes in a studio that overlap: none of them is lost.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use definition_syntax::Syntax;
+use domain::workflow::{
+    Action, Definition, ElementRead, Fixture, Observation, PageFetch, PageTree, SeenResponse,
+};
+use ports::{
+    authoring::{AuthoringError, AuthoringRuns, DefinitionStorage, Stored},
+    browser::{
+        Browser, BrowserCredentials, BrowserError, Fetched, Frame, Input, InspectedPage,
+        ObservedSignals, PageOutline, PageState,
+    },
+    driving::{DefinitionReport, MockDefinitionService},
+};
+use serde_json::{Value, json};
+use testkit::{clock::FakeClock, sample::noon};
+use tokio::sync::Notify;
+
+use crate::{
+    signals::KnownPage,
+    studio::{Edit, Studio, StudioError, StudioParts, TraceSink, text_of},
+    studios::StudioDocument,
+    tests::{changes::with_orders, page},
+};
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_waits_for_the_page_keeps_what_is_changed_meanwhile() {
+    let world = World::new();
+    let place = json!({ "page": { "inspection": 1, "at": "#email", "read": "text" } });
+    world.edit_during(of_response("since"), added("email", &place)).await.unwrap();
+    let definition = world.definition();
+    for name in ["tier", "since", "email"] {
+        assert!(definition.output.contains_key(name), "{name}");
+    }
+
+    let document = text_of(&Definition { version: "2.0.0".to_owned(), ..definition });
+    world.edit_during(of_response("points"), Edit::Replace { document }).await.unwrap();
+    let definition = world.definition();
+    assert_eq!(definition.version, "2.0.0");
+    assert!(definition.output.contains_key("points"));
+
+    // There is no definition any more that could be changed.
+    let document = "{".to_owned();
+    let refused = world.edit_during(of_response("late"), Edit::Replace { document }).await;
+    assert!(matches!(refused, Err(StudioError::NoDefinition)), "{refused:?}");
+    assert_eq!(world.studio.view().document, "{");
+}
+
+/// Returns an edit for which the page makes a request.
+fn of_response(name: &str) -> Edit {
+    added(name, &json!({ "response": { "number": 1, "pointer": format!("/{name}") } }))
+}
+
+fn added(name: &str, from: &Value) -> Edit {
+    let edit = json!({
+        "op": "addField", "name": name, "label": name, "type": "string", "required": true,
+        "pii": false, "from": from, "convert": [],
+    });
+    serde_json::from_value(edit).unwrap()
+}
+
+/// What the page receives.
+fn body() -> Value {
+    json!({ "since": "2020", "points": "7", "late": "no" })
+}
+
+/// A studio in which the author looks around.
+struct World {
+    studio: Studio,
+    browser: Arc<SlowBrowser>,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut definitions = MockDefinitionService::new();
+        definitions.expect_validate().returning(|document| DefinitionReport {
+            definition: serde_json::from_str(document).ok(),
+            findings: vec![],
+        });
+        let browser = Arc::<SlowBrowser>::default();
+        let clock = Arc::new(FakeClock::at(noon()));
+        let storage = Arc::new(NoStorage);
+        let parts = StudioParts {
+            definitions: Arc::new(definitions),
+            syntax: Arc::new(Syntax),
+            runs: Arc::new(OneRun(browser.clone())),
+            storage: storage.clone(),
+            publisher: None,
+            clock: clock.clone(),
+            probe: None,
+            home: None,
+        };
+        let document = StudioDocument {
+            document: text_of(&with_orders()),
+            fixture: None,
+            is_saved: true,
+            storage,
+            publisher: None,
+            probe: None,
+            country: "US".to_owned(),
+            home: None,
+        };
+        let studio = Studio::new(parts, &TraceSink::new(clock), document);
+        let url = "https://shop.example/api/me".to_owned();
+        let response = SeenResponse { number: 1, url, status: 200, body: Some(body()) };
+        let url = "https://shop.example/orders".to_owned();
+        let mut state = studio.shared.state();
+        state.seen(Observation { responses: vec![response], ..Observation::default() });
+        state.add_inspection(KnownPage { url, tree: page("html\n body") });
+        drop(state);
+        Self { studio, browser }
+    }
+
+    /// Makes an edit, and another change while the first one waits for the page.
+    async fn edit_during(&self, edit: Edit, other: Edit) -> Result<(), StudioError> {
+        let meanwhile = async {
+            self.browser.asked.notified().await;
+            let changed = self.studio.edit(other).await;
+            self.browser.answered.notify_one();
+            changed
+        };
+        let both = async { tokio::join!(self.studio.edit(edit), meanwhile) };
+        let done = tokio::time::timeout(Duration::from_secs(60), both).await;
+        let (edited, changed) = done.expect("no edit waits for another one");
+        changed.unwrap();
+        edited
+    }
+
+    fn definition(&self) -> Definition {
+        (*self.studio.definition().unwrap()).clone()
+    }
+}
+
+/// Answers a request when it is told to.
+#[derive(Default)]
+struct SlowBrowser {
+    asked: Notify,
+    answered: Notify,
+}
+
+#[async_trait]
+impl Browser for SlowBrowser {
+    async fn navigate(&self, _: &str) -> Result<(), BrowserError> {
+        Ok(())
+    }
+
+    fn observe_signals(&self, _: ObservedSignals) {}
+
+    async fn observe(&self) -> Result<Observation, BrowserError> {
+        Ok(Observation::default())
+    }
+
+    async fn changed(&self) {}
+
+    async fn fetch(&self, _: &PageFetch) -> Result<Fetched, BrowserError> {
+        self.asked.notify_one();
+        self.answered.notified().await;
+        Ok(Fetched { status: 200, body: body().to_string() })
+    }
+
+    async fn credentials(&self, _: &str) -> Result<BrowserCredentials, BrowserError> {
+        Err(BrowserError::Gone)
+    }
+
+    async fn response(&self, _: &str) -> Result<Option<String>, BrowserError> {
+        Ok(None)
+    }
+
+    async fn read(&self, _: &[ElementRead]) -> Result<Vec<Value>, BrowserError> {
+        Ok(vec![])
+    }
+
+    async fn page_tree(&self, _: bool) -> Result<PageTree, BrowserError> {
+        Err(BrowserError::Gone)
+    }
+
+    async fn inspect(&self) -> Result<InspectedPage, BrowserError> {
+        Err(BrowserError::Gone)
+    }
+
+    async fn act(&self, _: &Action) -> Result<bool, BrowserError> {
+        Ok(false)
+    }
+
+    async fn frame(&self, _: u64) -> Option<Arc<Frame>> {
+        None
+    }
+
+    async fn page_state(&self, _: u64) -> Option<Arc<PageState>> {
+        None
+    }
+
+    async fn outline(&self) -> Result<PageOutline, BrowserError> {
+        Err(BrowserError::Gone)
+    }
+
+    fn input(&self, _: Input) {}
+
+    async fn ended(&self) {}
+}
+
+/// Runs everything in one browser.
+struct OneRun(Arc<SlowBrowser>);
+
+#[async_trait]
+impl AuthoringRuns for OneRun {
+    async fn open(&self, _: &Definition) -> Result<String, AuthoringError> {
+        Ok("https://avouch.example/embed/".to_owned())
+    }
+
+    fn reload(&self, _: Arc<Definition>) {}
+
+    fn browser(&self) -> Option<Arc<dyn Browser>> {
+        Some(self.0.clone())
+    }
+
+    fn fixture(&self, _: &Definition) -> Option<Fixture> {
+        None
+    }
+
+    async fn close(&self) {}
+}
+
+/// Keeps nothing.
+struct NoStorage;
+
+#[async_trait]
+impl DefinitionStorage for NoStorage {
+    async fn save(&self, _: &str, fixture: Option<&Fixture>) -> Result<Stored, AuthoringError> {
+        Ok(Stored { is_copy: false, has_fixture: fixture.is_some() })
+    }
+
+    fn names(&self) -> (String, String) {
+        ("definition".to_owned(), "recorded run".to_owned())
+    }
+}
