@@ -310,7 +310,8 @@ impl Studio {
         let (definition, capture) = self.parts.storage.names();
         self.shared.change(|state| {
             state.saved_document = Some(document);
-            state.is_fixture_saved = has_fixture;
+            // Another run may have been recorded meanwhile.
+            state.is_fixture_saved = has_fixture && state.fixture == fixture;
             true
         });
         if is_copy {

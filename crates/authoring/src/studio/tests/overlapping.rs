@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use definition_syntax::Syntax;
 use domain::workflow::{
-    Action, Definition, ElementRead, Fixture, Observation, PageFetch, PageTree, SeenResponse,
+    Action, Definition, ElementRead, Fixture, Observation, PageFetch, PageTree, RunResult,
+    SeenResponse,
 };
 use ports::{
     authoring::{AuthoringError, AuthoringRuns, DefinitionStorage, Stored},
@@ -49,6 +50,37 @@ async fn an_edit_that_waits_for_the_page_keeps_what_is_changed_meanwhile() {
     assert_eq!(world.studio.view().document, "{");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_recorded_while_the_one_before_is_saved_is_not_saved() {
+    let World { studio, storage, .. } = World::new();
+    let record = |version: &str| {
+        let fixture = Fixture {
+            schema: Fixture::SCHEMA.to_owned(),
+            platform: "shop".to_owned(),
+            version: version.to_owned(),
+            expected: RunResult::default(),
+            events: vec![],
+            pages: vec![],
+        };
+        studio.shared.change(|state| {
+            state.recorded(fixture, vec![]);
+            true
+        });
+    };
+    record("1.0.0");
+    let meanwhile = async {
+        storage.asked.notified().await;
+        record("2.0.0");
+        storage.answered.notify_one();
+    };
+    let (saved, ()) = tokio::join!(studio.save(), meanwhile);
+    saved.unwrap();
+    assert!(!studio.shared.state().is_saved());
+    storage.answered.notify_one();
+    studio.save().await.unwrap();
+    assert!(studio.shared.state().is_saved());
+}
+
 /// Returns an edit for which the page makes a request.
 fn of_response(name: &str) -> Edit {
     added(name, &json!({ "response": { "number": 1, "pointer": format!("/{name}") } }))
@@ -71,6 +103,7 @@ fn body() -> Value {
 struct World {
     studio: Studio,
     browser: Arc<SlowBrowser>,
+    storage: Arc<SlowStorage>,
 }
 
 impl World {
@@ -82,7 +115,7 @@ impl World {
         });
         let browser = Arc::<SlowBrowser>::default();
         let clock = Arc::new(FakeClock::at(noon()));
-        let storage = Arc::new(NoStorage);
+        let storage = Arc::<SlowStorage>::default();
         let parts = StudioParts {
             definitions: Arc::new(definitions),
             syntax: Arc::new(Syntax),
@@ -97,7 +130,7 @@ impl World {
             document: text_of(&with_orders()),
             fixture: None,
             is_saved: true,
-            storage,
+            storage: storage.clone(),
             publisher: None,
             probe: None,
             country: "US".to_owned(),
@@ -111,7 +144,7 @@ impl World {
         state.seen(Observation { responses: vec![response], ..Observation::default() });
         state.add_inspection(KnownPage { url, tree: page("html\n body") });
         drop(state);
-        Self { studio, browser }
+        Self { studio, browser, storage }
     }
 
     /// Makes an edit, and another change while the first one waits for the page.
@@ -224,12 +257,18 @@ impl AuthoringRuns for OneRun {
     async fn close(&self) {}
 }
 
-/// Keeps nothing.
-struct NoStorage;
+/// Has stored what it is given when it is told to.
+#[derive(Default)]
+struct SlowStorage {
+    asked: Notify,
+    answered: Notify,
+}
 
 #[async_trait]
-impl DefinitionStorage for NoStorage {
+impl DefinitionStorage for SlowStorage {
     async fn save(&self, _: &str, fixture: Option<&Fixture>) -> Result<Stored, AuthoringError> {
+        self.asked.notify_one();
+        self.answered.notified().await;
         Ok(Stored { is_copy: false, has_fixture: fixture.is_some() })
     }
 
