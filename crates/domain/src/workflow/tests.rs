@@ -326,6 +326,40 @@ fn invalid_definitions_are_reported_with_all_errors() {
 }
 
 #[test]
+fn an_interrupt_leads_neither_past_required_fields_nor_past_the_review() {
+    // A branch between the collection and the review, and an interrupt before all others.
+    let errors = |then: serde_json::Value| {
+        let mut document = serde_json::to_value(sandbox()).unwrap();
+        document["nodes"]["stats"]["next"] = json!("check");
+        document["nodes"]["check"] = json!({
+            "type": "branch", "settleSeconds": 20, "default": { "fail": "UNEXPECTED_PAGE" },
+            "cases": [{ "when": "loggedIn", "next": "review" }],
+        });
+        let interrupts = document["interrupts"].as_array_mut().unwrap();
+        interrupts.insert(0, json!({ "when": "otp", "then": then }));
+        let definition: Definition = serde_json::from_value(document).unwrap();
+        check(&definition).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let at = "$.interrupts[0].then: can lead to `end`";
+    let lacks = format!("{at} without the required `accountId` when it interrupts `route`");
+    let unseen =
+        format!("{at} with data the applicant has not reviewed when it interrupts `check`");
+    assert_eq!(errors(json!({ "next": "review" })), std::slice::from_ref(&lacks));
+    assert_eq!(errors(json!({ "next": "end" })), [lacks.clone(), unseen.clone()]);
+    let retry = |next: &str, otherwise: serde_json::Value| {
+        let mut then = json!({ "retry": { "times": 1, "afterSeconds": 5, "next": next } });
+        then["retry"]["otherwise"] = otherwise;
+        then
+    };
+    let fail = || json!({ "fail": "PLATFORM_UNAVAILABLE" });
+    assert_eq!(errors(retry("end", fail())), [lacks.clone(), unseen.clone()]);
+    assert_eq!(errors(retry("open", json!({ "next": "end" }))), [lacks, unseen]);
+    for accepted in [json!({ "next": "open" }), json!({ "next": "route" }), retry("open", fail())] {
+        assert_eq!(errors(accepted), Vec::<String>::new());
+    }
+}
+
+#[test]
 fn a_text_of_another_language_is_no_translation() {
     let definition = sandbox();
     let translation = |language, key| definition.translation(Some(language), key);

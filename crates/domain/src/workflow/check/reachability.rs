@@ -1,12 +1,22 @@
 //! Validates every path through the workflow of a definition.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::{Checker, top};
-use crate::workflow::{InterruptTarget, JsonPath, Node, WorkflowExit};
+use super::{Checker, ValidationError, top};
+use crate::workflow::{Definition, InterruptTarget, JsonPath, Node, WorkflowExit};
 
 /// The maximum number of combinations of a node and the data collected on the path to it.
 const MAX_PATH_STATES: usize = 20_000;
+
+/// A node on a path, and what has happened before it.
+struct PathState<'a> {
+    node: &'a str,
+    /// The required fields that are collected.
+    fields: BTreeSet<&'a str>,
+    reviewed: bool,
+    /// The index of the last interrupt on the path, and the node that it interrupts.
+    interrupt: Option<(usize, &'a str)>,
+}
 
 impl Checker<'_> {
     /// Validates every path: each node is reachable, each leads to an end, and at `done` all
@@ -16,14 +26,8 @@ impl Checker<'_> {
         let edges: BTreeMap<&str, BTreeSet<&str>> =
             definition.nodes.iter().map(|(name, node)| (name.as_str(), targets(node))).collect();
         let mut reachable = BTreeSet::from([definition.start.as_str()]);
-        let starts = definition.interrupts.iter().flat_map(|interrupt| match &interrupt.then {
-            InterruptTarget::Next(node) => vec![node.as_str()],
-            InterruptTarget::Retry(retry) => [Some(retry.next.as_str()), next_of(&retry.otherwise)]
-                .into_iter()
-                .flatten()
-                .collect(),
-            InterruptTarget::Fail(_) | InterruptTarget::Act(_) => vec![],
-        });
+        let interrupts = definition.interrupts.iter();
+        let starts = interrupts.flat_map(|interrupt| interrupt_targets(&interrupt.then));
         reachable.extend(starts);
         close_over(&mut reachable, |name| edges.get(name).cloned().unwrap_or_default());
         let mut ending: BTreeSet<&str> = definition
@@ -45,7 +49,8 @@ impl Checker<'_> {
         self.collection_and_review();
     }
 
-    /// Follows every path from the start with the collected fields and whether they are reviewed.
+    /// Follows every path from the start, also by interrupts, with the collected fields and whether
+    /// they are reviewed.
     fn collection_and_review(&mut self) {
         let definition = self.definition;
         let required: BTreeSet<&str> = definition
@@ -54,9 +59,16 @@ impl Checker<'_> {
             .filter(|(_, field)| field.required)
             .map(|(name, _)| name.as_str())
             .collect();
+        let interrupts = first_interrupts(definition);
         let mut seen = BTreeSet::new();
-        let mut open = vec![(definition.start.as_str(), BTreeSet::<&str>::new(), true)];
-        while let Some((name, mut fields, mut reviewed)) = open.pop() {
+        let start = definition.start.as_str();
+        let start =
+            PathState { node: start, fields: BTreeSet::new(), reviewed: true, interrupt: None };
+        let mut open = vec![start];
+        // These paths come last, so that an error names an interrupt only if there is none without it.
+        let mut interrupted = VecDeque::new();
+        while let Some(state) = open.pop().or_else(|| interrupted.pop_front()) {
+            let PathState { node: name, mut fields, mut reviewed, interrupt } = state;
             if !seen.insert((name, fields.clone(), reviewed)) {
                 continue;
             }
@@ -74,7 +86,13 @@ impl Checker<'_> {
                 Node::Review { confirm, .. } => {
                     // What is not confirmed is dropped.
                     let lost = confirm.iter().filter_map(|confirm| next_of(&confirm.otherwise));
-                    open.extend(lost.map(|to| (to, BTreeSet::new(), true)));
+                    let to = |node| PathState {
+                        node,
+                        fields: BTreeSet::new(),
+                        reviewed: true,
+                        interrupt,
+                    };
+                    open.extend(lost.map(to));
                     reviewed = true;
                 }
                 // What was collected before is dropped.
@@ -82,34 +100,82 @@ impl Checker<'_> {
                     fields.clear();
                     reviewed = true;
                 }
-                Node::Done => self.done(name, required.difference(&fields).next(), reviewed),
+                Node::Done => {
+                    self.done(name, required.difference(&fields).next(), reviewed, interrupt);
+                }
                 Node::Goto { .. }
                 | Node::Act { .. }
                 | Node::Branch { .. }
                 | Node::AwaitUser { .. }
                 | Node::Fail { .. } => (),
             }
-            open.extend(targets(node).into_iter().map(|to| (to, fields.clone(), reviewed)));
+            let to =
+                |node, interrupt| PathState { node, fields: fields.clone(), reviewed, interrupt };
+            if can_be_interrupted(node) {
+                let by = interrupts.iter().map(|(&target, &index)| to(target, Some((index, name))));
+                interrupted.extend(by);
+            }
+            open.extend(targets(node).into_iter().map(|target| to(target, interrupt)));
         }
     }
 
-    fn done(&mut self, name: &str, missing: Option<&&str>, reviewed: bool) {
-        if let Some(field) = missing {
-            let wrong = format!("can be reached without the required `{field}`");
-            self.once(&top("nodes").member(name), &wrong);
-        }
-        if !reviewed {
-            let wrong = "can be reached with data the applicant has not reviewed";
-            self.once(&top("nodes").member(name), wrong);
+    fn done(
+        &mut self,
+        name: &str,
+        missing: Option<&&str>,
+        reviewed: bool,
+        interrupt: Option<(usize, &str)>,
+    ) {
+        let missing = missing.map(|field| format!("without the required `{field}`"));
+        let unseen = (!reviewed).then(|| "with data the applicant has not reviewed".to_owned());
+        for wrong in [missing, unseen].into_iter().flatten() {
+            if let Some((index, interrupted)) = interrupt {
+                let path = top("interrupts").item(index).member("then");
+                let message = format!("can lead to `{name}` {wrong}");
+                self.once(&path, &message, &format!(" when it interrupts `{interrupted}`"));
+            } else {
+                let path = top("nodes").member(name);
+                self.once(&path, &format!("can be reached {wrong}"), "");
+            }
         }
     }
 
-    /// Adds an error unless it was already added for another path.
-    fn once(&mut self, path: &JsonPath, message: &str) {
-        if !self.errors.iter().any(|error| error.path == *path && error.message == message) {
-            self.error(path, message);
+    /// Adds an error with an example, unless it was already added for another path.
+    fn once(&mut self, path: &JsonPath, message: &str, example: &str) {
+        let is_same =
+            |error: &ValidationError| error.path == *path && error.message.starts_with(message);
+        if !self.errors.iter().any(is_same) {
+            self.error(path, format!("{message}{example}"));
         }
     }
+}
+
+/// Returns the nodes that an interrupt may lead to.
+fn interrupt_targets(target: &InterruptTarget) -> Vec<&str> {
+    match target {
+        InterruptTarget::Next(node) => vec![node.as_str()],
+        InterruptTarget::Retry(retry) => {
+            [Some(retry.next.as_str()), next_of(&retry.otherwise)].into_iter().flatten().collect()
+        }
+        InterruptTarget::Fail(_) | InterruptTarget::Act(_) => vec![],
+    }
+}
+
+/// Returns the nodes that interrupts may lead to, each with the index of the first one that does.
+fn first_interrupts(definition: &Definition) -> BTreeMap<&str, usize> {
+    let mut first = BTreeMap::new();
+    for (index, interrupt) in definition.interrupts.iter().enumerate() {
+        for target in interrupt_targets(&interrupt.then) {
+            first.entry(target).or_insert(index);
+        }
+    }
+    first
+}
+
+/// Returns whether a run looks for interrupts while it is at a node. The confirmation of a review
+/// observes the page, but is not interrupted.
+fn can_be_interrupted(node: &Node) -> bool {
+    matches!(node, Node::Branch { .. } | Node::AwaitUser { .. })
 }
 
 fn next_of(exit: &WorkflowExit) -> Option<&str> {
