@@ -42,6 +42,8 @@ const LEASE_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Attempts of a page to lead elsewhere, after which the session fails: a page that goes on forever
 /// cannot be used.
 const MAX_REFUSED_NAVIGATIONS: u32 = 30;
+/// How long a browser that is gone has to be found to have ended, before the run goes on.
+const LOSS_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a browser waits for an applicant who left before it was up: for a reload or a network that
 /// was lost for a moment. They have not seen the platform's page, and lose nothing with the browser.
 pub const NO_SHOW_TTL: Duration = Duration::from_secs(30);
@@ -421,11 +423,21 @@ impl WorkflowRunner {
                 Command::AskCustomUrl => Ok(self.entered_url().await),
                 Command::End(_) => Ok(StepResult::Waited),
             };
-        done.unwrap_or_else(|error| match error {
-            // Where the browser has ended, `wait_for_loss` ends this run.
-            BrowserError::Gone | BrowserError::TimedOut => StepResult::Waited,
-            BrowserError::Refused(_) => StepResult::Unreadable,
-        })
+        match done {
+            Ok(result) => result,
+            Err(BrowserError::Gone) => self.gone().await,
+            Err(BrowserError::TimedOut) => StepResult::Waited,
+            Err(BrowserError::Refused(_)) => StepResult::Unreadable,
+        }
+    }
+
+    /// Leaves it to `wait_for_loss` to end this run where the browser has ended: a session that gets
+    /// another browser must not fail first because this one answers nothing.
+    async fn gone(&self) -> StepResult {
+        if tokio::time::timeout(LOSS_TIMEOUT, self.browser.ended()).await.is_ok() {
+            std::future::pending::<()>().await;
+        }
+        StepResult::Waited
     }
 
     /// Returns when the applicant has not been at the page since the run began, for [`NO_SHOW_TTL`].

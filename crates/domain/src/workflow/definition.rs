@@ -129,7 +129,7 @@ pub enum Node {
     Act {
         action: Action,
         next: String,
-        /// The exit if no element matches.
+        /// The exit if no element matches, or the page does not answer in time.
         on_fail: WorkflowExit,
     },
     /// Continues with the first case whose signal holds on a settled page.

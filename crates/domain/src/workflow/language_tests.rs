@@ -187,6 +187,16 @@ fn an_action_without_an_element_leads_to_its_exit() {
 }
 
 #[test]
+fn an_action_that_the_page_does_not_answer_is_not_done_again() {
+    let mut results = until_page();
+    results.pop();
+    results.push(StepResult::Waited);
+    let (run, step) = play(results);
+    assert!(matches!(step.command, Command::ReadDom { .. }), "{step:?}");
+    assert_eq!(run.path(), ["open", "login", "menu", "page"]);
+}
+
+#[test]
 fn a_banner_is_closed_while_the_applicant_is_asked_but_not_for_ever() {
     let (mut run, step) = play([StepResult::Begin, StepResult::Arrived]);
     assert!(matches!(&step.shown, PublicPhase::Awaiting(_)));

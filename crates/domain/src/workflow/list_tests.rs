@@ -250,6 +250,38 @@ fn a_list_with_a_page_that_cannot_be_read_is_missing() {
 }
 
 #[test]
+fn pages_that_do_not_answer_are_no_reason_to_ask_on() {
+    // The first page.
+    let mut listing = Listing::at("orders", |document| {
+        document["nodes"]["orders"]["retries"] = json!(0);
+    });
+    listing.next(StepResult::Begin);
+    let end = listing.next(StepResult::Waited);
+    assert_eq!(end, Command::End(End::Failed(ErrorCode::NoData)));
+
+    // A further one; one further attempt is allowed.
+    let mut listing = Listing::at("events", |_| ());
+    listing.next(StepResult::Begin);
+    listing.events(&["a"], &json!("p2"));
+    assert!(matches!(listing.next(StepResult::Waited), Command::Fetch(_)));
+    listing.next(StepResult::Waited);
+    assert!(listing.is_at("details"));
+    assert_eq!(listing.run.value("events"), None);
+
+    // A page that an action led to.
+    let mut listing = Listing::at("orders", |document| {
+        document["nodes"]["orders"]["retries"] = json!(0);
+    });
+    listing.next(StepResult::Begin);
+    listing.rows(&["a"]);
+    listing.next(StepResult::Acted);
+    assert_eq!(listing.next(StepResult::Waited), Command::Watch);
+    listing.now += TimeDelta::seconds(20);
+    let end = listing.next(StepResult::Waited);
+    assert_eq!(end, Command::End(End::Failed(ErrorCode::NoData)));
+}
+
+#[test]
 fn a_cursor_leads_through_the_pages_of_an_api() {
     let url = |command: Command| {
         let Command::Fetch(PageFetch { url, .. }) = command else { panic!("{command:?}") };

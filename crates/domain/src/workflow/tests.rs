@@ -113,6 +113,16 @@ fn a_missing_required_field_is_retried_and_then_fails() {
 }
 
 #[test]
+fn a_page_that_does_not_answer_is_read_again_and_then_fails() {
+    let mut run = run();
+    play(&mut run, signed_in());
+    let step = play(&mut run, [StepResult::Waited]);
+    assert!(matches!(step.command, Command::Fetch { .. }));
+    let step = play(&mut run, [StepResult::Waited]);
+    assert_eq!(step.command, Command::End(End::Failed(ErrorCode::NoData)));
+}
+
+#[test]
 fn a_third_wrong_password_ends_the_run() {
     let mut run = run();
     play(&mut run, [StepResult::Begin, StepResult::Arrived, page_with(&["form#sign-in"])]);

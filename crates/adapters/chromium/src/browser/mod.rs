@@ -53,6 +53,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time that is waited for a page to load.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time that a request in the page may take, in milliseconds: less than the 20 seconds in which
+/// Chromium must reply to a command, so that the page ends the request itself.
+const FETCH_TIMEOUT_MS: u32 = 18_000;
 /// Bytes read of the response to a country check.
 const MAX_COUNTRY_BYTES: u32 = 8192;
 
@@ -221,7 +224,8 @@ impl Browser for RemoteBrowser {
         let method = method.as_str();
         let request =
             json!({ "url": url, "method": method, "headers": headers, "csrf": csrf, "body": body });
-        let value = self.pages.run(FETCH, vec![request, json!(max_bytes)]).await?;
+        let arguments = vec![request, json!(max_bytes), json!(FETCH_TIMEOUT_MS)];
+        let value = self.pages.run(FETCH, arguments).await?;
         let result: FetchResult = serde_json::from_value(value).map_err(|_| {
             BrowserError::Refused("the result of the fetch has an unexpected form".into())
         })?;

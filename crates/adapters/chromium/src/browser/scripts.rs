@@ -67,12 +67,13 @@ pub(super) const OBSERVE: &str = concat!(
      const present = selectors.filter(visible); \
      return { ready: document.readyState, present, texts, elsewhere: elsewhere.slice(0, 2000) }; }"
 );
-/// Sends a request with the page's cookies, with a bound on the response. The page cannot replace the
-/// `fetch` of an isolated world.
+/// Sends a request with the page's cookies, with bounds on the size and the time of the response; it is
+/// aborted beyond them. The page cannot replace the `fetch` of an isolated world.
 pub(super) const FETCH: &str = concat!(
-    "async ({ url, method, headers, csrf, body }, maxBytes, ...frames) => { ",
+    "async ({ url, method, headers, csrf, body }, maxBytes, timeoutMs, ...frames) => { ",
     find!(),
-    "const init = { method, headers: new Headers(headers), credentials: 'include', redirect: 'error', cache: 'no-store' }; \
+    "const init = { method, headers: new Headers(headers), credentials: 'include', redirect: 'error', cache: 'no-store', \
+     signal: AbortSignal.timeout(timeoutMs) }; \
      const decoded = (text) => { try { return decodeURIComponent(text); } catch { return text; } }; \
      if (csrf) { const { cookie, element } = csrf.from; const values = document.cookie.split('; '); \
      const token = element ? find(element.selector)[0]?.getAttribute(element.attribute) \

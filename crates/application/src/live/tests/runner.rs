@@ -1,6 +1,6 @@
 //! Runs of a small workflow: how they go on, and what ends them.
 
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use chrono::TimeDelta;
 use domain::{
@@ -122,6 +122,19 @@ async fn data_that_cannot_be_read_is_read_again_before_the_run_fails() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_request_that_is_never_answered_is_made_again_before_the_run_fails() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.come();
+    run.browser.show("#in");
+    // Each of two attempts takes ten seconds.
+    pass(18).await;
+    assert_eq!(run.code().await, None);
+    pass(4).await;
+    assert_eq!(run.code().await, Some(ErrorCode::ExtractionFailed));
+    run.is_over().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn data_is_read_from_a_response_or_from_the_page() {
     let run = Run::new(definition(&json!({ "via": { "response": "/me" } }))).await;
     run.to_consent().await;
@@ -146,6 +159,24 @@ async fn a_session_whose_browser_ends_gets_another_one() {
     run.is_over().await;
     let state = run.live.state.borrow();
     assert!(state.browser.is_none() && state.prompt.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn data_that_a_lost_browser_does_not_answer_with_is_not_missing() {
+    let run = Run::new(definition(&json!({}))).await;
+    for _ in 0..2 {
+        run.browser.bodies.push(Err(BrowserError::Gone));
+    }
+    run.come();
+    run.browser.show("#in");
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    run.browser.end();
+    pass(1).await;
+    assert_eq!(
+        run.world.read(run.id).await.state,
+        State::Created { history: History { losses: 1, ..History::default() } }
+    );
+    run.is_over().await;
 }
 
 #[tokio::test(start_paused = true)]

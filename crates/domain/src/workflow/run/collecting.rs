@@ -96,11 +96,14 @@ impl Run {
             {
                 self.stay(Command::Watch)
             }
-            // The document was replaced while it was read.
-            (Some(StepResult::Unreadable), PageStep::Changing(until)) if now < until => {
+            // The document was replaced while it was read, or did not answer.
+            (Some(StepResult::Unreadable | StepResult::Waited), PageStep::Changing(until))
+                if now < until =>
+            {
                 self.stay(Command::Watch)
             }
-            (Some(StepResult::Unreadable), _) => self.incomplete(&node),
+            // A page that never answers must not be asked until the end of the run.
+            (Some(StepResult::Unreadable | StepResult::Waited), _) => self.incomplete(&node),
             (Some(_), _) => self.read(&node),
         }
     }

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use self::{collecting::PageProgress, signals::SignalStates, visit::Visit};
 use super::{
-    Action, CsrfHeader, Definition, ElementChoice, ElementContent, Method, Observation, TraceEvent,
-    WorkflowExit, condition::Occurrence, custom_url::CustomAddress,
+    Action, CsrfHeader, Definition, ElementChoice, ElementContent, Method, Node, Observation,
+    TraceEvent, WorkflowExit, condition::Occurrence, custom_url::CustomAddress,
 };
 use crate::{
     definition_health::RunFacts,
@@ -146,7 +146,7 @@ pub enum StepResult {
     },
     /// The address that the applicant entered.
     CustomUrl(String),
-    /// Nothing happened, but time has passed.
+    /// Nothing happened, but time has passed: also if the page did not answer a command in time.
     Waited,
 }
 
@@ -372,6 +372,8 @@ impl Run {
     }
 
     fn trace_result(&mut self, result: &StepResult) {
+        let node = self.definition.nodes.get(&self.node);
+        let needs_answer = matches!(node, Some(Node::Act { .. } | Node::Collect { .. }));
         let Some(trace) = &mut self.trace else { return };
         match result {
             StepResult::Seen(page) => {
@@ -386,6 +388,7 @@ impl Run {
             // There is no further page.
             StepResult::Unreadable if self.pages.is_acting() => (),
             StepResult::Unreadable => trace.push(TraceEvent::Unreadable),
+            StepResult::Waited if needs_answer => trace.push(TraceEvent::Unreadable),
             StepResult::Unreachable => trace.push(TraceEvent::Unreachable),
             StepResult::Begin
             | StepResult::Arrived

@@ -55,7 +55,8 @@ impl Run {
             },
             Node::Act { action, next, on_fail } => match result {
                 Some(StepResult::Acted) => Visit::to(next),
-                Some(StepResult::Unreadable) => Visit::Leave(on_fail.clone()),
+                // A page that did not answer may have done it; it must not be done twice.
+                Some(StepResult::Unreadable | StepResult::Waited) => Visit::Leave(on_fail.clone()),
                 Some(_) | None => self.stay(Command::Act(action.clone())),
             },
             Node::Branch { cases, settle_seconds, default } => {

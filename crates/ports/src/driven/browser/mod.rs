@@ -166,7 +166,8 @@ pub trait Browser: Send + Sync {
     /// Waits until the page may have changed, or until it is time to observe it again.
     async fn changed(&self);
 
-    /// Makes a request in the page, with its cookies, and reads the response.
+    /// Makes a request in the page, with its cookies, and reads the response. Refused if it is not complete
+    /// in time; the page then no longer waits for it.
     async fn fetch(&self, request: &PageFetch) -> Result<Fetched, BrowserError>;
 
     /// Returns the credentials that the browser would send with a request to a URL. It must be
