@@ -327,6 +327,66 @@ fn numbers_and_offsets_end_with_a_page_without_rows() {
     }
 }
 
+/// The ways to further pages of a request: each with what a response has of the next page.
+fn ways_of_requests() -> [(Value, [Value; 4]); 3] {
+    let cursors = ["p2", "p3", "p4", "p5"].map(Value::from);
+    let none = || [(); 4].map(|()| Value::Null);
+    [
+        (json!({ "number": { "name": "after", "first": 1 } }), none()),
+        (json!({ "offset": { "name": "after" } }), none()),
+        (json!({ "cursor": { "name": "after", "from": "/next" } }), cursors),
+    ]
+}
+
+#[test]
+fn a_list_ends_where_a_server_repeats_its_last_page() {
+    for (way, next) in ways_of_requests() {
+        let mut listing = Listing::at("events", |document| {
+            document["nodes"]["events"]["pages"] = json!({ "next": way, "max": 9 });
+        });
+        listing.next(StepResult::Begin);
+        for (names, next) in [["a", "b"], ["c", "d"], ["c", "d"]].iter().zip(&next) {
+            assert!(listing.is_at("events"), "{way}");
+            listing.events(names, next);
+        }
+        assert!(listing.is_at("details"), "{way}");
+        assert_eq!(listing.collected("events", "name"), ["a", "b", "c", "d"], "{way}");
+    }
+}
+
+#[test]
+fn a_list_whose_requests_lead_back_is_missing() {
+    for (way, next) in ways_of_requests() {
+        let mut listing = Listing::at("events", |document| {
+            document["nodes"]["events"]["pages"] = json!({ "next": way, "max": 9 });
+        });
+        listing.next(StepResult::Begin);
+        for (names, next) in [["a", "b"], ["c", "d"], ["a", "b"]].iter().zip(&next) {
+            listing.events(names, next);
+        }
+        // One further attempt is allowed.
+        assert!(listing.is_at("events"), "{way}");
+        listing.events(&["a", "b"], &json!(null));
+        assert!(listing.is_at("details"), "{way}");
+        assert_eq!(listing.run.value("events"), None, "{way}: neither twice nor in part");
+    }
+}
+
+#[test]
+fn pages_without_rows_are_not_taken_for_one_another() {
+    let mut listing = Listing::at("events", |document| {
+        document["nodes"]["events"]["pages"]["max"] = json!(9);
+    });
+    listing.next(StepResult::Begin);
+    let (first, none, last): (&[&str], &[&str], &[&str]) = (&["a"], &[], &["b"]);
+    for (names, next) in [(first, "p2"), (none, "p3"), (none, "p4"), (last, "")] {
+        assert!(listing.is_at("events"), "{next}");
+        listing.events(names, &json!(next));
+    }
+    assert!(listing.is_at("details"));
+    assert_eq!(listing.collected("events", "name"), ["a", "b"]);
+}
+
 #[test]
 fn all_data_has_a_bound() {
     let mut listing = Listing::at("events", |document| {

@@ -61,7 +61,7 @@ pub enum ReadFailure {
     /// A row of a list without a required member, with its index, from 0; the text counts from 1.
     #[error("row {} has no required member `{member}`", row + 1)]
     Row { row: usize, member: String },
-    /// An action that was to lead to the next page of a list led back.
+    /// What was to lead to the next page of a list led back.
     #[error("the page has the rows of an earlier one: the way to the next page leads back")]
     EarlierPage,
     #[error("all data together is larger than 256 KiB")]
