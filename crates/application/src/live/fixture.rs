@@ -8,36 +8,9 @@ use std::{
 use chrono::{DateTime, Utc};
 use domain::workflow::{
     Command, Definition, End, Fixture, FixtureEvent, Observation, PageTree, RunResult, StepResult,
-    TraceEvent,
+    TraceEvent, mask_body, mask_json, mask_url,
 };
 use ports::browser::Browser;
-use serde_json::Value;
-
-/// Parts of the names of members and parameters whose values are credentials.
-const SECRET_PARTS: &[&str] = &[
-    "assertion",
-    "authorization",
-    "cookie",
-    "credential",
-    "csrf",
-    "passw",
-    "secret",
-    "sessionid",
-    "session_id",
-    "signature",
-    "ticket",
-    "token",
-    "xsrf",
-];
-/// Whole names of such members and parameters.
-const SECRET_NAMES: &[&str] = &["jwt", "otp", "pwd", "session", "sid"];
-/// Parameters of redirects between an authorization server and a client (RFC 6749, section 4.1.2).
-const REDIRECT_PARAMETERS: &[&str] = &["code", "nonce", "state"];
-/// Parameters by which a page tells the next one what was typed as the user name (OpenID Connect Core 1.0,
-/// section 3.1.2.1, for `login_hint`).
-const USER_NAME_PARAMETERS: &[&str] = &["email", "login", "login_hint", "user_name", "username"];
-const MASK: &str = "masked";
-const MAX_MASK_DEPTH: usize = 64;
 
 /// Records one run. What the applicant types, and values that look like credentials, are masked before
 /// they are stored.
@@ -82,7 +55,7 @@ impl FixtureCapture {
     ) {
         match (command, result) {
             (Command::Goto { url }, _) => {
-                let (url, arrived) = (url.clone(), *result == StepResult::Arrived);
+                let (url, arrived) = (mask_url(url), *result == StepResult::Arrived);
                 self.state().push(FixtureEvent::Visit { url, arrived });
             }
             (Command::Act(_), StepResult::Acted) => self.state().push(FixtureEvent::Act),
@@ -91,12 +64,12 @@ impl FixtureCapture {
             }
             (Command::Fetch(request), _) => {
                 let response = if let StepResult::Read(body) = result {
-                    Some(masked(body.clone(), 0))
+                    Some(mask_json(body.clone()))
                 } else {
                     None
                 };
-                let (method, url, body) =
-                    (request.method, request.url.clone(), request.body.clone());
+                let (method, url) = (request.method, mask_url(&request.url));
+                let body = request.body.as_deref().map(mask_body);
                 self.state().push(FixtureEvent::Fetch { method, url, body, response });
             }
             (Command::Watch, StepResult::Seen(page)) => {
@@ -136,7 +109,7 @@ impl FixtureCapture {
         let is_recorded =
             state.events.iter().any(|event| matches!(event, FixtureEvent::CustomUrl { .. }));
         if !is_recorded {
-            state.push(FixtureEvent::CustomUrl { url: url.to_owned() });
+            state.push(FixtureEvent::CustomUrl { url: mask_url(url) });
         }
     }
 
@@ -200,7 +173,7 @@ impl State {
                 number: response.number,
                 url: mask_url(&response.url),
                 status: response.status,
-                body: response.body.clone().map(|body| masked(body, 0)),
+                body: response.body.clone().map(mask_json),
             });
         }
     }
@@ -247,29 +220,6 @@ impl State {
     }
 }
 
-fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SECRET_NAMES.contains(&name.as_str()) || SECRET_PARTS.iter().any(|part| name.contains(part))
-}
-
-/// Returns JSON without the values of members that are credentials by their names.
-fn masked(value: Value, depth: usize) -> Value {
-    match value {
-        Value::Object(members) => {
-            let members = members.into_iter().map(|(name, member)| {
-                let is_value = !member.is_object() && !member.is_array() && !member.is_null();
-                let hidden = (is_value && is_secret(&name)) || depth == MAX_MASK_DEPTH;
-                let member = if hidden { MASK.into() } else { masked(member, depth + 1) };
-                (name, member)
-            });
-            Value::Object(members.collect())
-        }
-        Value::Array(_) if depth == MAX_MASK_DEPTH => MASK.into(),
-        Value::Array(items) => items.into_iter().map(|item| masked(item, depth + 1)).collect(),
-        scalar @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => scalar,
-    }
-}
-
 /// Returns an event of a trace without the credentials in its URL.
 pub(super) fn masked_event(event: TraceEvent) -> TraceEvent {
     if let TraceEvent::Observed { url, settled, signals } = event {
@@ -279,48 +229,92 @@ pub(super) fn masked_event(event: TraceEvent) -> TraceEvent {
     }
 }
 
-/// Returns a URL without the values of parameters that are credentials or user names by their names, in its
-/// query and its fragment.
-fn mask_url(url: &str) -> String {
-    url.split_inclusive(['?', '&', '#'])
-        .map(|part| {
-            let end = part.len() - usize::from(part.ends_with(['?', '&', '#']));
-            let (pair, separator) = part.split_at(end);
-            match pair.split_once('=') {
-                Some((name, value))
-                    if !value.is_empty()
-                        && (is_secret(name)
-                            || REDIRECT_PARAMETERS.contains(&name)
-                            || USER_NAME_PARAMETERS.contains(&name)) =>
-                {
-                    format!("{name}={MASK}{separator}")
-                }
-                Some(_) | None => part.to_owned(),
-            }
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use domain::workflow::{Run, replay};
     use serde_json::json;
+    use testkit::sample::noon;
 
     use super::*;
+    use crate::testing::FakeBrowser;
+
+    /// A definition that has a credential of one response in what it asks for next.
+    fn definition() -> Arc<Definition> {
+        let failed = json!({ "fail": "NO_DATA" });
+        let document = json!({
+            "schema": "avouch-workflow/1", "platform": "shop", "version": "1.0.0",
+            "environment": "production", "displayName": "Shop", "icon": "/icon.svg",
+            "loginUrl": "https://shop.test/", "hosts": ["shop.test"],
+            "budgets": { "totalSeconds": 600, "steps": 40 },
+            "signals": {},
+            "start": "session",
+            "nodes": {
+                "session": {
+                    "type": "collect", "via": { "fetch": "session" }, "fields": {},
+                    "variables": { "t": "/sessionId" }, "onMissing": failed, "next": "open",
+                },
+                "open": {
+                    "type": "goto", "url": "https://shop.test/home?sid={t}", "next": "profile",
+                    "onFail": failed,
+                },
+                "profile": {
+                    "type": "collect", "via": { "fetch": "profile" }, "fields": { "name": "/name" },
+                    "onMissing": failed, "next": "review",
+                },
+                "review": { "type": "review", "textKey": "t", "timeoutSeconds": 60, "next": "end" },
+                "end": { "type": "done" },
+            },
+            "requests": {
+                "session": { "url": "https://shop.test/session", "expectStatus": 200, "maxBytes": 1000 },
+                "profile": {
+                    "url": "https://shop.test/profile?sid={t}", "method": "POST", "expectStatus": 200,
+                    "maxBytes": 1000, "body": { "session": { "id": "{t}" } },
+                },
+            },
+            "output": { "name": { "type": "string", "required": true, "labelKey": "t" } },
+            "texts": { "en": { "t": "t" } },
+        });
+        Arc::new(serde_json::from_value(document).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_run_that_passes_a_credential_on_is_replayed_without_it() {
+        let (definition, browser) = (definition(), FakeBrowser::default());
+        let capture = FixtureCapture::default();
+        let mut run = Run::new(definition.clone(), noon());
+        let moment = Moment { now: noon(), nodes: 1, is_typing: false };
+        let mut result = StepResult::Begin;
+        let mut asked = vec![];
+        for next in [
+            StepResult::Read(json!({ "sessionId": "7f3a" })),
+            StepResult::Arrived,
+            StepResult::Read(json!({ "name": "Ada" })),
+            StepResult::Answered { share: true },
+        ] {
+            let command = run.next(result, noon()).command;
+            asked.push(format!("{command:?}"));
+            capture.record(&browser, &command, &next, moment).await;
+            result = next;
+        }
+        assert_eq!(asked.concat().matches("7f3a").count(), 3, "{asked:?}");
+        let Command::End(end) = run.next(result, noon()).command else { panic!("an end") };
+        capture.end(run.path(), &end);
+        let fixture = capture.finish(&definition).expect("a fixture");
+        let text = serde_json::to_string(&fixture).unwrap();
+        assert!(!text.contains("7f3a"), "{text}");
+        let replayed = replay(&definition, &fixture, &|_, _, _| vec![]);
+        assert_eq!(replayed.unrecorded, Vec::<String>::new());
+        assert_eq!(fixture.expected.differences(&replayed.result), Vec::<String>::new());
+        assert_eq!(replayed.result.data["name"], "Ada");
+    }
 
     #[test]
-    fn credentials_in_urls_and_json_are_masked() {
-        for (url, expected) in [
-            ("https://a.test/?code=1&page=2", "https://a.test/?code=masked&page=2"),
-            ("https://a.test/cb#access_token=x&b=1", "https://a.test/cb#access_token=masked&b=1"),
-            ("https://a.test/?page=2", "https://a.test/?page=2"),
-            ("https://a.test/?state=", "https://a.test/?state="),
-            ("https://a.test/2?login_hint=ada&n=2", "https://a.test/2?login_hint=masked&n=2"),
-        ] {
-            assert_eq!(mask_url(url), expected);
-        }
-        let body =
-            json!({ "id": 1, "sessionId": "x", "data": [{ "csrfToken": "y", "name": "Ada" }] });
-        let expected = json!({ "id": 1, "sessionId": "masked", "data": [{ "csrfToken": "masked", "name": "Ada" }] });
-        assert_eq!(masked(body, 0), expected);
+    fn credentials_in_the_address_of_a_session_are_masked() {
+        let capture = FixtureCapture::default();
+        capture.custom_url("https://shop.test/users/ada?token=7f3a&tab=2");
+        let masked = "https://shop.test/users/ada?token=masked&tab=2".to_owned();
+        assert_eq!(capture.state().events, [FixtureEvent::CustomUrl { url: masked }]);
     }
 }

@@ -91,11 +91,11 @@ pub enum FixtureEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         body: Option<Value>,
     },
-    /// A `goto` node opened a URL.
+    /// A `goto` node opened a URL, whose credentials are masked.
     Visit { url: String, arrived: bool },
     /// An action was done in the page.
     Act,
-    /// A request was made in the page.
+    /// A request was made in the page. Credentials in its URL and its body are masked.
     Fetch {
         method: Method,
         url: String,

@@ -12,6 +12,7 @@ mod definition;
 mod extraction;
 mod fixture;
 mod json_path;
+mod mask;
 mod output;
 mod placeholders;
 mod profile;
@@ -35,6 +36,7 @@ pub use self::{
     extraction::{ElementChoice, ElementContent, Extraction},
     fixture::{Fixture, FixtureEvent, PageNode, PageTree, RunResult},
     json_path::{JsonPath, PathSegment},
+    mask::{mask_body, mask_json, mask_url},
     output::{Field, FieldFormat, FieldType},
     profile::PlatformProfile,
     replay::{Replayed, Select, element_text, find_elements, replay},

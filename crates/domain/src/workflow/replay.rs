@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{
     Definition, ElementChoice, ElementContent, FRAME_SEPARATOR, Fixture, FixtureEvent, Observation,
-    PageTree, RunResult, SeenResponse, TraceEvent, matches_url,
+    PageTree, RunResult, SeenResponse, TraceEvent, mask_body, mask_url, matches_url,
     run::{Command, ElementRead, End, PageFetch, ReadContent, Run, StepResult},
 };
 use crate::error_code::ErrorCode;
@@ -54,6 +54,7 @@ pub fn replay(definition: &Arc<Definition>, fixture: &Fixture, select: Select<'_
         has_entered: false,
         has_moved: false,
         elapsed: TimeDelta::zero(),
+        answered: BTreeSet::new(),
         unrecorded: BTreeSet::new(),
         observed: None,
     };
@@ -93,6 +94,8 @@ struct Replay<'a> {
     /// Whether the run itself has changed the page since that state.
     has_moved: bool,
     elapsed: TimeDelta,
+    /// The indices of the events with requests that were answered.
+    answered: BTreeSet<usize>,
     unrecorded: BTreeSet<String>,
     /// The last observation, with the index of its event and the number of events before it.
     observed: Option<(usize, usize, Observation)>,
@@ -144,9 +147,11 @@ impl Replay<'_> {
     }
 
     fn visit(&mut self, url: &str) -> StepResult {
+        // A value that is masked in a response stands for another one in the URL.
+        let masked = mask_url(url);
         let arrived = self.skip_to(|event| {
             let FixtureEvent::Visit { url: recorded, arrived } = event else { return None };
-            (recorded == url).then_some(*arrived)
+            (mask_url(recorded) == masked).then_some(*arrived)
         });
         if arrived.is_none() {
             self.unrecorded.insert(format!("a visit of {url}"));
@@ -258,16 +263,24 @@ impl Replay<'_> {
         body.map_or(StepResult::Unreadable, StepResult::Read)
     }
 
+    /// Answers a request as the recorded one that it is without credentials. Requests that differ in
+    /// credentials alone are answered in the order in which they were recorded.
     fn fetch(&mut self, request: &PageFetch) -> StepResult {
-        let is_same = |event: &&FixtureEvent| {
+        let (fixture, next) = (self.fixture, self.next);
+        let asked = (mask_url(&request.url), request.body.as_deref().map(mask_body));
+        let is_same = |(_, event): &(usize, &FixtureEvent)| {
             let FixtureEvent::Fetch { method, url, body, .. } = event else { return false };
-            (*method, url, body) == (request.method, &request.url, &request.body)
+            *method == request.method
+                && mask_url(url) == asked.0
+                && body.as_deref().map(mask_body) == asked.1
         };
-        let (before, after) = self.fixture.events.split_at(self.next);
-        let found = after.iter().find(is_same).or_else(|| before.iter().rev().find(is_same));
-        match found {
-            Some(FixtureEvent::Fetch { response: Some(body), .. }) => {
-                StepResult::Read(body.clone())
+        let mut same = fixture.events.iter().enumerate().filter(is_same);
+        let newest = same.clone().next_back();
+        let new = same.find(|(index, _)| *index >= next && !self.answered.contains(index));
+        match new.or(newest) {
+            Some((index, FixtureEvent::Fetch { response, .. })) => {
+                self.answered.insert(index);
+                response.clone().map_or(StepResult::Unreadable, StepResult::Read)
             }
             Some(_) => StepResult::Unreadable,
             None => {

@@ -196,6 +196,54 @@ fn what_was_not_captured_is_named() {
 }
 
 #[test]
+fn what_differs_in_credentials_alone_is_answered_in_its_order() {
+    let mut document = serde_json::to_value(&*definition()).unwrap();
+    document["nodes"]["open"]["url"] = json!("https://shop.test/?ticket=1");
+    document["nodes"]["api"]["next"] = json!("again");
+    document["nodes"]["again"] = json!({
+        "type": "collect", "via": { "fetch": "other" }, "fields": { "count": "/id" },
+        "onMissing": { "fail": "NO_DATA" }, "next": "review",
+    });
+    for (request, sid) in [("me", "one"), ("other", "two")] {
+        document["requests"][request] = json!({
+            "url": format!("https://shop.test/me?sid={sid}"), "method": "POST", "expectStatus": 200,
+            "maxBytes": 1000, "body": { "tokens": [sid] },
+        });
+    }
+    let definition = serde_json::from_value::<Definition>(document).unwrap();
+    let mut fixture = fixture();
+    let fetch = |sid: &str, id: u64| FixtureEvent::Fetch {
+        method: Method::Post,
+        url: format!("https://shop.test/me?sid={sid}"),
+        body: Some(json!({ "tokens": [sid] }).to_string()),
+        response: Some(json!({ "id": id })),
+    };
+    fixture.events[0] =
+        FixtureEvent::Visit { url: "https://shop.test/?ticket=masked".into(), arrived: true };
+    // The second one is as fixtures had them before requests were masked.
+    fixture.events[6] = fetch("masked", 7);
+    fixture.events.insert(7, fetch("real", 8));
+    let replayed = replayed(&Arc::new(definition), &fixture);
+    assert_eq!(replayed.unrecorded, Vec::<String>::new());
+    assert_eq!(replayed.result.error, None);
+    assert_eq!(
+        (&replayed.result.data["id"], &replayed.result.data["count"]),
+        (&json!(7), &json!(8))
+    );
+}
+
+#[test]
+fn a_request_that_was_recorded_once_is_answered_again() {
+    let mut document = serde_json::to_value(&*definition()).unwrap();
+    document["nodes"]["watched"]["via"] = json!({ "fetch": "me" });
+    document["nodes"]["watched"]["fields"] = json!({ "count": "/id" });
+    let definition = serde_json::from_value::<Definition>(document).unwrap();
+    let replayed = replayed(&Arc::new(definition), &fixture());
+    assert_eq!(replayed.unrecorded, Vec::<String>::new());
+    assert_eq!(replayed.result.data["count"], 7);
+}
+
+#[test]
 fn time_passes_where_nothing_happens() {
     let mut fixture = fixture();
     fixture.events.truncate(2);
