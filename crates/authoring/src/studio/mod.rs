@@ -301,9 +301,9 @@ impl Studio {
     /// # Errors
     /// They cannot be stored.
     pub async fn save(&self) -> Result<Vec<String>, StudioError> {
-        let (document, fixture) = {
+        let (document, recorded, fixture) = {
             let state = self.shared.state();
-            (state.document.clone(), state.fixture.clone())
+            (state.document.clone(), state.fixture.clone(), state.stored_fixture())
         };
         let Stored { is_copy, has_fixture } =
             self.parts.storage.save(&document, fixture.as_ref()).await?;
@@ -311,7 +311,7 @@ impl Studio {
         self.shared.change(|state| {
             state.saved_document = Some(document);
             // Another run may have been recorded meanwhile.
-            state.is_fixture_saved = has_fixture && state.fixture == fixture;
+            state.is_fixture_saved = has_fixture && state.fixture == recorded;
             true
         });
         if is_copy {
@@ -540,6 +540,9 @@ impl Studio {
         self.shared.change(|state| {
             state.document = document;
             state.document_number = state.document_number.saturating_add(1);
+            if definition.is_some() {
+                state.last_definition.clone_from(&definition);
+            }
             state.definition = definition;
             state.findings = report.findings;
             state.differences = replayed;

@@ -53,6 +53,8 @@ pub(super) struct State {
     pub(super) document_number: u64,
     /// `None` if the document is no definition.
     pub(super) definition: Option<Arc<Definition>>,
+    /// The newest definition that the document was.
+    pub(super) last_definition: Option<Arc<Definition>>,
     pub(super) findings: Vec<Finding>,
     pub(super) saved_document: Option<String>,
     /// The hosts of the browser that was opened last.
@@ -96,6 +98,17 @@ impl State {
     pub(super) fn is_saved(&self) -> bool {
         self.saved_document.as_ref() == Some(&self.document)
             && (self.fixture.is_none() || self.is_fixture_saved)
+    }
+
+    /// Returns the fixture as it is stored. Here it has all responses with JSON, so that fields of other
+    /// responses can be added; what is stored has those that the definition watches.
+    pub(super) fn stored_fixture(&self) -> Option<Fixture> {
+        let fixture = self.fixture.clone()?;
+        // A text that is no definition tells nothing, and its author still corrects it.
+        Some(match &self.last_definition {
+            Some(definition) => fixture.watched_by(definition),
+            None => fixture,
+        })
     }
 
     /// Returns why the definition cannot be published as it is.

@@ -19,7 +19,7 @@ use domain::{
     reauthentication::AuthenticationTimes,
     secret::Secret,
     session::DefinitionVersion,
-    workflow::{Definition, Fixture, Replayed, RunResult},
+    workflow::{Definition, Fixture, FixtureEvent, Replayed, RunResult},
 };
 use memory_store::MemoryStore;
 use ports::{
@@ -183,6 +183,34 @@ async fn a_publication_is_recorded_once_it_has_succeeded_with_the_address_of_its
     assert!(refused.to_string().contains("already published"), "{refused}");
     let published = world.actions().await.into_iter();
     assert_eq!(published.filter(|line| line.starts_with("platform.publish")).count(), 1);
+}
+
+#[tokio::test]
+async fn a_fixture_is_stored_with_the_responses_that_the_definition_watches() {
+    let world = World::new().await;
+    let (anna, draft) = (author(ANNA), world.draft("1.0.0").await);
+    world.record_responses(draft, &["/me", "/ads"]).await;
+    let (_, studio) = world.open(&anna, draft).await;
+    let watching = |path: &str| {
+        let mut document = serde_json::to_value(definition("sample", "1.0.0")).unwrap();
+        document["signals"]["seen"] = json!({ "response": { "url": path, "status": 200 } });
+        document.to_string()
+    };
+    // The studio still has what an earlier definition did not watch.
+    for path in ["/me", "/ads"] {
+        studio.edit(Edit::Replace { document: watching(path) }).await.unwrap();
+        studio.save().await.unwrap();
+        let view = serde_json::to_value(studio.view()).unwrap();
+        assert_eq!(view["saved"]["fixture"], true, "{path}");
+        assert_eq!(
+            world.recorded_responses(draft).await,
+            [format!("https://sample.example{path}")]
+        );
+    }
+    // An author is still writing it.
+    studio.edit(Edit::Replace { document: "{".to_owned() }).await.unwrap();
+    studio.save().await.unwrap();
+    assert_eq!(world.recorded_responses(draft).await, ["https://sample.example/ads"]);
 }
 
 #[tokio::test]
@@ -386,6 +414,32 @@ impl World {
         let document = text_of(&definition("sample", version));
         let content = DraftContent { document, ..content };
         assert!(self.store.replace_draft(&draft, &content).await.unwrap());
+    }
+
+    /// Adds responses to the recorded run of a draft.
+    async fn record_responses(&self, id: DraftId, paths: &[&str]) {
+        let (draft, content) = self.store.draft(TEAM, id).await.unwrap().expect("a draft");
+        let mut fixture: Fixture = serde_json::from_str(&content.fixture.unwrap()).unwrap();
+        fixture.events.extend((1..).zip(paths).map(|(number, path)| FixtureEvent::Response {
+            number,
+            url: format!("https://sample.example{path}"),
+            status: 200,
+            body: Some(json!({ "id": number })),
+        }));
+        let fixture = Some(serde_json::to_string(&fixture).unwrap());
+        let content = DraftContent { document: content.document, fixture };
+        let revised = Draft { revision: draft.revision + 1, ..draft };
+        assert!(self.store.replace_draft(&revised, &content).await.unwrap());
+    }
+
+    /// Returns the addresses of the responses in the recorded run of a draft.
+    async fn recorded_responses(&self, id: DraftId) -> Vec<String> {
+        let (_, content) = self.store.draft(TEAM, id).await.unwrap().expect("a draft");
+        let fixture: Fixture = serde_json::from_str(&content.fixture.unwrap()).unwrap();
+        let url = |event: FixtureEvent| {
+            if let FixtureEvent::Response { url, .. } = event { Some(url) } else { None }
+        };
+        fixture.events.into_iter().filter_map(url).collect()
     }
 
     async fn open(&self, user: &SignedInUser, id: DraftId) -> (String, Arc<Studio>) {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Method, run::End};
+use super::{Definition, Method, matches_url, run::End};
 use crate::error_code::ErrorCode;
 
 /// A recorded run.
@@ -53,6 +53,17 @@ impl Fixture {
             None
         }
     }
+
+    /// Returns the fixture without the responses that a definition does not watch.
+    #[must_use]
+    pub fn watched_by(mut self, definition: &Definition) -> Self {
+        let watched = definition.responses();
+        self.events.retain(|event| {
+            let FixtureEvent::Response { url, .. } = event else { return true };
+            watched.iter().any(|pattern| matches_url(pattern, url))
+        });
+        self
+    }
 }
 
 /// Something that happened during a recorded run.
@@ -83,7 +94,8 @@ pub enum FixtureEvent {
         #[serde(default, skip_serializing_if = "is_false")]
         is_first: bool,
     },
-    /// A response that the page received and that the definition watches.
+    /// A response that the page received and that the definition watches. While a studio is open, it has
+    /// those with JSON that the definition does not watch as well.
     Response {
         number: u64,
         url: String,
