@@ -62,7 +62,8 @@ pub(crate) async fn run(
     };
     trial.service.stop().await;
     if let Some((capture, fixture)) = author.capture.as_ref().zip(fixture) {
-        let captured = capture.finish(&definition).ok_or("the run did not end, or was too long")?;
+        let captured =
+            capture.finish(&definition).ok_or("the run did not end, or was too large")?;
         eprintln!("{}", write_fixture(&definitions(), &definition, captured, fixture)?);
     }
     result

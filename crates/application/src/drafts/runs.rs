@@ -11,7 +11,7 @@ use domain::{
 };
 use ports::{
     StoreError,
-    authoring::{AuthoringBrowsers, AuthoringError, AuthoringRuns, DraftStore},
+    authoring::{AuthoringBrowsers, AuthoringError, AuthoringRuns, DraftStore, RunPurpose},
     browser::Browser,
     clock::Clock,
     driving::{Caller, SessionService},
@@ -143,7 +143,11 @@ impl DraftRuns {
 
 #[async_trait]
 impl AuthoringRuns for DraftRuns {
-    async fn open(&self, definition: &Definition) -> Result<String, AuthoringError> {
+    async fn open(
+        &self,
+        definition: &Definition,
+        purpose: RunPurpose,
+    ) -> Result<String, AuthoringError> {
         // Its session would wait for a browser, and nothing would tell the author why.
         if !self.browsers.begins_runs() {
             let why =
@@ -157,6 +161,12 @@ impl AuthoringRuns for DraftRuns {
             && let Ok(mut reloads) = tokio::time::timeout(END_TIMEOUT, reloads.lock()).await
         {
             reloads.mark_unchanged();
+        }
+        if let Some(capture) = &self.tools.capture {
+            match purpose {
+                RunPurpose::Explore => capture.pause(),
+                RunPurpose::Capture => capture.resume(),
+            }
         }
         let environment = definition.environment;
         let caller = self.browsers.caller(environment).await.map_err(failed)?;
@@ -220,7 +230,10 @@ mod tests {
         assert!(browsers.begins_runs());
         world.engine.hub.start_draining();
         assert!(!browsers.begins_runs());
-        let refused = runs.open(&sample::definition("sample", "1.0.0")).await.unwrap_err();
+        let refused = runs
+            .open(&sample::definition("sample", "1.0.0"), RunPurpose::Explore)
+            .await
+            .unwrap_err();
         assert!(refused.0.starts_with("this instance is about to stop"), "{refused}");
     }
 }

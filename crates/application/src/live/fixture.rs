@@ -12,6 +12,12 @@ use domain::workflow::{
 };
 use ports::browser::Browser;
 
+use crate::digest::sha256;
+
+/// What is kept of one run at most, in bytes of JSON. It is kept as JSON, since a parsed value may take
+/// many times the memory.
+const MAX_RECORDED_BYTES: usize = 32 * 1024 * 1024;
+
 /// Records one run. What the applicant types, and values that look like credentials, are masked before
 /// they are stored.
 #[derive(Default)]
@@ -19,18 +25,25 @@ pub struct FixtureCapture(Mutex<State>);
 
 #[derive(Default)]
 struct State {
+    /// Whether runs are not recorded.
+    is_paused: bool,
     started_at: Option<DateTime<Utc>>,
-    events: Vec<FixtureEvent>,
-    pages: Vec<PageTree>,
-    /// The index of each page in the list.
-    indices: HashMap<PageTree, usize>,
+    /// Each event as JSON.
+    events: Vec<Vec<u8>>,
+    /// Each page as JSON.
+    pages: Vec<Vec<u8>>,
+    /// The index of each page in the list, by the SHA-256 hash of its JSON.
+    indices: HashMap<[u8; 32], usize>,
+    /// The size of the events and pages.
+    bytes: usize,
+    has_custom_url: bool,
     newest_response: u64,
     last_observation: Option<Observation>,
     last_page: Option<usize>,
     /// The number of nodes that the run had entered at the last state of the page.
     nodes: usize,
     result: Option<RunResult>,
-    /// Whether a bound was reached, so that the fixture is a part of the run.
+    /// Whether a bound was reached. Nothing is kept then: a part of the run cannot be replayed.
     is_cut: bool,
 }
 
@@ -53,14 +66,18 @@ impl FixtureCapture {
         result: &StepResult,
         Moment { now, nodes, is_typing }: Moment,
     ) {
+        // Pages are read for the record alone.
+        if !self.state().is_recording() {
+            return;
+        }
         match (command, result) {
             (Command::Goto { url }, _) => {
                 let (url, arrived) = (mask_url(url), *result == StepResult::Arrived);
-                self.state().push(FixtureEvent::Visit { url, arrived });
+                self.state().push(&FixtureEvent::Visit { url, arrived });
             }
-            (Command::Act(_), StepResult::Acted) => self.state().push(FixtureEvent::Act),
+            (Command::Act(_), StepResult::Acted) => self.state().push(&FixtureEvent::Act),
             (Command::Consent { .. }, StepResult::Answered { share }) => {
-                self.state().push(FixtureEvent::Answer { share: *share });
+                self.state().push(&FixtureEvent::Answer { share: *share });
             }
             (Command::Fetch(request), _) => {
                 let response = if let StepResult::Read(body) = result {
@@ -70,11 +87,11 @@ impl FixtureCapture {
                 };
                 let (method, url) = (request.method, mask_url(&request.url));
                 let body = request.body.as_deref().map(mask_body);
-                self.state().push(FixtureEvent::Fetch { method, url, body, response });
+                self.state().push(&FixtureEvent::Fetch { method, url, body, response });
             }
             (Command::Watch, StepResult::Seen(page)) => {
                 match browser.page_tree(is_typing).await {
-                    Ok(tree) => self.state().page(page, tree, now, Seen::Watched { nodes }),
+                    Ok(tree) => self.state().page(page, &tree, now, Seen::Watched { nodes }),
                     // Its document is being replaced, or is too large for a fixture.
                     Err(_) => self.state().responses(page),
                 }
@@ -83,7 +100,7 @@ impl FixtureCapture {
                 if let (Ok(page), Ok(tree)) =
                     (browser.observe().await, browser.page_tree(is_typing).await)
                 {
-                    self.state().page(&page, tree, now, Seen::Read);
+                    self.state().page(&page, &tree, now, Seen::Read);
                 }
             }
             (Command::ReadResponse { .. }, _) => {
@@ -106,38 +123,53 @@ impl FixtureCapture {
     /// Records the address that the session opens, once.
     pub(crate) fn custom_url(&self, url: &str) {
         let mut state = self.state();
-        let is_recorded =
-            state.events.iter().any(|event| matches!(event, FixtureEvent::CustomUrl { .. }));
-        if !is_recorded {
-            state.push(FixtureEvent::CustomUrl { url: mask_url(url) });
+        if !std::mem::replace(&mut state.has_custom_url, true) {
+            state.push(&FixtureEvent::CustomUrl { url: mask_url(url) });
         }
     }
 
     /// Begins anew: each attempt is a run in a browser of its own, and the last one is captured.
     pub(crate) fn restart(&self) {
+        let mut state = self.state();
+        *state = State { is_paused: state.is_paused, ..State::default() };
+    }
+
+    /// Drops what was recorded, and records nothing until [`FixtureCapture::resume`].
+    pub(crate) fn pause(&self) {
+        *self.state() = State { is_paused: true, ..State::default() };
+    }
+
+    /// Records the runs that begin from now on.
+    pub(crate) fn resume(&self) {
         *self.state() = State::default();
     }
 
     /// Records the end of the run.
     pub(crate) fn end(&self, path: &[String], end: &End) {
-        self.state().result = Some(RunResult::new(path.to_vec(), end));
+        let mut state = self.state();
+        if state.is_recording() {
+            state.result = Some(RunResult::new(path.to_vec(), end));
+        }
     }
 
-    /// Returns the fixture of a run with this definition; `None` if the run did not end, or was too
-    /// long to be recorded.
+    /// Returns the fixture of a run with this definition; `None` if the run did not end, was too long
+    /// or too large to be recorded, or was not to be recorded.
     #[must_use]
     pub fn finish(&self, definition: &Definition) -> Option<Fixture> {
-        let mut state = self.state();
-        if state.is_cut {
-            return None;
-        }
+        let (expected, events, pages) = {
+            let mut state = self.state();
+            let expected = state.result.take()?;
+            (expected, std::mem::take(&mut state.events), std::mem::take(&mut state.pages))
+        };
+        let event = |json: Vec<u8>| serde_json::from_slice::<FixtureEvent>(&json).ok();
+        let page = |json: Vec<u8>| serde_json::from_slice::<PageTree>(&json).ok();
         Some(Fixture {
             schema: Fixture::SCHEMA.to_owned(),
             platform: definition.platform.clone(),
             version: definition.version.clone(),
-            expected: state.result.take()?,
-            events: std::mem::take(&mut state.events),
-            pages: std::mem::take(&mut state.pages),
+            expected,
+            events: events.into_iter().map(event).collect::<Option<_>>()?,
+            pages: pages.into_iter().map(page).collect::<Option<_>>()?,
         })
     }
 
@@ -154,11 +186,34 @@ enum Seen {
 }
 
 impl State {
-    fn push(&mut self, event: FixtureEvent) {
-        if self.events.len() < Fixture::MAX_EVENTS {
-            self.events.push(event);
-        } else {
-            self.is_cut = true;
+    const fn is_recording(&self) -> bool {
+        !self.is_paused && !self.is_cut
+    }
+
+    /// Drops what was recorded.
+    fn cut(&mut self) {
+        *self = Self { is_paused: self.is_paused, is_cut: true, ..Self::default() };
+    }
+
+    /// Returns whether something of this size is to be kept, and counts it.
+    fn admit(&mut self, bytes: usize) -> bool {
+        if !self.is_recording() {
+            return false;
+        }
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > MAX_RECORDED_BYTES {
+            self.cut();
+        }
+        !self.is_cut
+    }
+
+    fn push(&mut self, event: &FixtureEvent) {
+        // It has no map with keys that are no strings, and can always be serialized.
+        let json = serde_json::to_vec(event).unwrap_or_default();
+        if self.events.len() == Fixture::MAX_EVENTS {
+            self.cut();
+        } else if self.admit(json.len()) {
+            self.events.push(json);
         }
     }
 
@@ -169,7 +224,7 @@ impl State {
                 continue;
             }
             self.newest_response = response.number;
-            self.push(FixtureEvent::Response {
+            self.push(&FixtureEvent::Response {
                 number: response.number,
                 url: mask_url(&response.url),
                 status: response.status,
@@ -179,7 +234,7 @@ impl State {
     }
 
     /// Records a state of the page, if it is another one, was read, or is the first of a node.
-    fn page(&mut self, seen: &Observation, tree: PageTree, now: DateTime<Utc>, by: Seen) {
+    fn page(&mut self, seen: &Observation, tree: &PageTree, now: DateTime<Utc>, by: Seen) {
         let started_at = *self.started_at.get_or_insert(now);
         self.responses(seen);
         let Some(page) = self.index(tree) else { return };
@@ -192,7 +247,7 @@ impl State {
             return;
         }
         (self.last_page, self.last_observation) = (Some(page), Some(seen.clone()));
-        self.push(FixtureEvent::Page {
+        self.push(&FixtureEvent::Page {
             at: u64::try_from((now - started_at).num_milliseconds()).unwrap_or_default(),
             page,
             url: mask_url(&seen.url),
@@ -205,17 +260,24 @@ impl State {
         });
     }
 
-    fn index(&mut self, tree: PageTree) -> Option<usize> {
-        if let Some(index) = self.indices.get(&tree) {
+    /// Returns the index of a page in the list, to which it is added if it is new.
+    fn index(&mut self, tree: &PageTree) -> Option<usize> {
+        // It can always be serialized, as an event can.
+        let json = serde_json::to_vec(tree).unwrap_or_default();
+        let hash = sha256(&json);
+        if let Some(index) = self.indices.get(&hash) {
             return Some(*index);
         }
         if self.pages.len() == Fixture::MAX_PAGES {
-            self.is_cut = true;
+            self.cut();
+            return None;
+        }
+        if !self.admit(json.len()) {
             return None;
         }
         let index = self.pages.len();
-        self.pages.push(tree.clone());
-        self.indices.insert(tree, index);
+        self.pages.push(json);
+        self.indices.insert(hash, index);
         Some(index)
     }
 }
@@ -233,7 +295,7 @@ pub(super) fn masked_event(event: TraceEvent) -> TraceEvent {
 mod tests {
     use std::sync::Arc;
 
-    use domain::workflow::{Run, replay};
+    use domain::workflow::{PageNode, Run, SeenResponse, replay};
     use serde_json::json;
     use testkit::sample::noon;
 
@@ -314,7 +376,96 @@ mod tests {
     fn credentials_in_the_address_of_a_session_are_masked() {
         let capture = FixtureCapture::default();
         capture.custom_url("https://shop.test/users/ada?token=7f3a&tab=2");
-        let masked = "https://shop.test/users/ada?token=masked&tab=2".to_owned();
-        assert_eq!(capture.state().events, [FixtureEvent::CustomUrl { url: masked }]);
+        // It is recorded once.
+        capture.custom_url("https://shop.test/users/ada?token=7f3a&tab=2");
+        capture.end(&[], &End::Declined);
+        let url = "https://shop.test/users/ada?token=masked&tab=2".to_owned();
+        let fixture = capture.finish(&definition()).expect("a fixture");
+        assert_eq!(fixture.events, [FixtureEvent::CustomUrl { url }]);
+    }
+
+    /// A page with a text of this many bytes.
+    fn tree(number: u64, bytes: usize) -> PageTree {
+        let text = format!("{number}{}", "x".repeat(bytes));
+        let node = PageNode { parent: Some(0), text: Some(text), ..PageNode::default() };
+        PageTree { nodes: vec![PageNode::default(), node] }
+    }
+
+    fn watch(capture: &FixtureCapture, number: u64, tree: &PageTree) {
+        let seen = Observation { document: number, ..Observation::default() };
+        capture.state().page(&seen, tree, noon(), Seen::Watched { nodes: 1 });
+    }
+
+    #[test]
+    fn a_page_that_is_seen_again_is_kept_once() {
+        let capture = FixtureCapture::default();
+        let trees = [tree(1, 10), tree(2, 10)];
+        for (number, tree) in (1..).zip(trees.iter().chain(&trees)) {
+            watch(&capture, number, tree);
+        }
+        capture.end(&[], &End::Declined);
+        let fixture = capture.finish(&definition()).expect("a fixture");
+        assert_eq!(fixture.pages, trees);
+        let pages = fixture.events.iter().map(|event| {
+            let FixtureEvent::Page { page, .. } = event else { panic!("{event:?}") };
+            *page
+        });
+        assert_eq!(pages.collect::<Vec<_>>(), [0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn a_run_with_many_large_pages_or_responses_is_not_kept() {
+        let response = |number: u64| Observation {
+            responses: vec![SeenResponse {
+                number,
+                url: "https://shop.test/feed".into(),
+                status: 200,
+                body: Some(json!("x".repeat(1024 * 1024))),
+            }],
+            ..Observation::default()
+        };
+        let pages = |capture: &FixtureCapture, number: u64| {
+            watch(capture, number, &tree(number, 1024 * 1024));
+        };
+        let responses = |capture: &FixtureCapture, number: u64| {
+            capture.state().responses(&response(number));
+        };
+        for of_pages in [true, false] {
+            let capture = FixtureCapture::default();
+            for number in 1..=40 {
+                if of_pages {
+                    pages(&capture, number);
+                } else {
+                    responses(&capture, number);
+                }
+                let state = capture.state();
+                let kept: usize = state.events.iter().chain(&state.pages).map(Vec::len).sum();
+                assert!(kept <= MAX_RECORDED_BYTES && kept == state.bytes, "{kept}");
+                assert_eq!(state.is_cut, number > 31, "{number}");
+            }
+            capture.end(&[], &End::Declined);
+            assert_eq!(capture.finish(&definition()), None);
+            let state = capture.state();
+            assert!(state.events.is_empty() && state.pages.is_empty() && state.indices.is_empty());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_run_in_which_the_author_looks_around_is_not_kept() {
+        let (capture, browser) = (FixtureCapture::default(), FakeBrowser::default());
+        let moment = Moment { now: noon(), nodes: 1, is_typing: false };
+        let seen = StepResult::Seen(Observation::default());
+        capture.pause();
+        capture.restart();
+        capture.record(&browser, &Command::Watch, &seen, moment).await;
+        capture.custom_url("https://shop.test/users/ada");
+        capture.end(&[], &End::Declined);
+        assert_eq!(capture.state().bytes, 0);
+        assert_eq!(capture.finish(&definition()), None);
+        capture.resume();
+        capture.restart();
+        capture.record(&browser, &Command::Watch, &seen, moment).await;
+        capture.end(&[], &End::Declined);
+        assert_eq!(capture.finish(&definition()).map(|fixture| fixture.pages.len()), Some(1));
     }
 }

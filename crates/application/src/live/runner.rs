@@ -285,7 +285,8 @@ impl WorkflowRunner {
         self.trace(vec![TraceEvent::Reloaded]);
         self.browser.observe_signals(self.observed(definition));
         if let Some(capture) = self.capture() {
-            capture.restart();
+            // A fixture is of a run from the beginning, in a new browser.
+            capture.pause();
         }
         let now = self.now();
         let mut next = Run::new(definition.clone(), now).with_custom_url(run.custom_url());

@@ -21,7 +21,8 @@ use domain::{
 };
 use ports::{
     authoring::{
-        AttestationProbe, AuthoringError, AuthoringRuns, DefinitionStorage, HostAssessment, Stored,
+        AttestationProbe, AuthoringError, AuthoringRuns, DefinitionStorage, HostAssessment,
+        RunPurpose, Stored,
     },
     browser::{BrowserError, Input},
     clock::Clock,
@@ -207,11 +208,13 @@ impl Studio {
     }
 
     async fn begin(&self, definition: &Definition, run: RunState) -> Result<(), StudioError> {
-        let url = self.parts.runs.open(definition).await?;
+        let is_recorded = run == RunState::Running;
+        let purpose = if is_recorded { RunPurpose::Capture } else { RunPurpose::Explore };
+        let url = self.parts.runs.open(definition, purpose).await?;
         self.shared.change(|state| {
             state.embed_url = Some(url);
             state.forget_pages();
-            let recorded = (run == RunState::Running).then(|| Arc::new(definition.clone()));
+            let recorded = is_recorded.then(|| Arc::new(definition.clone()));
             state.began(run, recorded);
             true
         });

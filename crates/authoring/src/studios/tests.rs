@@ -26,7 +26,7 @@ use ports::{
     StoreError,
     account_store::RequestOrigin,
     audit_log::AuditLog as _,
-    authoring::{AuthoringError, Draft, DraftContent, DraftStore as _, MAX_DRAFTS},
+    authoring::{AuthoringError, Draft, DraftContent, DraftStore as _, MAX_DRAFTS, RunPurpose},
     browser::{Browser, Locale},
     catalogue::{Catalogue as _, ChooseVersionError, PublishError},
     driving::{
@@ -528,7 +528,7 @@ struct NoRuns;
 
 #[async_trait]
 impl AuthoringRuns for NoRuns {
-    async fn open(&self, _: &Definition) -> Result<String, AuthoringError> {
+    async fn open(&self, _: &Definition, _: RunPurpose) -> Result<String, AuthoringError> {
         Ok("https://avouch.example/embed/".to_owned())
     }
 

@@ -23,6 +23,15 @@ pub trait AuthoringBrowsers: Send + Sync {
     fn begins_runs(&self) -> bool;
 }
 
+/// What a run in a new browser is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunPurpose {
+    /// The author looks around.
+    Explore,
+    /// It is captured as a fixture.
+    Capture,
+}
+
 /// Runs definitions for one author, who plays the applicant, in one browser at a time. Each run is
 /// traced.
 #[async_trait]
@@ -33,15 +42,21 @@ pub trait AuthoringRuns: Send + Sync {
     ///
     /// # Errors
     /// The run cannot be created. Where no runs begin any more, the browser before it goes on.
-    async fn open(&self, definition: &Definition) -> Result<String, AuthoringError>;
+    async fn open(
+        &self,
+        definition: &Definition,
+        purpose: RunPurpose,
+    ) -> Result<String, AuthoringError>;
 
-    /// Has a run of another definition begin in the same browser. Does nothing if there is none.
+    /// Has a run of another definition begin in the same browser, which is not captured. Does nothing if
+    /// there is none.
     fn reload(&self, definition: Arc<Definition>);
 
     /// Returns the browser; `None` if none runs.
     fn browser(&self) -> Option<Arc<dyn Browser>>;
 
-    /// Returns a fixture of the run that has just ended, and forgets it; `None` if it was too long.
+    /// Returns a fixture of the run that has just ended, and forgets it; `None` if it was too long or
+    /// too large, or was not to be captured.
     fn fixture(&self, definition: &Definition) -> Option<Fixture>;
 
     /// Ends the browser. Does nothing if there is none.

@@ -9,7 +9,7 @@ use domain::workflow::{
     SeenResponse,
 };
 use ports::{
-    authoring::{AuthoringError, AuthoringRuns, DefinitionStorage, Stored},
+    authoring::{AuthoringError, AuthoringRuns, DefinitionStorage, RunPurpose, Stored},
     browser::{
         Browser, BrowserCredentials, BrowserError, Fetched, Frame, Input, InspectedPage,
         ObservedSignals, PageOutline, PageState,
@@ -198,7 +198,7 @@ impl Browser for SlowBrowser {
         Err(BrowserError::Gone)
     }
 
-    async fn response(&self, _: &str) -> Result<Option<String>, BrowserError> {
+    async fn response(&self, _: &str, _: u64) -> Result<Option<String>, BrowserError> {
         Ok(None)
     }
 
@@ -240,7 +240,7 @@ struct OneRun(Arc<SlowBrowser>);
 
 #[async_trait]
 impl AuthoringRuns for OneRun {
-    async fn open(&self, _: &Definition) -> Result<String, AuthoringError> {
+    async fn open(&self, _: &Definition, _: RunPurpose) -> Result<String, AuthoringError> {
         Ok("https://avouch.example/embed/".to_owned())
     }
 
