@@ -20,6 +20,10 @@ const SECRET_PARTS: &[&str] = &[
 ];
 /// Whole names of such members and parameters.
 const SECRET_NAMES: &[&str] = &["jwt", "otp", "pwd", "session", "sid"];
+/// A part of names that are also those of data with members of its own, such as a support ticket.
+const AMBIGUOUS_PART: &str = "ticket";
+/// Parts of the names of tokens that are a position in a list: `nextPageToken`.
+const POSITION_PARTS: &[&str] = &["continuation", "cursor", "next", "page", "sync"];
 /// Parameters of redirects between an authorization server and a client (RFC 6749, section 4.1.2).
 const REDIRECT_PARAMETERS: &[&str] = &["code", "nonce", "state"];
 /// Parameters by which a page tells the next one what was typed as the user name (OpenID Connect Core 1.0,
@@ -32,6 +36,8 @@ const MAX_MASK_DEPTH: usize = 64;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Credential,
+    /// A credential, unless it has members.
+    Ambiguous,
     Other,
 }
 
@@ -47,19 +53,32 @@ fn masked(value: Value, depth: usize, meaning: Meaning) -> Value {
         Value::Object(_) | Value::Array(_) if depth == MAX_MASK_DEPTH => MASK.into(),
         Value::Object(members) => {
             let members = members.into_iter().map(|(name, member)| {
-                let meaning = if is_secret(&name) { Meaning::Credential } else { meaning };
-                (name, masked(member, depth + 1, meaning))
+                let inner = meaning_of(&name, meaning);
+                (name, masked(member, depth + 1, inner))
             });
             Value::Object(members.collect())
         }
         Value::Array(items) => {
             items.into_iter().map(|item| masked(item, depth + 1, meaning)).collect()
         }
-        Value::Bool(_) | Value::Number(_) | Value::String(_) if meaning == Meaning::Credential => {
+        Value::Bool(_) | Value::Number(_) | Value::String(_) if meaning != Meaning::Other => {
             MASK.into()
         }
         scalar @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => scalar,
     }
+}
+
+/// Returns what a member with this name is, in an object that is `outer`.
+fn meaning_of(name: &str, outer: Meaning) -> Meaning {
+    if outer == Meaning::Credential {
+        return outer;
+    }
+    let name = name.to_ascii_lowercase();
+    if !is_secret(&name) {
+        return Meaning::Other;
+    }
+    let is_clear = is_secret(&name.replace(AMBIGUOUS_PART, ""));
+    if is_clear { Meaning::Credential } else { Meaning::Ambiguous }
 }
 
 /// Returns the body of a request, which is JSON, with masks as those of [`mask_json`]. A text that is no
@@ -96,7 +115,10 @@ pub fn mask_url(url: &str) -> String {
 }
 
 fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
+    let mut name = name.to_ascii_lowercase();
+    if POSITION_PARTS.iter().any(|part| name.contains(part)) {
+        name = name.replace("token", "");
+    }
     SECRET_NAMES.contains(&name.as_str()) || SECRET_PARTS.iter().any(|part| name.contains(part))
 }
 
@@ -126,9 +148,17 @@ mod tests {
             (json!({ "token": { "value": "eyJ" } }), json!({ "token": { "value": "masked" } })),
             (json!({ "tokens": ["eyJ", null] }), json!({ "tokens": ["masked", null] })),
             (
-                json!({ "session": { "n": [{ "id": 7, "new": true, "of": {} }] }, "n": 7 }),
-                json!({ "session": { "n": [{ "id": "masked", "new": "masked", "of": {} }] }, "n": 7 }),
+                json!({ "tokens": { "n": [{ "id": 7, "new": true, "of": {} }] }, "n": 7 }),
+                json!({ "tokens": { "n": [{ "id": "masked", "new": "masked", "of": {} }] }, "n": 7 }),
             ),
+            // What has members may be data.
+            (
+                json!({ "tickets": [{ "id": 7, "token": "x" }], "session": { "id": "y" } }),
+                json!({ "tickets": [{ "id": 7, "token": "masked" }], "session": { "id": "masked" } }),
+            ),
+            (json!({ "tickets": ["x"] }), json!({ "tickets": ["masked"] })),
+            // A position in a list.
+            (json!({ "nextPageToken": "CAo" }), json!({ "nextPageToken": "CAo" })),
         ] {
             assert_eq!(mask_json(body.clone()), expected);
             assert_eq!(mask_body(&body.to_string()), expected.to_string());
