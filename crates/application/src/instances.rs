@@ -4,7 +4,7 @@ use std::{
     collections::{HashMap, HashSet, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -69,6 +69,8 @@ pub struct InstanceDirectory {
     /// What this instance has reported last: all decide about the same reports.
     reported: Mutex<Option<Instance>>,
     known: Mutex<HashMap<InstanceId, KnownInstance>>,
+    /// How often an instance was chosen for a session.
+    choices: AtomicU64,
     /// Whether the others' reports were read at least once.
     is_informed: AtomicBool,
     /// Of sessions that wait here, whether their teams allow other regions.
@@ -129,8 +131,8 @@ impl InstanceDirectory {
         turns: Arc<BrowserTurns>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let (reported, known, is_informed, leaving) = Default::default();
-        Self { own, addresses, hub, turns, clock, reported, known, is_informed, leaving }
+        let (reported, known, choices, is_informed, leaving) = Default::default();
+        Self { own, addresses, hub, turns, clock, reported, known, choices, is_informed, leaving }
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<InstanceId, KnownInstance>> {
@@ -247,7 +249,9 @@ impl InstanceDirectory {
         let mut known = self.known();
         let others = Self::running(&known);
         let distance = |region| self.distance(session, may_leave, region);
-        let chosen = least_used(&own, &others, distance).filter(|chosen| chosen.id != own.id)?;
+        let draw = self.choices.fetch_add(1, Ordering::Relaxed);
+        let chosen = least_used(&own, &others, distance, draw);
+        let chosen = chosen.filter(|chosen| chosen.id != own.id)?;
         if let Some(known) = known.get_mut(&chosen.id) {
             known.sent = known.sent.saturating_add(1);
         }

@@ -75,18 +75,26 @@ impl Instance {
     }
 }
 
+/// How many others an instance compares with itself. All instances know the same reports, which are up to
+/// two seconds old: if each of many compared all, they would all send their next sessions to the same one.
+const COMPARED: usize = 8;
+
 /// Returns the instance that begins the next session of `own`'s region: the least used one there. Of equal
 /// ones it is `own`, since that needs no relay, or else the first. Where all of the region are full, it is
 /// one of the closest region that has a browser free. `None` if no instance begins sessions.
 ///
-/// `distance` says how far another region is for the session; `None` if it must not run there.
+/// Of more than eight others, eight are compared, which are drawn anew for each `draw`; and all of them if
+/// none of these has a browser free. `distance` says how far another region is for the session; `None` if it
+/// must not run there.
 pub fn least_used<'a>(
     own: &'a Instance,
     others: &'a [Instance],
     distance: impl Fn(Option<WorkerRegion>) -> Option<u8>,
+    draw: u64,
 ) -> Option<&'a Instance> {
+    let draw = own.id.as_uuid().as_u64_pair().1 ^ mixed(draw);
     let near = others.iter().filter(|other| other.region == own.region);
-    let near = least_used_of([own].into_iter().chain(near));
+    let near = least_used_of(Some(own), near, draw);
     if near.is_some_and(|near| near.room() > 0) {
         return near;
     }
@@ -95,14 +103,44 @@ pub fn least_used<'a>(
     let with_room = || far.iter().filter(|(_, other)| other.room() > 0);
     let closest = with_room().map(|(distance, _)| distance).min();
     let closest = with_room().filter(|(distance, _)| Some(distance) == closest);
-    let closest = least_used_of(closest.map(|(_, other)| *other));
-    closest.or(near).or_else(|| least_used_of(far.iter().map(|(_, other)| *other)))
+    let closest = least_used_of(None, closest.map(|(_, other)| *other), draw);
+    closest.or(near).or_else(|| least_used_of(None, far.iter().map(|(_, other)| *other), draw))
 }
 
-fn least_used_of<'a>(instances: impl Iterator<Item = &'a Instance>) -> Option<&'a Instance> {
-    instances
-        .filter(|instance| instance.begins_sessions())
-        .reduce(|best, next| if next.is_less_used_than(best) { next } else { best })
+fn least_used_of<'a>(
+    own: Option<&'a Instance>,
+    others: impl Iterator<Item = &'a Instance>,
+    draw: u64,
+) -> Option<&'a Instance> {
+    let own = own.filter(|own| own.begins_sessions());
+    let others: Vec<_> = others.filter(|other| other.begins_sessions()).collect();
+    let least = |others: Vec<&'a Instance>| {
+        let all = own.into_iter().chain(others);
+        all.reduce(|best, next| if next.is_less_used_than(best) { next } else { best })
+    };
+    if others.len() <= COMPARED {
+        return least(others);
+    }
+    least(drawn(others.clone(), draw)).filter(|least| least.room() > 0).or_else(|| least(others))
+}
+
+/// Returns [`COMPARED`] of these instances, each with the same probability.
+fn drawn(mut all: Vec<&Instance>, mut draw: u64) -> Vec<&Instance> {
+    let mut drawn = Vec::with_capacity(COMPARED);
+    while !all.is_empty() && drawn.len() < COMPARED {
+        draw = mixed(draw);
+        let count = u64::try_from(all.len()).unwrap_or(u64::MAX);
+        drawn.push(all.swap_remove(usize::try_from(draw % count).unwrap_or(0)));
+    }
+    drawn
+}
+
+/// Returns the next number of `SplitMix64` (Steele, Lea and Flood 2014).
+const fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
 }
 
 /// Returns whether no instance of `own`'s region has a browser free, and those of others begin sessions.
@@ -214,7 +252,7 @@ mod tests {
     }
 
     fn chosen(own: &Instance, others: &[Instance]) -> Option<u128> {
-        least_used(own, others, |_| None).map(|instance| instance.id.as_uuid().as_u128())
+        least_used(own, others, |_| None, 0).map(|instance| instance.id.as_uuid().as_u128())
     }
 
     /// The instance for a session of `us-west` that may run in any region.
@@ -222,7 +260,7 @@ mod tests {
         let distance = |region: Option<WorkerRegion>| {
             Some(region.map_or(u8::MAX, |region| WorkerRegion::UsWest.distance_to(region)))
         };
-        least_used(own, others, distance).map(|instance| instance.id.as_uuid().as_u128())
+        least_used(own, others, distance, 0).map(|instance| instance.id.as_uuid().as_u128())
     }
 
     #[test]
@@ -230,6 +268,28 @@ mod tests {
         let others = [instance(2, 4, 1), instance(3, 8, 1), instance(4, 8, 3)];
         assert_eq!(chosen(&instance(1, 4, 2), &others), Some(3));
         assert_eq!(chosen(&instance(1, 4, 0), &others), Some(1));
+    }
+
+    #[test]
+    fn many_instances_with_the_same_reports_do_not_all_choose_the_same_one() {
+        let all: Vec<_> = (1..=100).map(|id| instance(id, 64, 20 + u32::from(id != 50))).collect();
+        let mut chosen_by = std::collections::BTreeMap::<_, u32>::new();
+        for (own, draw) in all.iter().zip(7..) {
+            let others: Vec<_> = all.iter().filter(|other| *other != own).cloned().collect();
+            let chosen = least_used(own, &others, |_| None, draw).unwrap();
+            *chosen_by.entry(chosen.id).or_default() += 1;
+        }
+        let most = chosen_by.get(&InstanceId::from_u128(50)).copied().unwrap_or(0);
+        assert!((2..25).contains(&most), "{most} of 100 have chosen the least used one");
+    }
+
+    #[test]
+    fn the_only_one_of_many_with_a_browser_free_is_found() {
+        let others: Vec<_> = (2..=100).map(|id| instance(id, 4, 4 - u32::from(id == 77))).collect();
+        for draw in 0..50 {
+            let chosen = least_used(&others[0], &others[1..], |_| None, draw).unwrap();
+            assert_eq!(chosen.id, InstanceId::from_u128(77));
+        }
     }
 
     #[test]

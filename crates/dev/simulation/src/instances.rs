@@ -57,6 +57,8 @@ struct View {
     /// The sessions that were sent to each since its last report.
     sent: BTreeMap<InstanceIndex, u32>,
     unreachable: BTreeMap<InstanceIndex, DateTime<Utc>>,
+    /// How often an instance was chosen for a session.
+    choices: u64,
 }
 
 /// All instances.
@@ -223,12 +225,13 @@ impl Instances {
             Some((*index, self.described(other, other.reported(read_at)?.saturating_add(sent))))
         });
         let (indices, others): (Vec<_>, Vec<_>) = others.unzip();
-        let chosen = least_used(&own_instance, &others, |_| None);
+        let chosen = least_used(&own_instance, &others, |_| None, asking.view.choices);
         let chosen = chosen.map_or(own_instance.id, |instance| instance.id);
         let chosen = others.iter().position(|instance| instance.id == chosen);
         let chosen = chosen.and_then(|position| indices.get(position).copied()).unwrap_or(own);
         let is_reachable = self.get(chosen).is_some_and(|instance| instance.is_up);
         if let Some(asking) = self.get_mut(own) {
+            asking.view.choices = asking.view.choices.wrapping_add(1);
             if is_new {
                 asking.view.sent.clear();
                 asking.view.read_at = read_at;
