@@ -1,12 +1,15 @@
 //! Dates as pages write them, by patterns of Unicode Technical Standard 35, part 4.
 
-use std::{iter::Peekable, str::Chars};
+use std::{iter::Peekable, ops::RangeInclusive, str::Chars};
 
 use chrono::{NaiveDate, NaiveTime};
 
 use super::DateLanguage;
 
 const MAX_PATTERN_CHARS: usize = 100;
+/// Other years are those of another calendar, such as 1404 (Solar Hijri) or 2569 (Buddhist), or no dates
+/// that are meant, such as 9999.
+const YEARS: RangeInclusive<i32> = 1800..=2200;
 
 /// A pattern of date fields.
 #[derive(Debug)]
@@ -22,7 +25,7 @@ enum PatternPart {
 enum DateField {
     /// Four digits.
     Year,
-    /// Two digits: 1970 to 2069.
+    /// Two digits in ASCII: 1970 to 2069.
     ShortYear,
     Month,
     /// A name, or its beginning.
@@ -244,6 +247,8 @@ impl Found {
         match field {
             DateField::Year => self.year = i32::try_from(input.digits(4, 4)?).ok()?,
             DateField::ShortYear => {
+                // In Arabic and Persian digits the year may be one of another calendar.
+                input.rest.starts_with(|c: char| c.is_ascii_digit()).then_some(())?;
                 let year = i32::try_from(input.digits(2, 2)?).ok()?;
                 self.year = if year < 70 { 2000 + year } else { 1900 + year };
             }
@@ -274,6 +279,7 @@ impl Found {
 
     fn format(self) -> Option<String> {
         let (year, month, day) = (self.year, self.month.unwrap_or(1), self.day.unwrap_or(1));
+        YEARS.contains(&year).then_some(())?;
         let date = NaiveDate::from_ymd_opt(year, month, day)?;
         let precision = match (self.month, self.day) {
             (None, _) => "%Y",

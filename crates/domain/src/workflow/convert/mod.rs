@@ -1,7 +1,10 @@
 //! Converters: each maps one value to another, or to none.
 
+mod currency;
 mod date;
+mod multiplier;
 mod number;
+mod sign;
 
 use std::collections::BTreeMap;
 
@@ -33,7 +36,8 @@ pub enum Converter {
     /// A text that is none of these, such as "Not provided". Spaces and upper case make no difference.
     Except(Vec<String>),
     /// The only number in a text, such as 1234.5 in "EUR 1.234,50". A text with several numbers has
-    /// none, nor has a number that a letter follows, such as "1.2K".
+    /// none, nor has one whose number or sign is unclear, such as "1.2K", "5 million", "99+",
+    /// "Balance - 12.50" and "($5.25)".
     Number(NumberFormat),
     /// A date, with a time if the pattern has one, as ISO 8601.
     Date(DateFormat),
@@ -57,7 +61,8 @@ pub struct NumberFormat {
 pub struct DateFormat {
     /// A pattern of date fields (Unicode Technical Standard 35, part 4), such as "HH:mm, d MMMM y".
     /// The fields are y, yy, M to MMMM, d, E to EEEE, H, h, a, m, s and XXX; other letters stand in
-    /// single quotes. Without a day or a month, the date has none either.
+    /// single quotes. Without a day or a month, the date has none either. Years are those of the
+    /// Gregorian calendar, from 1800 to 2200.
     pub pattern: String,
     /// The language of the names of months; English if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]

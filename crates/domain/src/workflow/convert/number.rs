@@ -4,35 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::{
+    multiplier::{begins_with_amount_multiplier, begins_with_multiplier},
+    sign::{NumberForm, Sides, is_dash, is_opening, trim_start},
+};
+
 /// Digits of a number: as many as every JSON reader keeps (RFC 8259, section 6).
 const MAX_DIGITS: usize = 15;
-/// Words that multiply the number before them, so that it alone is not the number that was meant.
-const MULTIPLIERS: &[&str] = &[
-    "b",
-    "bn",
-    "billion",
-    "billions",
-    "hundred",
-    "k",
-    "m",
-    "md",
-    "mi",
-    "mil",
-    "milhões",
-    "milioni",
-    "mille",
-    "millionen",
-    "millones",
-    "million",
-    "millions",
-    "mio",
-    "mld",
-    "mln",
-    "mrd",
-    "thousand",
-    "tsd",
-    "tys",
-];
 
 /// The mark between the integer and the fraction of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -43,21 +21,35 @@ pub enum DecimalMark {
     Comma,
 }
 
-/// Returns the only number in a text.
+/// Returns the only number in a text, if it is clear what it is.
 pub(super) fn parse_number(text: &str, mark: DecimalMark) -> Option<Value> {
-    let chars: Vec<char> = text.chars().map(normalize).collect();
+    let shown = text.chars().filter(|c| !is_direction_mark(*c));
+    let chars: Vec<char> = shown.map(normalize).collect();
     let start = chars.iter().position(char::is_ascii_digit)?;
     let length = token_length(chars.get(start..)?);
-    let (before, rest) = (chars.get(..start)?, chars.get(start + length..)?);
-    if rest.iter().any(char::is_ascii_digit) {
+    let (before, after) = (chars.get(..start)?, chars.get(start + length..)?);
+    if after.iter().any(char::is_ascii_digit) {
         return None;
     }
-    let token: String = chars.get(start..start + length)?.iter().collect();
+    let mut token: String = chars.get(start..start + length)?.iter().collect();
+    let marks = leading_marks(before, mark)?;
+    let before = before.get(..start - marks)?;
+    if marks > 0 {
+        token.insert_str(0, "0.");
+    }
     let (integer, fraction) = split(&token, mark)?;
-    let is_negative = has_leading_minus(before) || has_trailing_minus(rest);
-    if has_multiplier(rest) || before.last().is_some_and(|c| is_part_of_word(*c)) {
+    let form = if !fraction.is_empty() {
+        NumberForm::Fraction
+    } else if token.len() > integer.len() {
+        NumberForm::Grouped
+    } else {
+        NumberForm::Digits
+    };
+    let sides = Sides { before, after, form };
+    if before.last().is_some_and(|c| is_part_of_word(*c)) || is_part_of_number(&sides) {
         return None;
     }
+    let is_negative = sides.is_negative()?;
     let integer = integer.trim_start_matches('0');
     let fraction = fraction.trim_end_matches('0');
     if integer.len() + fraction.len() > MAX_DIGITS {
@@ -71,7 +63,17 @@ pub(super) fn parse_number(text: &str, mark: DecimalMark) -> Option<Value> {
     format!("{sign}{integer}.{fraction}").parse::<f64>().ok().map(Value::from)
 }
 
-/// Returns the character that stands for the same in a number, in ASCII.
+/// Returns whether a character only says in which direction its neighbours are written, as in amounts of
+/// the Unicode CLDR in Arabic. Those that reverse the order of digits are not among them.
+const fn is_direction_mark(c: char) -> bool {
+    matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202c}' | '\u{2066}'..='\u{2069}'
+    )
+}
+
+/// Returns the character that stands for the same in a number, in ASCII except for dashes that are
+/// longer than a minus sign.
 fn normalize(c: char) -> char {
     /// The digits zero of Arabic, Persian, Devanagari and full-width numbers; the others follow.
     const ZEROS: [char; 4] = ['\u{660}', '\u{6f0}', '\u{966}', '\u{ff10}'];
@@ -80,7 +82,12 @@ fn normalize(c: char) -> char {
         char::from_digit(value, 10)
     });
     match c {
-        '\u{2212}' | '\u{2010}' | '\u{2011}' | '\u{fe63}' | '\u{ff0d}' => '-',
+        '\u{2212}' | '\u{2010}' | '\u{2011}' | '\u{2796}' | '\u{fe63}' | '\u{ff0d}' => '-',
+        '\u{2012}' | '\u{2013}' => '–',
+        '\u{2014}' | '\u{2015}' | '\u{2e3a}' | '\u{2e3b}' => '—',
+        '\u{ff0b}' => '+',
+        '\u{ff08}' => '(',
+        '\u{ff09}' => ')',
         '\u{2019}' | '\u{ff07}' => '\'',
         '\u{66b}' => ',',
         '\u{66c}' => '.',
@@ -138,34 +145,31 @@ fn split(token: &str, mark: DecimalMark) -> Option<(String, String)> {
     Some((groups.concat(), fraction.to_owned()))
 }
 
-/// Returns whether a minus sign is before the number, also before a currency symbol.
-fn has_leading_minus(before: &[char]) -> bool {
-    let is_symbol = |c: &&char| !c.is_alphanumeric() && **c != '-';
-    let mut rest = before.iter().rev().skip_while(is_symbol);
-    rest.next() == Some(&'-') && rest.next().is_none_or(|c| !is_part_of_word(*c))
-}
-
-/// Returns whether a minus sign follows the number immediately, as in accounts.
-fn has_trailing_minus(rest: &[char]) -> bool {
-    rest.first() == Some(&'-') && rest.get(1).is_none_or(|c| !is_part_of_word(*c))
-}
-
-/// Returns whether the number is only part of what is meant: a letter or the word of a multiplier
-/// follows.
-fn has_multiplier(rest: &[char]) -> bool {
-    if rest.first().is_some_and(|c| is_part_of_word(*c)) {
-        return true;
+/// Returns how many decimal marks precede the first digit: one in ".75". `None` if a mark there may be
+/// something else.
+fn leading_marks(before: &[char], mark: DecimalMark) -> Option<usize> {
+    let Some((last @ ('.' | ','), rest)) = before.split_last() else { return Some(0) };
+    let previous = rest.last();
+    if *last == '.' && previous.is_some_and(|c| c.is_alphabetic()) {
+        // The dot of an abbreviation, as in "Rs.500".
+        return Some(0);
     }
-    let word: String = rest
-        .iter()
-        .skip_while(|c| **c == ' ')
-        .take_while(|c| c.is_alphabetic())
-        .flat_map(|c| c.to_lowercase())
-        .collect();
-    MULTIPLIERS.contains(&word.as_str())
+    let may_precede = |c: &char| matches!(*c, ' ' | '+') || is_dash(*c) || is_opening(*c);
+    let is_decimal = *last == '.' && mark == DecimalMark::Point;
+    (is_decimal && previous.is_none_or(may_precede)).then_some(1)
+}
+
+/// Returns whether the number is only part of what is meant: a letter, a fraction such as "½" or a
+/// multiplier follows.
+fn is_part_of_number(sides: &Sides<'_>) -> bool {
+    sides.after.first().is_some_and(|c| is_part_of_word(*c))
+        || trim_start(sides.after).first().is_some_and(|c| c.is_numeric())
+        || begins_with_multiplier(sides.after)
+        || begins_with_multiplier(sides.after_currency())
+        || (sides.has_currency() && begins_with_amount_multiplier(sides.after))
 }
 
 /// Returns whether a character next to a number makes it part of a name or of an abbreviation.
-fn is_part_of_word(c: char) -> bool {
+pub(super) fn is_part_of_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }

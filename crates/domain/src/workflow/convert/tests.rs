@@ -39,6 +39,19 @@ fn numbers_are_read_as_pages_write_them() {
         (",", "٢٠٢٦", json!(2026)),
         (".", "123456789012345", json!(123_456_789_012_345_i64)),
         (".", "(5)", json!(5)),
+        (".", "about 3,000 results", json!(3000)),
+        (".", "E-Mails: 7", json!(7)),
+        (".", "5-star hotel", json!(5)),
+        (".", "Results - page 5", json!(5)),
+        (",", "5,– €", json!(5)),
+        (".", "CHF 5.\u{2013}", json!(5)),
+        (".", "₹500/-", json!(500)),
+        (".", "Rs.500", json!(500)),
+        (".", ".75", json!(0.75)),
+        (".", "$.75", json!(0.75)),
+        (".", "+.75", json!(0.75)),
+        (".", "5 L", json!(5)),
+        (".", "5 mm", json!(5)),
     ] {
         assert_eq!(number(mark, text), Some(expected), "{text:?}");
     }
@@ -59,11 +72,117 @@ fn numbers_are_read_as_pages_write_them() {
         (".", "5th"),
         (".", "1234567890123456"),
         (".", "192.168.0.1"),
+        (".", "..75"),
+        (".", ".1,234"),
+        (",", ".75"),
+        (",", ",75"),
+        (".", "5 ½"),
+        (".", "99+"),
+        (".", "$99 +"),
+        (".", "< 5"),
+        (".", "±5"),
     ] {
         assert_eq!(number(mark, text), None, "{text:?}");
     }
     assert_eq!(Converter::Trim.apply(&json!(5)), Some(json!("5")));
     assert_eq!(Converter::Trim.apply(&json!([5])), None);
+}
+
+#[test]
+fn numbers_have_the_sign_that_pages_write() {
+    let number = |mark, text| convert(&json!({ "number": { "decimalMark": mark } }), text);
+    for (mark, text, expected) in [
+        (",", "-R$ 50,00", json!(-50)),
+        (".", "-US$5.25", json!(-5.25)),
+        (".", "-EUR 5", json!(-5)),
+        (",", "-F\u{202f}CFA 5", json!(-5)),
+        (".", "-Rs.500", json!(-500)),
+        (".", "-.75", json!(-0.75)),
+        (".", "CHF-5.00", json!(-5)),
+        (".", "$-5", json!(-5)),
+        (".", "$ - 5.00", json!(-5)),
+        (".", "- 5.00", json!(-5)),
+        (".", "- 5", json!(-5)),
+        (",", "\u{2013}5,00 €", json!(-5)),
+        (",", "\u{2013}€ 5,00", json!(-5)),
+        (",", "\u{200e}\u{2212}5,00 €", json!(-5)),
+        (",", "1.234,50-", json!(-1234.5)),
+        (",", "1.234,50 -", json!(-1234.5)),
+        (",", "1.234,50 €-", json!(-1234.5)),
+        (",", "Saldo: -12,50 €", json!(-12.5)),
+        (".", "Balance -12.50", json!(-12.5)),
+        (".", "E-Mails - today -5", json!(-5)),
+        (".", "(-5.00)", json!(-5)),
+    ] {
+        assert_eq!(number(mark, text), Some(expected), "{text:?}");
+    }
+    for (mark, text) in [
+        (".", "Balance - 12.50"),
+        (".", "Balance \u{2013} 12.50"),
+        (".", "Balance \u{2014} 12.50"),
+        (".", "Balance (EUR) - 12.50"),
+        (".", "\u{2014}5"),
+        (".", "- 5 apples"),
+        (".", "--5"),
+        (".", "Covid-19"),
+        (".", "BUG-123"),
+        (".", "COP-26"),
+        (".", "-XYZQ 5"),
+        (".", "-5.00-"),
+        (".", "2-"),
+        (".", "5 - Great"),
+        (",", "1.234,50\u{2013}"),
+        (",", "50-EUR-Schein"),
+        (",", "10-€-Gutschein"),
+        (",", "5,00 € - Rabatt"),
+        (".", "($1,234.50)"),
+        (",", "(5,00 €)"),
+        (".", "$(1,234)"),
+        (".", "(1,234) EUR"),
+        (".", "(12.50)"),
+    ] {
+        assert_eq!(number(mark, text), None, "{text:?}");
+    }
+}
+
+#[test]
+fn numbers_with_a_multiplier_are_missing() {
+    for text in [
+        "1,2 Milliarden",
+        "2 milliards",
+        "2 Mds €",
+        "3 miljoen",
+        "1 millón",
+        "1 millo\u{301}n",
+        "2 mil millones",
+        "2 billones",
+        "3 Billionen",
+        "1,5 bilhões",
+        "2 milioni",
+        "5 tysięcy",
+        "5 TYS.",
+        "5 MİLYON",
+        "٥ ملايين",
+        "5 million",
+        "5-million",
+        "5 (million)",
+        "5 trillion",
+        "5 lakh",
+        "₹5 Crore",
+        "₹5 L",
+        "₹5 Cr",
+        "५ लाख",
+        "5 करोड़",
+        "5 万",
+        "$5 MM",
+        "5 T€",
+        "5 TEUR",
+        "5 € Mio.",
+        "5 USD million",
+        "2 dozen",
+    ] {
+        assert_eq!(parse_number(text, DecimalMark::Comma), None, "{text:?}");
+    }
 }
 
 #[test]
@@ -86,6 +205,8 @@ fn dates_are_read_by_their_pattern() {
         ("y-MM-dd'T'HH:mm:ssXXX", "en", "2026-02-09T10:11:12+02:00", "2026-02-09T10:11:12+02:00"),
         ("y-MM-dd HH:mm XXX", "en", "2026-02-09 10:11 Z", "2026-02-09T10:11:00Z"),
         ("d 'o''clock' MMM y", "en", "1 o'clock May 2020", "2020-05-01"),
+        ("y-MM-dd", "en", "1800-01-01", "1800-01-01"),
+        ("y-MM-dd", "en", "2200-12-31", "2200-12-31"),
     ] {
         assert_eq!(date(pattern, language, text).as_deref(), Some(expected), "{pattern} {text}");
     }
@@ -100,6 +221,12 @@ fn dates_are_read_by_their_pattern() {
         ("M/d/y h:mm a", "en", "2/9/2026 13:05 PM"),
         ("HH:mm d.M.y", "en", "24:00 1.1.2026"),
         ("y", "en", ""),
+        ("y/MM/dd", "en", "۱۴۰۴/۰۸/۱۲"),
+        ("yy/MM/dd", "en", "۰۴/۰۸/۱۲"),
+        ("d/M/y", "ar", "١٥/٣/١٤٤٧"),
+        ("d/M/y", "en", "12/11/2569"),
+        ("y", "en", "1799"),
+        ("y-MM-dd HH:mm", "en", "9999-12-31 23:59"),
     ] {
         assert_eq!(date(pattern, language, text), None, "{pattern} {text}");
     }
@@ -178,4 +305,69 @@ proptest! {
         let converter = Converter::Match(pattern);
         let _ = (converter.error(), converter.apply(&json!(text)));
     }
+
+    /// Amounts as the locales of the Unicode CLDR write them keep their sign.
+    #[test]
+    fn amounts_of_locales_keep_their_value(cents in 1..10_i64.pow(12), at in any::<prop::sample::Index>()) {
+        let (mark, group, negative, positive) = *at.get(AMOUNT_FORMATS);
+        let decimal = match mark {
+            DecimalMark::Point => ".",
+            DecimalMark::Comma => ",",
+        };
+        let (whole, fraction) = (cents / 100, format!("{:02}", cents % 100));
+        let value: f64 = format!("{whole}.{fraction}").parse().unwrap();
+        let amount = format!("{}{decimal}{fraction}", grouped(whole, group));
+        for (format, value) in [(positive, value), (negative, -value)] {
+            let text = format.replace("{}", &amount);
+            let number = parse_number(&text, mark).and_then(|number| number.as_f64());
+            prop_assert_eq!(number, Some(value), "{}", text);
+        }
+    }
+
+    /// A dash next to a number is its sign, or the number is missing.
+    #[test]
+    fn a_dash_before_a_number_is_never_dropped(
+        before in "\\PC{0,8}|[a-zA-Z$€ :(]{0,8}",
+        dash in "[-\u{2013}\u{2212}\u{2014}] ?",
+        currency in "(\\$|€|US\\$|EUR |R\\$ |kr\\. )?",
+        number in "[1-9][0-9]{0,2}([.,][0-9]{2})?",
+    ) {
+        let text = format!("{before}{dash}{currency}{number}");
+        for mark in [DecimalMark::Point, DecimalMark::Comma] {
+            let number = parse_number(&text, mark).and_then(|number| number.as_f64());
+            prop_assert!(number.is_none_or(|number| number < 0.0), "{}", text);
+        }
+    }
+}
+
+/// The decimal mark, the mark between groups, and how negative and positive amounts are written.
+const AMOUNT_FORMATS: &[(DecimalMark, &str, &str, &str)] = &[
+    (DecimalMark::Point, ",", "-${}", "${}"),
+    (DecimalMark::Point, ",", "-US${}", "US${}"),
+    (DecimalMark::Point, ",", "-EUR\u{a0}{}", "EUR\u{a0}{}"),
+    (DecimalMark::Point, "\u{2019}", "CHF-{}", "CHF\u{a0}{}"),
+    (DecimalMark::Comma, ".", "-{}\u{a0}€", "{}\u{a0}€"),
+    (DecimalMark::Comma, ".", "-R$\u{a0}{}", "R$\u{a0}{}"),
+    (DecimalMark::Comma, ".", "€\u{a0}-{}", "€\u{a0}{}"),
+    (DecimalMark::Comma, ".", "-{}\u{a0}kr.", "{}\u{a0}kr."),
+    (DecimalMark::Comma, "\u{a0}", "\u{2212}{}\u{a0}kr", "{}\u{a0}kr"),
+    (DecimalMark::Comma, "\u{202f}", "\u{2013}{} €", "+{} €"),
+    (DecimalMark::Comma, "\u{a0}", "-{}\u{a0}zł", "{}\u{a0}zł"),
+    (DecimalMark::Comma, ".", "-₺{}", "₺{}"),
+    (DecimalMark::Comma, ".", "{}-", "{}"),
+    (DecimalMark::Comma, ".", "{} -", "{} EUR"),
+    (DecimalMark::Comma, ".", "\u{200f}-{}\u{a0}ر.س.\u{200f}", "\u{200f}{}\u{a0}ر.س.\u{200f}"),
+];
+
+/// Returns a number with a mark between groups of three digits.
+fn grouped(number: i64, mark: &str) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push_str(mark);
+        }
+        text.push(digit);
+    }
+    text
 }
