@@ -5,8 +5,9 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
+    error_code::ErrorCode,
     id::{BrowserId, SessionId},
     session::{Event, History, Session, State, Status},
 };
@@ -19,10 +20,11 @@ use ports::{
     session_store::SessionStore as _,
 };
 use testkit::sample::{INSTANCE, lease, noon};
+use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::{AdvanceError, MAX_COMMIT_ATTEMPTS, SessionEngine};
-use crate::testing::World;
+use super::{AdvanceError, MAX_COMMIT_ATTEMPTS, MAX_COMMIT_TIME, SessionEngine};
+use crate::testing::{DatabaseCondition, World};
 
 const ROUNDS: usize = 40;
 const TASKS: usize = 16;
@@ -98,6 +100,31 @@ async fn a_session_that_others_always_change_first_is_busy() {
     assert!(matches!(result, Err(AdvanceError::Busy)));
     assert_eq!(usize::MAX - rival.left(), MAX_COMMIT_ATTEMPTS);
     assert!(matches!(SessionError::from(AdvanceError::Busy), SessionError::Busy));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_whose_result_is_lost_leaves_the_offer_of_another_attempt() {
+    let world = World::new().await;
+    let id = world.session().await;
+    let lease = world.run(id).await;
+    world.database.set(DatabaseCondition::LosesCommitResults);
+    let retry_until = Some(noon() + TimeDelta::minutes(10));
+    let failed = Event::Failed { why: ErrorCode::MfaTimeout, node: None, retry_until };
+    let session = world.engine.advance_with_retries(id, lease.browser, failed).await.unwrap();
+    assert!(session.state.offered_retry().is_some(), "{:?}", session.state);
+    assert_eq!(world.read(id).await, session);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transition_that_the_store_never_takes_fails_in_the_end() {
+    let world = World::new().await;
+    let id = world.session().await;
+    let lease = world.run(id).await;
+    world.database.set(DatabaseCondition::Fails);
+    let (began, given) = (Instant::now(), Event::CollectionStarted);
+    let result = world.engine.advance_with_retries(id, lease.browser, given).await;
+    assert!(matches!(result, Err(AdvanceError::Store(_))));
+    assert!((MAX_COMMIT_TIME..MAX_COMMIT_TIME * 2).contains(&began.elapsed()));
 }
 
 #[tokio::test]

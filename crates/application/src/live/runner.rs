@@ -128,24 +128,8 @@ async fn run_to_end(runner: WorkflowRunner) {
         state.place = None;
     });
     let ended = tokio::select! {
-        ended = runner.run_to_end() => ended,
-        () = runner.wait_for_loss() => {
-            metrics::counter!("avouch_browsers_lost_total").increment(1);
-            runner.apply(Event::BrowserLost).await.map(drop)
-        }
-        () = runner.wait_for_no_show() => {
-            let id = runner.id;
-            tracing::info!(session.id = %id, "session {id} waits for its applicant, and gives its browser back");
-            runner.apply(Event::ApplicantAbsent).await.map(drop)
-        }
-        () = runner.wait_for_abandonment() => {
-            runner.count(&RunFacts::default(), ErrorCode::UserInputTimeout);
-            runner.apply(runner.failed(ErrorCode::UserInputTimeout)).await.map(drop)
-        }
-        () = runner.wait_for_refused_navigations() => {
-            runner.count(&RunFacts::default(), ErrorCode::NavigationBlockedLimit);
-            runner.apply(runner.failed(ErrorCode::NavigationBlockedLimit)).await.map(drop)
-        }
+        ended = runner.run_until_ended() => ended,
+        // Also bounds how long a transition is tried again.
         () = runner.keep_lease() => Ok(()),
     };
     log_unless_rejected(runner.id, ended);
@@ -163,8 +147,34 @@ fn log_unless_rejected(id: SessionId, ended: Result<(), AdvanceError>) {
 }
 
 impl WorkflowRunner {
+    /// Applies an event to the session. While the store fails, this is tried again: what the applicant has
+    /// done so far is in the browser, and in this run.
     pub(super) async fn apply(&self, event: Event) -> Result<Session, AdvanceError> {
-        self.engine.advance(self.id, Some(self.lease.browser), event).await
+        self.engine.advance_with_retries(self.id, self.lease.browser, event).await
+    }
+
+    /// Runs until the workflow has ended, or something has happened that ends the run before.
+    async fn run_until_ended(&self) -> Result<(), AdvanceError> {
+        tokio::select! {
+            ended = self.run_to_end() => ended,
+            () = self.wait_for_loss() => {
+                metrics::counter!("avouch_browsers_lost_total").increment(1);
+                self.apply(Event::BrowserLost).await.map(drop)
+            }
+            () = self.wait_for_no_show() => {
+                let id = self.id;
+                tracing::info!(session.id = %id, "session {id} waits for its applicant, and gives its browser back");
+                self.apply(Event::ApplicantAbsent).await.map(drop)
+            }
+            () = self.wait_for_abandonment() => {
+                self.count(&RunFacts::default(), ErrorCode::UserInputTimeout);
+                self.apply(self.failed(ErrorCode::UserInputTimeout)).await.map(drop)
+            }
+            () = self.wait_for_refused_navigations() => {
+                self.count(&RunFacts::default(), ErrorCode::NavigationBlockedLimit);
+                self.apply(self.failed(ErrorCode::NavigationBlockedLimit)).await.map(drop)
+            }
+        }
     }
 
     async fn run_to_end(&self) -> Result<(), AdvanceError> {

@@ -2,6 +2,7 @@
 //! and fakes for everything outside.
 
 mod browser;
+mod database;
 mod outside;
 mod sources;
 mod spans;
@@ -30,6 +31,7 @@ use tokio_util::task::TaskTracker;
 
 pub(crate) use self::{
     browser::{FakeBrowser, FakePool},
+    database::{DatabaseCondition, FakeDatabase},
     outside::{
         FakeAttestor, FakeEncoder, FakeLimiter, FakeMailer, FakeNotifier, FakePlaces, FakeVault,
         Script,
@@ -51,6 +53,8 @@ use crate::{
 /// One process on an in-memory store.
 pub(crate) struct World {
     pub(crate) store: Arc<MemoryStore>,
+    /// The store, as the engine reaches it.
+    pub(crate) database: Arc<FakeDatabase>,
     pub(crate) clock: Arc<TestClock>,
     pub(crate) random: Arc<Counting>,
     pub(crate) tokens: Arc<PlainTokens>,
@@ -70,10 +74,11 @@ impl World {
 
     pub(crate) async fn with_definition(definition: Definition) -> Self {
         let store = Arc::new(MemoryStore::new());
+        let database = Arc::new(FakeDatabase::new(store.clone()));
         let clock = Arc::new(TestClock::new());
         let engine = Arc::new(SessionEngine {
-            sessions: store.clone(),
-            leases: store.clone(),
+            sessions: database.clone(),
+            leases: database.clone(),
             clock: clock.clone(),
             hub: Arc::new(SessionHub::default()),
             wakeups: Wakeups::default(),
@@ -87,6 +92,7 @@ impl World {
         let (platform, _) = store.publish(&definition, None, noon()).await.unwrap();
         Self {
             store,
+            database,
             clock,
             random: Arc::default(),
             tokens: Arc::default(),

@@ -5,7 +5,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 use chrono::TimeDelta;
 use domain::{
     error_code::ErrorCode,
-    session::{Event, History, State, Status},
+    session::{Event, History, Session, State, Status},
     workflow::PromptKind,
 };
 use ports::{
@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 
 use super::{
     pass,
-    small_workflow::{Database, Run, body, definition},
+    small_workflow::{Run, body, definition},
 };
+use crate::testing::DatabaseCondition;
 
 /// Returns the text of a field that is no number, boolean, object or list.
 fn shared_text(item: &ShareItem) -> &str {
@@ -204,17 +205,80 @@ async fn a_run_renews_the_lease_of_its_browser() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_ends_before_its_lease_if_that_cannot_be_renewed() {
-    for database in [Database::Fails, Database::IsSilent] {
+    for condition in [DatabaseCondition::Fails, DatabaseCondition::IsSilent] {
         let run = Run::new(definition(&json!({}))).await;
         run.come();
         pass(12).await;
-        *run.leases.database.lock().unwrap() = database;
+        run.world.database.set(condition);
         pass(8).await;
-        assert!(run.live.state.borrow().browser.is_some(), "{database:?}");
+        assert!(run.live.state.borrow().browser.is_some(), "{condition:?}");
         // The lease was renewed 20 s before it would end, in the last five seconds.
         pass(8).await;
         let due = run.world.store.find_due(run.world.engine.clock.now(), 8).await.unwrap();
-        assert!(due.is_empty(), "{database:?}: {due:?}");
+        assert!(due.is_empty(), "{condition:?}: {due:?}");
+        run.is_over().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consent_is_carried_out_although_the_store_fails_for_some_seconds() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.to_consent().await;
+    run.world.database.set(DatabaseCondition::Fails);
+    run.answer(true);
+    pass(5).await;
+    run.world.database.set(DatabaseCondition::Works);
+    pass(3).await;
+    let session = run.world.read(run.id).await;
+    assert_eq!(session.status(), Status::Completed);
+    assert_eq!(Value::Object(session.data().unwrap().clone()), json!({ "name": "Ada" }));
+    run.is_over().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transition_whose_result_is_lost_is_made_once() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.to_consent().await;
+    // The next renewal of the lease comes when the run has ended.
+    pass(3).await;
+    run.world.database.set(DatabaseCondition::LosesCommitResults);
+    run.answer(true);
+    pass(3).await;
+    assert_eq!(run.status().await, Status::Completed);
+    let shown = run.live.state.borrow().session.as_ref().map(Session::status);
+    assert_eq!(shown, Some(Status::Completed));
+    let timeline = run.world.store.timeline(run.world.key.id, run.id).await.unwrap().unwrap();
+    let events: Vec<_> = timeline.iter().rev().take(3).map(|entry| entry.event.as_str()).collect();
+    assert_eq!(events, ["DataCollected", "InputGiven", "InputNeeded"]);
+    run.is_over().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_loses_its_browser_while_the_store_fails_gets_another_one() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.come();
+    pass(2).await;
+    run.world.database.set(DatabaseCondition::Fails);
+    run.browser.end();
+    pass(4).await;
+    run.world.database.set(DatabaseCondition::Works);
+    pass(2).await;
+    let history = History { losses: 1, ..History::default() };
+    assert_eq!(run.world.read(run.id).await.state, State::Created { history });
+    run.is_over().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_tries_again_ends_before_its_lease() {
+    for condition in [DatabaseCondition::Fails, DatabaseCondition::IsSilent] {
+        let run = Run::new(definition(&json!({}))).await;
+        run.to_consent().await;
+        run.world.database.set(condition);
+        run.answer(true);
+        pass(10).await;
+        assert!(run.live.state.borrow().browser.is_some(), "{condition:?}");
+        pass(8).await;
+        assert!(run.live.state.borrow().browser.is_none(), "{condition:?}");
         run.is_over().await;
     }
 }

@@ -2,29 +2,21 @@
 
 use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::{
     error_code::ErrorCode,
-    id::{BrowserId, SessionId},
+    id::SessionId,
     request::AttestationRequest,
-    session::{DefinitionVersion, Event, Session, Status},
+    session::{DefinitionVersion, Event, Status},
     workflow::{Definition, PromptKind},
 };
-use memory_store::MemoryStore;
-use ports::{
-    StoreError,
-    browser::Fetched,
-    driving::Prompt,
-    session_store::{BrowserLeases, DueReason},
-};
+use ports::{browser::Fetched, driving::Prompt};
 use serde_json::{Value, json};
 use testkit::sample;
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use super::pass;
 use crate::{
-    advance::SessionEngine,
     live::{WorkflowRunner, hub::LiveSession, nodes, run_workflow},
     testing::{FakeBrowser, World},
 };
@@ -35,7 +27,6 @@ pub(super) struct Run {
     pub(super) id: SessionId,
     pub(super) browser: Arc<FakeBrowser>,
     pub(super) live: Arc<LiveSession>,
-    pub(super) leases: Arc<Leases>,
     task: JoinHandle<()>,
     entered: Mutex<mpsc::Receiver<String>>,
 }
@@ -55,16 +46,8 @@ impl Run {
         live.publish(&world.read(id).await);
         let browser = Arc::new(FakeBrowser::default());
         let (nodes, entered) = nodes(None);
-        let leases = Arc::new(Leases { store: world.store.clone(), database: Mutex::default() });
         let runner = WorkflowRunner {
-            engine: Arc::new(SessionEngine {
-                leases: leases.clone(),
-                sessions: world.engine.sessions.clone(),
-                clock: world.engine.clock.clone(),
-                hub: world.engine.hub.clone(),
-                wakeups: world.engine.wakeups.clone(),
-                traces: world.engine.traces.clone(),
-            }),
+            engine: world.engine.clone(),
             attestations: world.attestations(),
             id,
             lease,
@@ -81,7 +64,7 @@ impl Run {
         };
         let task = tokio::spawn(run_workflow(runner));
         pass(1).await;
-        Self { world, id, browser, live, leases, task, entered: entered.into() }
+        Self { world, id, browser, live, task, entered: entered.into() }
     }
 
     pub(super) fn come(&self) {
@@ -136,47 +119,6 @@ impl Run {
     pub(super) fn nodes(&self) -> Vec<String> {
         let mut entered = self.entered.lock().unwrap();
         std::iter::from_fn(|| entered.try_recv().ok()).collect()
-    }
-}
-
-/// What renewals of leases meet.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) enum Database {
-    #[default]
-    Works,
-    Fails,
-    /// Answers nothing, as beyond a network that loses all packets.
-    IsSilent,
-}
-
-/// The leases of the store, while the database works.
-pub(super) struct Leases {
-    store: Arc<MemoryStore>,
-    pub(super) database: Mutex<Database>,
-}
-
-#[async_trait]
-impl BrowserLeases for Leases {
-    async fn renew(
-        &self,
-        id: SessionId,
-        browser: BrowserId,
-        alive_until: DateTime<Utc>,
-    ) -> Result<bool, StoreError> {
-        let database = *self.database.lock().unwrap();
-        match database {
-            Database::Works => self.store.renew(id, browser, alive_until).await,
-            Database::Fails => Err(StoreError::new("renew a lease", "broken")),
-            Database::IsSilent => std::future::pending().await,
-        }
-    }
-
-    async fn find_due(
-        &self,
-        now: DateTime<Utc>,
-        limit: u16,
-    ) -> Result<Vec<(Session, DueReason)>, StoreError> {
-        self.store.find_due(now, limit).await
     }
 }
 
