@@ -29,6 +29,8 @@ pub const BROWSER_LEASE_TTL: TimeDelta = TimeDelta::seconds(20);
 pub const BROWSER_FENCE: Duration = Duration::from_secs(16);
 /// How often the lease of a browser is renewed that is being started or runs.
 pub const LEASE_RENEW_INTERVAL: Duration = Duration::from_secs(5);
+/// How long after a renewal of a lease failed the next one follows.
+pub(crate) const LEASE_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// How long after the store failed a transition of a run is tried again.
 const COMMIT_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// How long a transition of a run is tried again. A run whose lease cannot be renewed either ends at its fence

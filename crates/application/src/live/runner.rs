@@ -31,14 +31,13 @@ use super::{
 };
 use crate::{
     advance::{
-        AdvanceError, BROWSER_FENCE, BROWSER_LEASE_TTL, LEASE_RENEW_INTERVAL, SessionEngine,
+        AdvanceError, BROWSER_FENCE, BROWSER_LEASE_TTL, LEASE_RENEW_INTERVAL, LEASE_RETRY_DELAY,
+        SessionEngine,
     },
     attestations::Attestations,
     definition_statistics::RunStatistics,
 };
 
-/// How long after a renewal of a lease failed the next one follows.
-const LEASE_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Attempts of a page to lead elsewhere, after which the session fails: a page that goes on forever
 /// cannot be used.
 const MAX_REFUSED_NAVIGATIONS: u32 = 30;
@@ -54,6 +53,8 @@ pub(crate) struct WorkflowRunner {
     pub(crate) attestations: Arc<Attestations>,
     pub(crate) id: SessionId,
     pub(crate) lease: Lease,
+    /// Until when the browser may be used unless the lease is renewed.
+    pub(crate) fence: Instant,
     pub(crate) browser: Arc<dyn Browser>,
     pub(crate) live: Arc<LiveSession>,
     pub(crate) workflow: DefinitionVersion,
@@ -494,8 +495,7 @@ impl WorkflowRunner {
     /// Renews the browser's lease. Returns when the session has another browser, or none, or may have
     /// one soon because the lease could not be renewed: then this browser must not be used any more.
     async fn keep_lease(&self) {
-        // The lease was renewed just before the run.
-        let mut fence = Instant::now() + LEASE_RENEW_INTERVAL * 2;
+        let mut fence = self.fence;
         loop {
             let began = Instant::now();
             if began >= fence {

@@ -37,6 +37,7 @@ struct Page {
 pub(crate) struct FakeBrowser {
     page: watch::Sender<Page>,
     inputs: Mutex<Vec<Input>>,
+    visited: Mutex<Vec<String>>,
     /// Results of navigations; each succeeds where there is none.
     pub(crate) navigations: Script<Result<(), BrowserError>>,
     /// Results of fetches and of reads of a response.
@@ -52,6 +53,7 @@ impl Default for FakeBrowser {
         Self {
             page: watch::Sender::new(Page::default()),
             inputs: Mutex::default(),
+            visited: Mutex::default(),
             navigations: Script::default(),
             bodies: Script::default(),
             outlines: Script::default(),
@@ -91,6 +93,11 @@ impl FakeBrowser {
         self.inputs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The addresses that it was to open.
+    pub(crate) fn visited(&self) -> Vec<String> {
+        self.visited.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Waits for a part of the page, or for the browser's end.
     async fn wait<T>(&self, part: impl Fn(&Page) -> Option<T>) -> Option<T> {
         let mut page = self.page.subscribe();
@@ -101,7 +108,8 @@ impl FakeBrowser {
 
 #[async_trait]
 impl Browser for FakeBrowser {
-    async fn navigate(&self, _: &str) -> Result<(), BrowserError> {
+    async fn navigate(&self, url: &str) -> Result<(), BrowserError> {
+        self.visited.lock().unwrap_or_else(PoisonError::into_inner).push(url.to_owned());
         assert!(!self.panics.load(Ordering::SeqCst), "as the test wants it");
         self.navigations.next().unwrap_or(Ok(()))
     }

@@ -11,6 +11,7 @@ use domain::{
     workflow::Definition,
 };
 use ports::{
+    StoreError,
     browser::{
         Browser, BrowserPool, BrowserSpec, Device, FrameRedactor, ObservedSignals, StartError,
     },
@@ -25,7 +26,10 @@ use tokio_util::task::TaskTracker;
 
 use super::log_error;
 use crate::{
-    advance::{AdvanceError, BROWSER_LEASE_TTL, LEASE_RENEW_INTERVAL, SessionEngine},
+    advance::{
+        AdvanceError, BROWSER_FENCE, BROWSER_LEASE_TTL, LEASE_RENEW_INTERVAL, LEASE_RETRY_DELAY,
+        SessionEngine,
+    },
     attestations::Attestations,
     browser_turns::{
         ABSENT_RETRY_DELAY, BrowserTurns, MAX_START_FAILURES, START_RETRY_DELAY, delay_at,
@@ -72,17 +76,13 @@ impl BrowserStarter {
             return Ok(ClaimOutcome::Done);
         }
         if engine.hub.is_draining() {
-            let waits = |live: Arc<LiveSession>| live.state.borrow().place.is_some();
-            if engine.hub.find(id).is_some_and(waits) {
-                // `Draining` hands it over, with its place.
-                return Ok(ClaimOutcome::RetryAt(engine.clock.now() + START_RETRY_DELAY));
-            }
-            engine.advance(id, Some(lease.browser), Event::StartWithdrawn).await?;
+            return self.withdraw(id, lease).await;
+        }
+        let mut fence = self.renew(id, lease).await?;
+        if fence.is_none() {
             self.turns.ended(lease.browser);
             return Ok(ClaimOutcome::Done);
         }
-        let expires_at = engine.clock.now() + BROWSER_LEASE_TTL;
-        engine.leases.renew(id, lease.browser, expires_at).await?;
         let found = self.catalogue.definition_of(&session).await?;
         let Some((workflow, definition)) = found else {
             let why = ErrorCode::WorkflowNotFound;
@@ -111,7 +111,7 @@ impl BrowserStarter {
         let (at, began) = (engine.clock.now(), Instant::now());
         let started = tokio::select! {
             started = self.pool.start(spec) => started,
-            never = self.keep_lease(id, lease) => match never {},
+            never = self.keep_lease(id, lease, &mut fence) => match never {},
         };
         if let Some(outcome) = measure_start(&started, began) {
             let is_first = live.state.borrow().failed_starts == 0;
@@ -125,35 +125,84 @@ impl BrowserStarter {
             Ok(browser) => {
                 let took = began.elapsed().as_millis();
                 tracing::info!(session.id = %id, "a browser for session {id} was up in {took} ms");
+                let fence = fence.filter(|fence| Instant::now() < *fence);
+                let Some(fence) = fence else { return Ok(self.discard(id, lease).await) };
                 let platform = (session.terms.platform, session.terms.custom_url);
-                self.run((claim, lease), browser, (workflow, definition), platform);
+                self.run((claim, lease, fence), browser, (workflow, definition), platform);
                 Ok(ClaimOutcome::Done)
             }
             Err(error) => self.not_started(claim, lease, tenant, &live, error).await,
         }
     }
 
-    /// Renews the lease of a browser that is being started, which may take longer than the lease lasts.
-    async fn keep_lease(&self, id: SessionId, lease: Lease) -> Infallible {
-        loop {
-            tokio::time::sleep(LEASE_RENEW_INTERVAL).await;
-            let expires_at = self.engine.clock.now() + BROWSER_LEASE_TTL;
-            match self.engine.leases.renew(id, lease.browser, expires_at).await {
-                Ok(true) => (),
-                // The session has ended, or has another browser: this one is released.
-                Ok(false) => std::future::pending().await,
-                Err(error) => log_error(
-                    &error,
-                    "failed to renew the lease of a browser that is being started, retrying",
-                ),
-            }
+    /// Does not start a session's browser, since the process is to stop.
+    async fn withdraw(&self, id: SessionId, lease: Lease) -> Result<ClaimOutcome, AdvanceError> {
+        let engine = &self.engine;
+        let waits = |live: Arc<LiveSession>| live.state.borrow().place.is_some();
+        if engine.hub.find(id).is_some_and(waits) {
+            // `Draining` hands it over, with its place.
+            return Ok(ClaimOutcome::RetryAt(engine.clock.now() + START_RETRY_DELAY));
         }
+        engine.advance(id, Some(lease.browser), Event::StartWithdrawn).await?;
+        self.turns.ended(lease.browser);
+        Ok(ClaimOutcome::Done)
+    }
+
+    /// Renews the lease of a session's browser. Returns until when the browser may be used unless the lease
+    /// is renewed again; `None` if the session has ended, or has another browser.
+    async fn renew(&self, id: SessionId, lease: Lease) -> Result<Option<Instant>, StoreError> {
+        let fence = Instant::now() + BROWSER_FENCE;
+        let expires_at = self.engine.clock.now() + BROWSER_LEASE_TTL;
+        let is_held = self.engine.leases.renew(id, lease.browser, expires_at).await?;
+        Ok(is_held.then_some(fence))
+    }
+
+    /// Renews the lease of a browser that is being started, which may take longer than the lease lasts, and
+    /// sets the fence each time.
+    async fn keep_lease(
+        &self,
+        id: SessionId,
+        lease: Lease,
+        fence: &mut Option<Instant>,
+    ) -> Infallible {
+        let mut delay = LEASE_RENEW_INTERVAL;
+        loop {
+            tokio::time::sleep(delay).await;
+            delay = match self.renew(id, lease).await {
+                Ok(renewed) => {
+                    *fence = renewed;
+                    if renewed.is_none() {
+                        // The pool is told by an effect of the session, and ends the start.
+                        std::future::pending::<()>().await;
+                    }
+                    LEASE_RENEW_INTERVAL
+                }
+                Err(error) => {
+                    log_error(
+                        &error,
+                        "failed to renew the lease of a browser that is being started, retrying",
+                    );
+                    LEASE_RETRY_DELAY
+                }
+            };
+        }
+    }
+
+    /// Releases a browser that nobody has been shown: another one may be started for its session by now.
+    async fn discard(&self, id: SessionId, lease: Lease) -> ClaimOutcome {
+        tracing::warn!(
+            session.id = %id,
+            "session {id} does not have the browser any more that was started for it, or its lease could not be renewed in time; the browser ends"
+        );
+        self.pool.release(lease.browser).await;
+        self.turns.ended(lease.browser);
+        ClaimOutcome::Done
     }
 
     /// Runs and records the workflow in tasks of their own.
     fn run(
         &self,
-        (claim, lease): (&OutboxClaim, Lease),
+        (claim, lease, fence): (&OutboxClaim, Lease, Instant),
         browser: Arc<dyn Browser>,
         (workflow, definition): (DefinitionVersion, Definition),
         (platform, custom_url): (PlatformId, Option<String>),
@@ -180,6 +229,7 @@ impl BrowserStarter {
             attestations: self.attestations.clone(),
             id: claim.session,
             lease,
+            fence,
             browser,
             live,
             workflow,

@@ -13,10 +13,11 @@ use domain::{
 use ports::{browser::Fetched, driving::Prompt};
 use serde_json::{Value, json};
 use testkit::sample;
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 
 use super::pass;
 use crate::{
+    advance::BROWSER_FENCE,
     live::{WorkflowRunner, hub::LiveSession, nodes, run_workflow},
     testing::{FakeBrowser, World},
 };
@@ -51,6 +52,7 @@ impl Run {
             attestations: world.attestations(),
             id,
             lease,
+            fence: Instant::now() + BROWSER_FENCE,
             browser: browser.clone(),
             live: live.clone(),
             workflow: DefinitionVersion { version: "1.0.0".into(), sha256: "00".repeat(32) },

@@ -28,7 +28,7 @@ use crate::{
     advance::BROWSER_LEASE_TTL,
     browser_turns::BrowserTurns,
     fakes::NamingRedactor,
-    testing::{FakePlaces, FakePool, FakeVault, Script, World},
+    testing::{DatabaseCondition, FakePlaces, FakePool, FakeVault, Script, World},
     workers::{BrowserStarter, JobExecutor, OutboxWorker, Worker as _},
 };
 
@@ -206,6 +206,60 @@ async fn a_browser_that_starts_slowly_keeps_its_lease() {
     setup.run(5).await;
     assert!(setup.has_browser(id).await);
     assert_eq!(setup.pool.started.lock().unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_whose_lease_was_not_renewed_while_it_started_is_not_used() {
+    let setup = Setup::of(opening(), 1, 1).await;
+    *setup.pool.start_time.lock().unwrap() = seconds(30);
+    let (id, lease) = setup.requested().await;
+    setup.run(1).await;
+    setup.world.database.set(DatabaseCondition::IsSilent);
+    setup.run(35).await;
+    assert_eq!(setup.pool.started.lock().unwrap().len(), 1);
+    assert!(setup.pool.browser.visited().is_empty(), "another instance may have the session");
+    assert!(!setup.shows_browser(id));
+    assert!(setup.pool.released.lock().unwrap().contains(&lease.browser));
+    assert_eq!(setup.turns.of_team(setup.world.team), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_is_used_no_longer_than_the_start_has_renewed_its_lease() {
+    let setup = Setup::of(opening(), 1, 1).await;
+    *setup.pool.start_time.lock().unwrap() = seconds(10);
+    let (id, _) = setup.requested().await;
+    setup.run(1).await;
+    setup.world.database.set(DatabaseCondition::IsSilent);
+    setup.run(11).await;
+    assert_eq!(setup.pool.browser.visited().len(), 1);
+    assert!(setup.shows_browser(id));
+    setup.run(6).await;
+    assert!(!setup.shows_browser(id), "16 s after the renewal");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_outlasts_a_short_failure_of_the_store() {
+    let setup = Setup::of(opening(), 1, 1).await;
+    *setup.pool.start_time.lock().unwrap() = seconds(30);
+    let (id, _) = setup.requested().await;
+    setup.run(8).await;
+    setup.world.database.set(DatabaseCondition::Fails);
+    setup.run(10).await;
+    setup.world.database.set(DatabaseCondition::Works);
+    setup.run(14).await;
+    assert!(setup.has_browser(id).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_browser_that_is_up_after_its_session_has_ended_is_not_used() {
+    let setup = Setup::of(opening(), 1, 1).await;
+    *setup.pool.start_time.lock().unwrap() = seconds(30);
+    let (id, _) = setup.requested().await;
+    setup.run(1).await;
+    setup.world.apply(id, [Event::TerminatedByPartner]).await;
+    setup.run(35).await;
+    assert!(setup.pool.browser.visited().is_empty());
+    assert!(!setup.shows_browser(id));
 }
 
 #[tokio::test(start_paused = true)]
@@ -391,10 +445,14 @@ impl Setup {
     }
 
     async fn with_room(browsers: usize, waiting_per_team: usize) -> Self {
+        Self::of(waiting(), browsers, waiting_per_team).await
+    }
+
+    async fn of(definition: Definition, browsers: usize, waiting_per_team: usize) -> Self {
         let quotas =
             Quotas { total: browsers, per_team: browsers, development: browsers, waiting_per_team };
         Self {
-            world: World::with_definition(waiting()).await,
+            world: World::with_definition(definition).await,
             pool: Arc::default(),
             vault: Arc::default(),
             turns: Arc::new(BrowserTurns::new(quotas)),
@@ -423,14 +481,13 @@ impl Setup {
         self.world.engine.hub.find(id)?.state.borrow().place
     }
 
+    fn shows_browser(&self, id: SessionId) -> bool {
+        let live = self.world.engine.hub.find(id);
+        live.is_some_and(|live| live.state.borrow().browser.is_some())
+    }
+
     async fn has_browser(&self, id: SessionId) -> bool {
-        let is_shown = self
-            .world
-            .engine
-            .hub
-            .find(id)
-            .is_some_and(|live| live.state.borrow().browser.is_some());
-        is_shown && matches!(self.read(id).await.state, State::Live { .. })
+        self.shows_browser(id) && matches!(self.read(id).await.state, State::Live { .. })
     }
 
     async fn read(&self, id: SessionId) -> Session {
@@ -494,6 +551,17 @@ fn waiting() -> Definition {
         "until": ["in"], "next": "end", "onTimeout": { "fail": "USER_INPUT_TIMEOUT" },
     });
     document["texts"] = json!({ "en": { "signIn": "Sign in" } });
+    serde_json::from_value(document).unwrap()
+}
+
+/// The same workflow, which opens a page before.
+fn opening() -> Definition {
+    let mut document = json!(waiting());
+    document["start"] = json!("open");
+    document["nodes"]["open"] = json!({
+        "type": "goto", "url": "https://sample.example/login", "next": "signIn",
+        "onFail": { "fail": "PLATFORM_UNAVAILABLE" },
+    });
     serde_json::from_value(document).unwrap()
 }
 
