@@ -8,10 +8,10 @@ use domain::{
     id::{BrowserId, TeamId},
 };
 
+pub use domain::session::START_RETRY_DELAY;
+
 /// Failed starts of a browser after which a session fails.
 pub const MAX_START_FAILURES: u32 = 5;
-/// How long after a failed start of a browser the next one follows.
-pub const START_RETRY_DELAY: TimeDelta = TimeDelta::seconds(3);
 /// How often it is looked whether an applicant is back whose session waits for a browser: as often as
 /// the sessions that are first in the queue ask.
 pub const ABSENT_RETRY_DELAY: TimeDelta = START_RETRY_DELAY;

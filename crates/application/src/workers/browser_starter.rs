@@ -78,11 +78,6 @@ impl BrowserStarter {
         if engine.hub.is_draining() {
             return self.withdraw(id, lease).await;
         }
-        let mut fence = self.renew(id, lease).await?;
-        if fence.is_none() {
-            self.turns.ended(lease.browser);
-            return Ok(ClaimOutcome::Done);
-        }
         let found = self.catalogue.definition_of(&session).await?;
         let Some((workflow, definition)) = found else {
             let why = ErrorCode::WorkflowNotFound;
@@ -94,6 +89,12 @@ impl BrowserStarter {
             return Err(AdvanceError::NotFound);
         };
         let tenant = Tenant { team: key.team, environment: session.terms.environment };
+        // After what may fail each time: then nobody renews the lease, and the attempts end with it.
+        let mut fence = self.renew(id, lease).await?;
+        if fence.is_none() {
+            self.turns.ended(lease.browser);
+            return Ok(ClaimOutcome::Done);
+        }
         let now = engine.clock.now();
         // After a browser was lost, a session may come back long after it has waited.
         let since = session.state.waiting_since();

@@ -9,6 +9,12 @@ use crate::id::InstanceId;
 
 /// Time within which the last recorded segments of a session are stored after it ends.
 const RECORDING_FLUSH_DELAY: TimeDelta = TimeDelta::seconds(3);
+/// How long after a failed start of a browser the next one follows. It is less than the time after which the
+/// session would lose its place among those that wait ([`crate::fairness::WAITING_TTL`]).
+pub const START_RETRY_DELAY: TimeDelta = TimeDelta::seconds(3);
+/// Attempts after which the start of a browser is given up. A session that waits for its turn needs one every
+/// three to six seconds for up to an hour.
+const MAX_START_ATTEMPTS: i32 = 4_000;
 
 /// The effects of a transition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -51,12 +57,18 @@ impl Job {
     }
 
     /// Returns the delay after a failed attempt, counted from 1. `None` if the job is given up: after
-    /// 20 attempts, about three minutes; the deletion of a recording after 200, about eight days.
+    /// 20 attempts, about three minutes; the deletion of a recording after 200, about eight days. The start of
+    /// a browser ends before it is given up: when the session has waited for too long, or when its lease has
+    /// not been renewed.
     #[must_use]
     pub fn retry_delay(&self, attempt: i32) -> Option<TimeDelta> {
         let attempt = attempt.max(1);
         match self {
-            Self::StartBrowser { .. } | Self::ReleaseBrowser { .. } => {
+            // The number says nothing about failures: each look at the queue is an attempt.
+            Self::StartBrowser { .. } => {
+                (attempt < MAX_START_ATTEMPTS).then_some(START_RETRY_DELAY)
+            }
+            Self::ReleaseBrowser { .. } => {
                 (attempt < 20).then(|| TimeDelta::seconds(attempt.into()))
             }
             // Object storage may be unavailable for days, and the data has to be deleted.
@@ -115,15 +127,21 @@ mod tests {
     use super::*;
     use crate::id::BrowserId;
 
+    const LEASE: Lease =
+        Lease { browser: BrowserId::from_u128(1), node: InstanceId::from_u128(2), region: None };
+
+    #[test]
+    fn a_start_is_retried_soon_however_long_its_session_has_waited() {
+        let start = Job::StartBrowser { lease: LEASE };
+        for attempt in [i32::MIN, 1, 19, 20, 1_200] {
+            assert_eq!(start.retry_delay(attempt), Some(START_RETRY_DELAY), "{attempt}");
+        }
+        assert_eq!(start.retry_delay(i32::MAX), None);
+    }
+
     #[test]
     fn a_recording_is_deleted_even_after_days_without_its_storage() {
-        let release = Job::ReleaseBrowser {
-            lease: Lease {
-                browser: BrowserId::from_u128(1),
-                node: InstanceId::from_u128(2),
-                region: None,
-            },
-        };
+        let release = Job::ReleaseBrowser { lease: LEASE };
         let total = |job: &Job| {
             let delays = (1..).map_while(|attempt| job.retry_delay(attempt));
             delays.fold((0, TimeDelta::zero()), |(count, sum), delay| (count + 1, sum + delay))

@@ -12,7 +12,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    effect::{Effects, Job, Record},
+    effect::{Effects, Job, Record, START_RETRY_DELAY},
     event::Event,
     outcome::{CancelReason, Collected, ExtractedData, IssuedAttestation, Outcome, ProofHash},
     progress::Progress,

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
+    api_key::{ApiKey, KeyHash},
     error_code::ErrorCode,
     fairness::Quotas,
-    id::{InstanceId, PlatformId, SessionId},
+    id::{ApiKeyId, InstanceId, PlatformId, SessionId, TeamId},
     session::{Event, History, Job, Lease, Session, State, Status},
     workflow::Definition,
 };
@@ -15,7 +16,7 @@ use ports::{
     StoreError,
     browser::StartError,
     clock::Clock as _,
-    key_store::KeyStore as _,
+    key_store::{KeyStore, StoredKey},
     outbox::{ClaimOutcome, Outbox, OutboxClaim},
     session_store::{BrowserLeases as _, SessionStore as _},
 };
@@ -26,7 +27,7 @@ use tokio::sync::Notify;
 use super::{run_for, seconds};
 use crate::{
     advance::BROWSER_LEASE_TTL,
-    browser_turns::BrowserTurns,
+    browser_turns::{BrowserTurns, START_RETRY_DELAY},
     fakes::NamingRedactor,
     testing::{DatabaseCondition, FakePlaces, FakePool, FakeVault, Script, World},
     workers::{BrowserStarter, JobExecutor, OutboxWorker, Worker as _},
@@ -394,6 +395,33 @@ async fn a_job_that_always_fails_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_start_is_not_given_up_because_its_session_has_waited() {
+    let setup = Setup::new(1).await;
+    let (id, lease) = setup.requested().await;
+    let outbox = Arc::new(FakeOutbox::default());
+    let executor = JobExecutor { outbox: outbox.clone(), ..setup.executor() };
+    let session = setup.read(id).await;
+    setup.world.database.set(DatabaseCondition::Fails);
+    executor.execute(&claim(&session, lease, 25)).await;
+    let retry = ClaimOutcome::RetryAt(setup.world.clock.now() + START_RETRY_DELAY);
+    assert_eq!(*outbox.outcomes.lock().unwrap(), [retry]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_that_always_fails_ends_with_the_lease() {
+    let setup = Setup::new(1).await;
+    let (id, lease) = setup.requested().await;
+    let browsers = BrowserStarter { keys: Arc::new(FailingKeys), ..setup.starter() };
+    let claim = claim(&setup.read(id).await, lease, 1);
+    for _ in 0..7 {
+        assert!(browsers.start(&claim, lease).await.is_err());
+        tokio::time::sleep(seconds(3)).await;
+    }
+    let now = setup.world.clock.now();
+    assert_eq!(setup.world.store.find_due(now, 10).await.unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_job_of_an_unknown_session_is_done() {
     let setup = Setup::new(1).await;
     let (id, lease) = setup.requested().await;
@@ -571,6 +599,38 @@ fn claim(session: &Session, lease: Lease, attempt: i32) -> OutboxClaim {
 
 fn code(session: &Session) -> Option<ErrorCode> {
     session.state.error_code()
+}
+
+/// Keys that cannot be read.
+struct FailingKeys;
+
+#[async_trait]
+impl KeyStore for FailingKeys {
+    async fn add_key(
+        &self,
+        _: &ApiKey,
+        _: &KeyHash,
+        _: &str,
+        _: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        Err(StoreError::new("add a key", "broken"))
+    }
+
+    async fn keys(&self, _: TeamId) -> Result<Vec<StoredKey>, StoreError> {
+        Err(StoreError::new("read keys", "broken"))
+    }
+
+    async fn key(&self, _: ApiKeyId) -> Result<Option<ApiKey>, StoreError> {
+        Err(StoreError::new("read a key", "broken"))
+    }
+
+    async fn rotate_key(&self, _: ApiKeyId, _: &KeyHash) -> Result<bool, StoreError> {
+        Err(StoreError::new("rotate a key", "broken"))
+    }
+
+    async fn revoke_key(&self, _: ApiKeyId, _: DateTime<Utc>) -> Result<bool, StoreError> {
+        Err(StoreError::new("revoke a key", "broken"))
+    }
 }
 
 /// An outbox that fails as its script says, and keeps the outcomes.
