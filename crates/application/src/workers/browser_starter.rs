@@ -75,9 +75,6 @@ impl BrowserStarter {
             self.turns.ended(lease.browser);
             return Ok(ClaimOutcome::Done);
         }
-        if engine.hub.is_draining() {
-            return self.withdraw(id, lease).await;
-        }
         let found = self.catalogue.definition_of(&session).await?;
         let Some((workflow, definition)) = found else {
             let why = ErrorCode::WorkflowNotFound;
@@ -95,6 +92,11 @@ impl BrowserStarter {
             self.turns.ended(lease.browser);
             return Ok(ClaimOutcome::Done);
         }
+        // From here on nothing is awaited until the session has its turn or waits: `Draining` hands over those
+        // that wait, and none whose turn comes meanwhile.
+        if engine.hub.is_draining() {
+            return self.withdraw(id, lease).await;
+        }
         let now = engine.clock.now();
         // After a browser was lost, a session may come back long after it has waited.
         let since = session.state.waiting_since();
@@ -107,6 +109,8 @@ impl BrowserStarter {
         if turn != Turn::Now {
             return self.wait(claim, lease, &live, turn).await;
         }
+        // Neither is it shown a place any more, nor handed over.
+        live.state.send_if_modified(|state| state.place.take().is_some());
         let device = live.state.borrow().device;
         let spec = self.spec(lease, &session, &definition, device);
         let (at, began) = (engine.clock.now(), Instant::now());

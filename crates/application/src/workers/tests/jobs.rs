@@ -28,6 +28,7 @@ use super::{run_for, seconds};
 use crate::{
     advance::BROWSER_LEASE_TTL,
     browser_turns::{BrowserTurns, START_RETRY_DELAY},
+    draining::Draining,
     fakes::NamingRedactor,
     testing::{DatabaseCondition, FakePlaces, FakePool, FakeVault, Script, World},
     workers::{BrowserStarter, JobExecutor, OutboxWorker, Worker as _},
@@ -62,6 +63,41 @@ async fn a_session_waits_for_its_turn_and_gets_it() {
     setup.world.apply(first, [Event::TerminatedByPartner]).await;
     setup.run(10).await;
     assert!(setup.has_browser(second).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_whose_browser_is_being_started_is_not_withdrawn() {
+    let setup = Setup::new(1).await;
+    let (first, _) = setup.requested().await;
+    setup.run(1).await;
+    let (second, lease) = setup.requested().await;
+    setup.world.engine.hub.publish(&setup.read(second).await);
+    setup.run(1).await;
+    assert_eq!(setup.place(second), Some(1));
+    *setup.pool.start_time.lock().unwrap() = seconds(5);
+    setup.world.apply(first, [Event::TerminatedByPartner]).await;
+    setup.run(4).await;
+    assert_eq!(setup.pool.started.lock().unwrap().len(), 2);
+    assert_eq!(setup.place(second), None, "its turn has come");
+    assert_eq!(setup.draining().drain(seconds(0), seconds(10)).await, 1);
+    assert!(setup.has_browser(second).await);
+    let state = setup.read(second).await.state;
+    assert!(matches!(state, State::Live { history: History { losses: 0, .. }, .. }), "{state:?}");
+    assert!(!setup.pool.released.lock().unwrap().contains(&lease.browser));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_without_a_slot_is_handed_over_when_the_process_stops() {
+    let setup = Setup::new(1).await;
+    *setup.pool.start_time.lock().unwrap() = seconds(5);
+    setup.pool.failures.push(StartError::NoRoom);
+    let (id, _) = setup.requested().await;
+    setup.world.engine.hub.publish(&setup.read(id).await);
+    setup.run(1).await;
+    assert_eq!(setup.draining().drain(seconds(0), seconds(10)).await, 0);
+    let history = History { losses: 1, ..History::default() };
+    assert_eq!(setup.read(id).await.state, State::Created { history });
+    assert_eq!(setup.turns.of_team(setup.world.team), (0, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -550,6 +586,15 @@ impl Setup {
             turns: self.turns.clone(),
             vault: self.vault.clone(),
             browsers: self.starter(),
+        }
+    }
+
+    fn draining(&self) -> Draining {
+        Draining {
+            engine: self.world.engine.clone(),
+            turns: self.turns.clone(),
+            node: INSTANCE,
+            mover: None,
         }
     }
 
