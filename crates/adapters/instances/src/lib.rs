@@ -6,6 +6,7 @@ mod diagnostic;
 mod identity;
 mod links;
 mod multiplexer;
+mod socket;
 
 pub use self::{
     diagnostic::{CertificateDiagnostic, HostsDiagnostic},

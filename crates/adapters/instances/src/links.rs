@@ -27,12 +27,15 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-use crate::identity::InstanceIdentity;
+use crate::{identity::InstanceIdentity, socket::prepare};
 
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 const REACH_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long bytes may wait for room at the other instance.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an instance may send nothing over a socket while it is read. It sends a ping every 15 s over
+/// each, so three are missing then: its machine is gone, or its process stands still.
+const READ_TIMEOUT: Duration = Duration::from_secs(45);
 /// How long an instance that was reached may take to answer a request. Longer than a studio's page waits for
 /// a change.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
@@ -124,8 +127,7 @@ impl TlsLinks {
 
     async fn connect(&self, address: &str) -> Result<SendRequest<Full<Bytes>>, LinkError> {
         let stream = TcpStream::connect(address).await.map_err(unreachable)?;
-        // Input is small, and an applicant waits for its effect.
-        stream.set_nodelay(true).map_err(unreachable)?;
+        prepare(&stream).map_err(unreachable)?;
         let connector = TlsConnector::from(self.identity.current().client.clone());
         let peer = self.identity.peer().clone();
         let stream = connector.connect(peer, stream).await.map_err(unreachable)?;
@@ -214,9 +216,10 @@ struct Reader {
 #[async_trait]
 impl ByteReader for Reader {
     async fn read(&mut self) -> Option<Vec<u8>> {
-        match self.stream.read(&mut self.buffer).await {
-            Ok(0) | Err(_) => None,
-            Ok(length) => self.buffer.get(..length).map(<[u8]>::to_vec),
+        let read = self.stream.read(&mut self.buffer);
+        match tokio::time::timeout(READ_TIMEOUT, read).await {
+            Ok(Ok(0) | Err(_)) | Err(_) => None,
+            Ok(Ok(length)) => self.buffer.get(..length).map(<[u8]>::to_vec),
         }
     }
 }

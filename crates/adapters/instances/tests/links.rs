@@ -155,6 +155,25 @@ async fn a_reader_that_waits_stops_the_sender() {
     }
 }
 
+/// The machine of the other instance is gone, or its process was stopped: no pings arrive, and the connection
+/// does not end by itself.
+#[tokio::test]
+async fn a_socket_over_which_nothing_comes_for_45_seconds_ends() {
+    let authority = Authority::new("Instances");
+    let files = Files::new(&authority, &authority.valid(&[NAME]));
+    let address = instance(&files, ACCEPTED).await;
+    let RelayedSocket { mut reader, mut writer, .. } = open(&files, &address).await.unwrap();
+    assert!(writer.write(b"ping").await);
+    assert_eq!(reader.read().await.as_deref(), Some(&b"ping"[..]));
+    // From here on time passes at once while nothing is left to do.
+    tokio::time::pause();
+    let began = tokio::time::Instant::now();
+    let read = tokio::time::timeout(Duration::from_secs(60), reader.read()).await;
+    assert_eq!(read.unwrap(), None);
+    assert!(began.elapsed() >= Duration::from_secs(45), "{:?}", began.elapsed());
+    drop(writer);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_certificates_of_instances_of_the_same_authority_are_accepted() {
     let (authority, other) = (Authority::new("Instances"), Authority::new("Others"));

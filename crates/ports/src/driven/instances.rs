@@ -90,8 +90,9 @@ pub struct RelayedSocket {
 /// Bytes from another instance.
 #[async_trait]
 pub trait ByteReader: Send {
-    /// Returns the next bytes, at most [`MAX_READ`]; `None` at the end or after an error. Nothing is read
-    /// ahead: while nobody asks, the sender waits.
+    /// Returns the next bytes, at most [`MAX_READ`]; `None` at the end, after an error, or once none have
+    /// come for so long that the other instance must be gone. Nothing is read ahead: while nobody asks, the
+    /// sender waits.
     async fn read(&mut self) -> Option<Vec<u8>>;
 }
 

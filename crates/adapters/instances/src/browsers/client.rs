@@ -13,9 +13,9 @@ use tokio_rustls::TlsConnector;
 
 use super::{
     ByteStream, HostedBrowser,
-    wire::{self, PROTOCOL, REPORT_INTERVAL, Request, Response, Usage, read_line, write_line},
+    wire::{PROTOCOL, REPORT_INTERVAL, Request, Response, Usage, read_line, write_line},
 };
-use crate::{identity::InstanceIdentity, multiplexer::Multiplexer};
+use crate::{identity::InstanceIdentity, multiplexer::Multiplexer, socket::prepare};
 
 /// The time within which a connection to a host must be open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -253,7 +253,7 @@ async fn request(
 ) -> io::Result<(Multiplexer, ByteStream)> {
     let opening = async {
         let stream = TcpStream::connect(address).await?;
-        wire::prepare(&stream)?;
+        prepare(&stream)?;
         let mut tls = (*identity.current().client).clone();
         tls.alpn_protocols = vec![PROTOCOL.to_vec()];
         let connector = TlsConnector::from(Arc::new(tls));

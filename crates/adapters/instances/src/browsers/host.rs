@@ -18,11 +18,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     ByteStream, HostedBrowser,
-    wire::{self, PROTOCOL, REPORT_INTERVAL, Request, Response, Usage, read_line, write_line},
+    wire::{PROTOCOL, REPORT_INTERVAL, Request, Response, Usage, read_line, write_line},
 };
 use crate::{
     identity::{IdentityError, InstanceIdentity},
     multiplexer::{Multiplexer, StreamOpener},
+    socket::prepare,
 };
 
 /// Connections that are served at once, those without a browser included.
@@ -119,7 +120,8 @@ pub async fn serve(
 
 async fn connection(stream: TcpStream, acceptor: TlsAcceptor, host: &Host) -> io::Result<()> {
     let opened = async {
-        wire::prepare(&stream)?;
+        // Without its connection a browser ends, so one whose instance is gone does too.
+        prepare(&stream)?;
         let tls = acceptor.accept(stream).await?;
         if tls.get_ref().1.alpn_protocol() != Some(PROTOCOL) {
             return Err(io::Error::other("the instance speaks another protocol"));

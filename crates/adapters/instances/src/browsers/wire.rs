@@ -2,12 +2,8 @@
 
 use std::{io, time::Duration};
 
-use rustix::net::sockopt;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::ByteStream;
 
@@ -17,8 +13,6 @@ pub(super) const PROTOCOL: &[u8] = b"avouch-browser/1";
 const MAX_LINE_BYTES: usize = 1024;
 /// How often a host reports its usage at least.
 pub(super) const REPORT_INTERVAL: Duration = Duration::from_secs(1);
-/// The time after which a silent peer is taken for gone.
-pub(super) const SILENCE: Duration = Duration::from_secs(15);
 
 /// What an instance asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,18 +73,6 @@ pub(super) async fn write_line<T: Serialize>(stream: &mut ByteStream, value: &T)
     line.push(b'\n');
     stream.write_all(&line).await?;
     stream.flush().await
-}
-
-/// Sends input at once, and has the kernel close the connection if the other side is gone: a host ends its
-/// browsers then.
-pub(super) fn prepare(stream: &TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    sockopt::set_socket_keepalive(stream, true)?;
-    sockopt::set_tcp_keepidle(stream, SILENCE / 3)?;
-    sockopt::set_tcp_keepintvl(stream, SILENCE / 3)?;
-    sockopt::set_tcp_keepcnt(stream, 2)?;
-    let milliseconds = u32::try_from(SILENCE.as_millis()).unwrap_or(u32::MAX);
-    Ok(sockopt::set_tcp_user_timeout(stream, milliseconds)?)
 }
 
 #[cfg(test)]
