@@ -25,14 +25,22 @@ use super::{
 
 /// Increments each key once and returns, for each, the count and the remaining milliseconds of its
 /// window. A key without an expiry (a lost `PEXPIRE`) gets one.
+///
+/// Redis stores expiries as times of its machine's clock. Of a window of which more remains than its length,
+/// the clock was set back, or the limit was changed: nobody knows when it is over, so a new one begins, as
+/// it does when the clock is set forward.
 const COUNT: &str = r"
 local answer = {}
 for i, key in ipairs(KEYS) do
   local used = redis.call('INCR', key)
   local left = redis.call('PTTL', key)
+  local window = tonumber(ARGV[i])
   if left < 0 then
-    left = tonumber(ARGV[i])
-    redis.call('PEXPIRE', key, left)
+    left = window
+    redis.call('PEXPIRE', key, ARGV[i])
+  elseif left > window then
+    used, left = 1, window
+    redis.call('SET', key, '1', 'PX', ARGV[i])
   end
   answer[#answer + 1] = used
   answer[#answer + 1] = left
@@ -40,14 +48,19 @@ end
 return answer
 ";
 /// Counts an attempt and returns 0, or the milliseconds until the next one is allowed. `KEYS` are
-/// the count and the marker of a running delay; `ARGV` are the delays.
+/// the count and the marker of a running delay; `ARGV` are the delays. What remains of a delay is at most
+/// the longest one, also if the clock of Redis was set back; the attempts before it still count.
 const ATTEMPT: &str = r"
+local free, first, longest, forgotten = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local left = redis.call('PTTL', KEYS[2])
+if left > longest * 1000 then
+  left = longest * 1000
+  redis.call('PEXPIRE', KEYS[2], string.format('%d', left))
+end
 if left > 0 then
   return left
 end
 local count = redis.call('INCR', KEYS[1])
-local free, first, longest, forgotten = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local delay = 0
 if count > free then
   delay = math.min(longest, first * 2 ^ math.min(count - free - 1, 30))
