@@ -1,6 +1,12 @@
 //! Browsers on browser hosts: what an instance uses, and what a host serves.
 
-use std::{fs, net::TcpListener as StdListener, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    fs,
+    net::{SocketAddr, TcpListener as StdListener},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use chromium::{BrowserHandle, BrowserHost, HostError, LocalBrowser};
@@ -10,7 +16,7 @@ use instances::{
     InstanceIdentity,
     browsers::{
         self, BrowserHosts, ByteStream, HostSettings, HostedBrowser, HostedBrowsers, OpenError,
-        StartError,
+        OpenedBrowser, StartError,
     },
 };
 use ports::{
@@ -57,7 +63,7 @@ impl chromium::BrowserHosts for RemoteHosts {
             OpenError::Full => HostError::Full,
             OpenError::Unavailable(reason) => HostError::Unavailable(reason),
         })?;
-        let HostedBrowser { devtools, mut connections, guard } = opened;
+        let OpenedBrowser { host, devtools, mut connections, guard } = opened;
         let (sender, receiver) = mpsc::channel(MAX_WAITING);
         tokio::spawn(async move {
             while let Some(connection) = connections.recv().await {
@@ -67,7 +73,16 @@ impl chromium::BrowserHosts for RemoteHosts {
                 }
             }
         });
-        Ok(chromium::HostedBrowser { devtools: Box::new(devtools), connections: receiver, guard })
+        let devtools: chromium::ByteStream = Box::new(devtools);
+        Ok(chromium::HostedBrowser { host, devtools, connections: receiver, guard })
+    }
+
+    fn record_success(&self, host: SocketAddr) {
+        self.0.record_success(host);
+    }
+
+    fn record_failure(&self, host: SocketAddr, reason: &str) {
+        self.0.record_failure(host, reason);
     }
 }
 

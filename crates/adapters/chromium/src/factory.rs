@@ -6,16 +6,16 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ports::browser::{Scale, StartError};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::mpsc};
 
 use crate::{
     backend::{Backend, EgressGuard, HostedBackend},
     browser::UnassignedBrowser,
-    client::{DevToolsClient, DevToolsError},
+    client::{DevToolsClient, DevToolsError, DevToolsEvent},
     fleet::{AttachedContext, Fleet, error_chain},
     forwarder::Forwarder,
     hosted::{BrowserHosts, HostError, HostedBrowser},
@@ -28,6 +28,10 @@ use crate::{
 const SETUP_TIMEOUT: Duration = Duration::from_secs(40);
 /// The same for the first of two browsers.
 const FIRST_SETUP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time in which a browser on a host must have replied and be set up. The host may have taken 55 s for
+/// it, and the job that starts it is claimed anew after 90 s.
+const HOST_SETUP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The source of browsers.
 #[derive(Debug)]
@@ -216,18 +220,35 @@ async fn start_on_host(
     scale: Scale,
     slot: Slot,
 ) -> Result<WarmBrowser, StartError> {
-    let HostedBrowser { devtools, connections, guard } =
+    let HostedBrowser { host, devtools, connections, guard } =
         hosts.start(scale).await.map_err(|error| match error {
             HostError::Full => StartError::NoRoom,
             HostError::Unavailable(_) => unavailable(&error),
         })?;
     let (client, events) = DevToolsClient::from_stream(devtools);
     let backend = Backend::Hosted(HostedBackend::new(client, guard));
-    let user_agent = first_reply(backend.client()).await.map_err(|error| unavailable(&error))?;
     let egress = EgressGuard::Dedicated(Forwarder::of_connections(connections));
-    let browser = UnassignedBrowser::initialize(backend, events, &user_agent, SETUP_TIMEOUT).await;
-    let browser = browser.map_err(|error| unavailable(&error))?;
-    Ok(WarmBrowser { browser, egress, slot, scale })
+    // Only now it shows whether Chromium works there: a host does not read what it says.
+    match set_up_on_host(backend, events).await {
+        Ok(browser) => {
+            hosts.record_success(host);
+            Ok(WarmBrowser { browser, egress, slot, scale })
+        }
+        Err(error) => {
+            hosts.record_failure(host, &error_chain(&error));
+            Err(unavailable(&error))
+        }
+    }
+}
+
+async fn set_up_on_host(
+    backend: Backend,
+    events: mpsc::Receiver<DevToolsEvent>,
+) -> Result<UnassignedBrowser, DevToolsError> {
+    let began = Instant::now();
+    let user_agent = first_reply(backend.client()).await?;
+    let left = HOST_SETUP_TIMEOUT.saturating_sub(began.elapsed());
+    UnassignedBrowser::initialize(backend, events, &user_agent, left).await
 }
 
 /// Converts an error, with all its causes.

@@ -1,7 +1,7 @@
 //! Browsers that run on browser hosts: other machines, each of which starts a whole Chromium for a
 //! session and passes the bytes of its pipes and of its connections on.
 
-use std::fmt;
+use std::{fmt, net::SocketAddr};
 
 use async_trait::async_trait;
 use ports::browser::Scale;
@@ -20,6 +20,8 @@ pub type ByteStream = Box<dyn Duplex>;
 
 /// A running browser that is reached through byte streams.
 pub struct HostedBrowser {
+    /// The address of its host.
+    pub host: SocketAddr,
     /// The DevTools messages of Chromium's pipes, each terminated by a NUL byte. It ends when the browser
     /// has ended.
     pub devtools: ByteStream,
@@ -37,6 +39,12 @@ pub trait BrowserHosts: fmt::Debug + Send + Sync {
     /// # Errors
     /// All hosts are full, or none can be reached.
     async fn start(&self, scale: Scale) -> Result<HostedBrowser, HostError>;
+
+    /// Records that a browser of this host could be set up.
+    fn record_success(&self, host: SocketAddr);
+
+    /// Records that a browser of this host could not be set up: other hosts are asked first for a time.
+    fn record_failure(&self, host: SocketAddr, reason: &str);
 }
 
 /// Why no browser host started a browser.

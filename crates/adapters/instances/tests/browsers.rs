@@ -17,7 +17,7 @@ use instances::{
     CertificateDiagnostic, HostsDiagnostic, IdentityFiles, InstanceIdentity, TlsLinks,
     browsers::{
         BrowserHosts, ByteStream, HostSettings, HostedBrowser, HostedBrowsers, OpenError,
-        StartError, serve,
+        OpenedBrowser, StartError, serve,
     },
 };
 use ports::{
@@ -176,7 +176,7 @@ async fn connect_as(
 }
 
 /// Gets a browser once a slot that became free has been reported.
-async fn open_again(hosts: &BrowserHosts) -> HostedBrowser {
+async fn open_again(hosts: &BrowserHosts) -> OpenedBrowser {
     let deadline = Instant::now() + TIMEOUT;
     loop {
         match hosts.open(1).await {
@@ -309,6 +309,44 @@ async fn a_host_that_is_gone_is_left_out_and_one_that_fails_is_named() {
     let (_files, hosts) = connect(&authority, &[&failing]).await;
     let error = hosts.open(1).await.err().unwrap().to_string();
     assert_eq!(error, "is Chromium installed?");
+}
+
+/// Chromium exits at once on one host, which therefore is always the one that is used least.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_whose_browsers_end_at_once_is_left_out_while_others_have_room() {
+    let authority = Authority::new("Instances");
+    let (mut broken, healthy) =
+        (Host::start(&authority, 4).await, Host::start(&authority, 2).await);
+    let (_other_files, other) = connect(&authority, &[&healthy]).await;
+    let _half = other.open(1).await.unwrap();
+    let (_files, hosts) = connect(&authority, &[&broken, &healthy]).await;
+    let mut first = hosts.open(1).await.unwrap();
+    assert_eq!(first.host, broken.address, "it is used least");
+    drop(broken.started.recv().await.unwrap());
+    let read = tokio::time::timeout(TIMEOUT, first.devtools.read(&mut [0; 16])).await.unwrap();
+    assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
+    hosts.record_failure(first.host, "the connection to Chromium is closed");
+    drop(first);
+    broken.until_used(0).await;
+    let second = hosts.open(1).await.unwrap();
+    assert_eq!(second.host, healthy.address, "the other one is left out");
+    let third = hosts.open(1).await.unwrap();
+    assert_eq!(third.host, broken.address, "no other one has room");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_wait_for_a_full_host_if_the_others_fail() {
+    let authority = Authority::new("Instances");
+    let full = Host::start(&authority, 1).await;
+    let failing = Host::with(&authority, 1, HOST, None, Some("is Chromium installed?")).await;
+    let (_files, hosts) = connect(&authority, &[&full, &failing]).await;
+    let browser = hosts.open(1).await.unwrap();
+    assert_eq!(browser.host, full.address);
+    full.until_used(1).await;
+    // The failing one is tried, since no other one has room.
+    for _ in 0..2 {
+        assert!(matches!(hosts.open(1).await, Err(OpenError::Full)));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,19 +8,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::{net::TcpStream, task::JoinHandle};
+use tokio::{net::TcpStream, sync::mpsc, task::JoinHandle};
 use tokio_rustls::TlsConnector;
 
 use super::{
-    ByteStream, HostedBrowser,
+    ByteStream,
+    back_off::BackOff,
     wire::{PROTOCOL, REPORT_INTERVAL, Request, Response, Usage, read_line, write_line},
 };
 use crate::{identity::InstanceIdentity, multiplexer::Multiplexer, socket::prepare};
 
 /// The time within which a connection to a host must be open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The time within which a host must have started a browser.
+/// The time within which a browser must be there, whichever host it is of. The job that starts it is
+/// claimed anew after 90 s.
+const MAX_SELECTION_TIME: Duration = Duration::from_secs(55);
+/// The time of one host.
 const START_TIMEOUT: Duration = Duration::from_secs(40);
+/// The time of one host while others could be tried.
+const SHORT_START_TIMEOUT: Duration = Duration::from_secs(20);
 /// The age at which a report is not relied on any more.
 const REPORT_TTL: Duration = REPORT_INTERVAL.saturating_mul(4);
 /// How often names are looked up again.
@@ -37,6 +43,18 @@ pub enum OpenError {
     Full,
     #[error("{0}")]
     Unavailable(String),
+}
+
+/// A browser that a host has started. Nothing is known of it yet: it may end, or hang, before its first reply.
+pub struct OpenedBrowser {
+    /// The address of the host.
+    pub host: SocketAddr,
+    /// DevTools messages, each terminated by a NUL byte. It ends when the browser has ended.
+    pub devtools: ByteStream,
+    /// The connections that the browser opens to its HTTP proxy.
+    pub connections: mpsc::Receiver<ByteStream>,
+    /// Dropping this ends the browser.
+    pub guard: Box<dyn Send + Sync>,
 }
 
 /// The browser hosts of an instance. Dropping it closes the connections that report their usage; browsers
@@ -59,6 +77,7 @@ struct KnownHost {
     usage: Option<(Usage, Instant)>,
     /// Browsers that were asked for since the last report.
     asked: u32,
+    back_off: BackOff,
     watch: JoinHandle<()>,
 }
 
@@ -102,29 +121,56 @@ impl BrowserHosts {
     }
 
     /// Gets a browser from the host that is used least; from the next one if that has become full or cannot
-    /// be reached.
+    /// be reached, within 55 s. A host that failed is left out for 5 to 60 s, unless no other one has room.
+    /// What becomes of the browser is to be recorded.
     ///
     /// # Errors
     /// No host has a free slot, or none could start a browser.
-    pub async fn open(&self, scale: u8) -> Result<HostedBrowser, OpenError> {
-        let mut last = None;
-        let mut tried = vec![];
+    pub async fn open(&self, scale: u8) -> Result<OpenedBrowser, OpenError> {
+        let (began, mut tried) = (Instant::now(), vec![]);
+        let (mut is_full, mut failure) = (false, None);
         loop {
-            let next = self.shared.least_used(&tried);
-            let Some(address) = next else {
-                return Err(last.unwrap_or_else(|| self.shared.none_free()));
-            };
+            let elapsed = began.elapsed();
+            if elapsed >= MAX_SELECTION_TIME {
+                break;
+            }
+            let next = self.shared.next_candidate(&tried);
+            let Some(Candidate { address, is_last }) = next else { break };
             tried.push(address);
-            match self.shared.start(address, scale).await {
+            match self.shared.start(address, scale, time_limit(elapsed, is_last)).await {
                 Ok(browser) => return Ok(browser),
-                Err(error) => {
-                    if let OpenError::Unavailable(reason) = &error {
-                        tracing::warn!(host = %address, reason, "a browser host started no browser");
-                    }
-                    last = Some(error);
+                Err(OpenError::Full) => is_full = true,
+                Err(OpenError::Unavailable(reason)) => {
+                    self.record_failure(address, &reason);
+                    failure = Some(reason);
                 }
             }
         }
+        // A slot of a host that works becomes free some time.
+        match failure {
+            Some(reason) if !is_full && !self.shared.is_any_full() => {
+                Err(OpenError::Unavailable(reason))
+            }
+            Some(_) => Err(OpenError::Full),
+            None => Err(self.shared.none_free()),
+        }
+    }
+
+    /// Records that a browser of this host could be set up.
+    pub fn record_success(&self, host: SocketAddr) {
+        if let Some(host) = self.shared.hosts().get_mut(&host) {
+            host.back_off.record_success();
+        }
+    }
+
+    /// Records that a host started no browser, or one that could not be set up: others are asked first for
+    /// a time.
+    pub fn record_failure(&self, host: SocketAddr, reason: &str) {
+        let mut hosts = self.shared.hosts();
+        let Some(known) = hosts.get_mut(&host) else { return };
+        let back_off = known.back_off.record_failure(Instant::now());
+        let seconds = back_off.as_secs();
+        tracing::warn!(%host, reason, seconds, "a browser host started no browser");
     }
 
     /// Returns how many browsers the reachable hosts of this region can run at once, and how many run.
@@ -154,21 +200,49 @@ impl KnownHost {
     }
 }
 
+/// A host that may be asked for a browser.
+struct Candidate {
+    address: SocketAddr,
+    /// Whether there is no other one.
+    is_last: bool,
+}
+
+/// Returns how long a host may take, this long after the first one was asked.
+fn time_limit(elapsed: Duration, is_last: bool) -> Duration {
+    let own = if is_last { START_TIMEOUT } else { SHORT_START_TIMEOUT };
+    own.min(MAX_SELECTION_TIME.saturating_sub(elapsed))
+}
+
 impl Shared {
     fn hosts(&self) -> MutexGuard<'_, HashMap<SocketAddr, KnownHost>> {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the host that is used least, and counts the browser that will be asked for.
-    fn least_used(&self, tried: &[SocketAddr]) -> Option<SocketAddr> {
+    /// Returns the host that is used least, and counts the browser that will be asked for. Those that are
+    /// left out come after all others, the one whose time ends first before the next.
+    fn next_candidate(&self, tried: &[SocketAddr]) -> Option<Candidate> {
+        let (now, region) = (Instant::now(), self.region.as_deref());
         let mut hosts = self.hosts();
-        let region = self.region.as_deref();
-        let free = hosts.iter().filter(|(address, _)| !tried.contains(address));
-        let least =
-            free.filter_map(|(address, host)| Some((host.load(region)?, *address))).min()?;
-        let host = hosts.get_mut(&least.1)?;
+        let untried = hosts.iter().filter(|(address, _)| !tried.contains(address));
+        let free = untried.filter_map(|(address, host)| {
+            Some((host.back_off.until(now), host.load(region)?, *address))
+        });
+        let mut order: Vec<_> = free.collect();
+        order.sort_unstable();
+        let (_, _, address) = *order.first()?;
+        let host = hosts.get_mut(&address)?;
         host.asked = host.asked.saturating_add(1);
-        Some(least.1)
+        Some(Candidate { address, is_last: order.len() == 1 })
+    }
+
+    /// Whether a host that is not left out has no free slot.
+    fn is_any_full(&self) -> bool {
+        let (now, region) = (Instant::now(), self.region.as_deref());
+        let is_full = |host: &KnownHost| {
+            let is_serving = host.current(region).is_some_and(|usage| !usage.draining);
+            is_serving && host.load(region).is_none() && host.back_off.until(now).is_none()
+        };
+        self.hosts().values().any(is_full)
     }
 
     fn none_free(&self) -> OpenError {
@@ -201,26 +275,32 @@ impl Shared {
             hosts.entry(address).or_insert_with(|| KnownHost {
                 usage: None,
                 asked: 0,
+                back_off: BackOff::default(),
                 watch: tokio::spawn(watch(Arc::downgrade(self), address)),
             });
         }
     }
 
-    async fn start(&self, address: SocketAddr, scale: u8) -> Result<HostedBrowser, OpenError> {
+    async fn start(
+        &self,
+        address: SocketAddr,
+        scale: u8,
+        time_limit: Duration,
+    ) -> Result<OpenedBrowser, OpenError> {
         let started = async {
             let (multiplexer, mut control) =
                 request(&self.identity, address, &Request::Browser { scale }).await?;
             let response: Response = read_line(&mut control).await?;
             Ok::<_, io::Error>((multiplexer, control, response))
         };
-        let started = tokio::time::timeout(START_TIMEOUT, started).await;
+        let started = tokio::time::timeout(time_limit, started).await;
         let started = started.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         let (multiplexer, devtools, response) =
             started.map_err(|error| OpenError::Unavailable(error.to_string()))?;
         match response {
             Response::Started => {
                 let (connections, driver) = multiplexer.into_parts();
-                Ok(HostedBrowser { devtools, connections, guard: Box::new(driver) })
+                Ok(OpenedBrowser { host: address, devtools, connections, guard: Box::new(driver) })
             }
             Response::Full => Err(OpenError::Full),
             Response::Failed { reason } => Err(OpenError::Unavailable(reason)),
@@ -303,5 +383,20 @@ async fn watch(shared: Weak<Shared>, address: SocketAddr) {
         }
         drop(known);
         tokio::time::sleep(RETRY_DELAY).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_that_hang_take_less_time_together_than_the_job_has() {
+        assert_eq!(time_limit(Duration::ZERO, true), START_TIMEOUT);
+        for count in 1..10 {
+            let spent = (1..=count)
+                .fold(Duration::ZERO, |spent, number| spent + time_limit(spent, number == count));
+            assert!(spent <= MAX_SELECTION_TIME, "{count} hosts: {spent:?}");
+        }
     }
 }

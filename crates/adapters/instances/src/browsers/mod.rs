@@ -5,6 +5,7 @@
 //! follows on this stream are the DevTools messages of the browser. The host opens a further stream for each
 //! connection of the browser. The browser ends with the connection, and the connection with the browser.
 
+mod back_off;
 mod client;
 mod host;
 mod wire;
@@ -16,7 +17,7 @@ use tokio::{
 
 pub(crate) use self::client::report;
 pub use self::{
-    client::{BrowserHosts, OpenError},
+    client::{BrowserHosts, OpenError, OpenedBrowser},
     host::{HostSettings, HostedBrowsers, StartError, serve},
 };
 
