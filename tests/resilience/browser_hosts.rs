@@ -119,11 +119,17 @@ impl Drop for Host {
 
 /// Starts an instance with two hosts, of one slot each.
 async fn deployed(certificates: &Certificates) -> (Deployment, [Host; 2]) {
+    deployed_with(certificates, 0).await
+}
+
+/// The same, with this number of warm browsers.
+async fn deployed_with(certificates: &Certificates, warm: u32) -> (Deployment, [Host; 2]) {
     let mut deployment = Deployment::prepare(Kind::Postgres).await;
     let hosts = [1, 2].map(|number| Host::start(&deployment, certificates, number, 1));
     for (name, value) in certificates.settings(INSTANCE, 0) {
         deployment.set(name, value);
     }
+    deployment.set("AVOUCH_BROWSERS_WARM", warm.to_string());
     deployment.set("AVOUCH_BROWSER_HOSTS", format!("{},{}", hosts[0].address, hosts[1].address));
     for host in &hosts {
         eventually("the host to listen", TIMEOUT, async || {
@@ -201,6 +207,27 @@ async fn sessions_run_on_hosts_wait_for_them_and_survive_their_crash() {
             assert!(!log.contains(secret), "{secret} in the log of a host: {log}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_drains_does_not_wait_for_a_warm_browser() {
+    let certificates = Certificates::new();
+    let (_deployment, mut hosts) = deployed_with(&certificates, 1).await;
+    let number =
+        eventually("a warm browser", TIMEOUT, async || hosts.iter().position(Host::has_browsers))
+            .await;
+    let host = &mut hosts[number];
+    let id = host.process.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    // It would wait for ten minutes.
+    let status =
+        eventually("the host to stop", TIMEOUT, async || host.process.try_wait().unwrap()).await;
+    assert!(status.success(), "{status}");
+    let other = &hosts[1 - number];
+    eventually("a warm browser of the other host", TIMEOUT, async || {
+        other.has_browsers().then_some(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -15,8 +15,8 @@ use http_api::Metrics;
 use instances::{
     InstanceIdentity,
     browsers::{
-        self, BrowserHosts, ByteStream, HostSettings, HostedBrowser, HostedBrowsers, OpenError,
-        OpenedBrowser, StartError,
+        self, BrowserGuard, BrowserHosts, ByteStream, HostSettings, HostedBrowser, HostedBrowsers,
+        OpenError, OpenedBrowser, StartError,
     },
 };
 use ports::{
@@ -74,6 +74,7 @@ impl chromium::BrowserHosts for RemoteHosts {
             }
         });
         let devtools: chromium::ByteStream = Box::new(devtools);
+        let guard = Box::new(RemoteGuard(guard));
         Ok(chromium::HostedBrowser { host, devtools, connections: receiver, guard })
     }
 
@@ -83,6 +84,15 @@ impl chromium::BrowserHosts for RemoteHosts {
 
     fn record_failure(&self, host: SocketAddr, reason: &str) {
         self.0.record_failure(host, reason);
+    }
+}
+
+/// Keeps a browser of a host running.
+struct RemoteGuard(BrowserGuard);
+
+impl chromium::HostGuard for RemoteGuard {
+    fn is_draining(&self) -> bool {
+        self.0.is_draining()
     }
 }
 

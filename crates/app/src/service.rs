@@ -458,7 +458,8 @@ impl Service {
     /// Is not ready any more, begins no sessions, and answers requests until its sessions have ended, for
     /// at least and at most these times.
     pub async fn drain(&self, at_least: Duration, at_most: Duration) {
-        let running = self.draining.drain(at_least, at_most).await;
+        let sessions = self.draining.drain(at_least, at_most);
+        let (running, ()) = tokio::join!(sessions, self.pool.drain());
         if running > 0 {
             tracing::warn!(running, "{running} sessions did not end in time; their browsers end");
         }

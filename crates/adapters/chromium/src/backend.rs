@@ -1,11 +1,11 @@
 //! The backend of a session's browser: a process here or on a browser host, or a context in a browser of a
 //! fleet.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
     client::DevToolsClient, fleet::FleetContext, fleet_proxy::ProxyCredential,
-    forwarder::Forwarder, launch::Chromium, route::EgressRoute,
+    forwarder::Forwarder, hosted::HostGuard, launch::Chromium, route::EgressRoute,
 };
 
 /// A process here or on a browser host, or a context in a browser of a fleet.
@@ -19,17 +19,21 @@ pub(crate) enum Backend {
 pub(crate) struct HostedBackend {
     client: DevToolsClient,
     /// Ends the browser when it is dropped; empty once it has ended.
-    guard: Mutex<Option<Box<dyn Send + Sync>>>,
+    guard: Mutex<Option<Box<dyn HostGuard>>>,
 }
 
 impl HostedBackend {
-    pub(crate) fn new(client: DevToolsClient, guard: Box<dyn Send + Sync>) -> Self {
+    pub(crate) fn new(client: DevToolsClient, guard: Box<dyn HostGuard>) -> Self {
         Self { client, guard: Mutex::new(Some(guard)) }
+    }
+
+    fn guard(&self) -> MutexGuard<'_, Option<Box<dyn HostGuard>>> {
+        self.guard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn end(&self) {
         self.client.close();
-        self.guard.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.guard().take();
     }
 }
 
@@ -61,6 +65,16 @@ impl Backend {
         match self {
             Self::Process(_) | Self::Hosted(_) => None,
             Self::Context(context) => Some(&context.context_id),
+        }
+    }
+
+    /// Whether it runs on a browser host that drains.
+    pub(crate) fn is_draining(&self) -> bool {
+        match self {
+            Self::Process(_) | Self::Context(_) => false,
+            Self::Hosted(hosted) => {
+                hosted.guard().as_ref().is_some_and(|guard| guard.is_draining())
+            }
         }
     }
 

@@ -100,6 +100,13 @@ pub(crate) struct WarmBrowser {
     pub(crate) scale: Scale,
 }
 
+impl WarmBrowser {
+    /// Whether it runs on a browser host that drains.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.browser.is_draining()
+    }
+}
+
 /// Creates browsers.
 pub(crate) struct BrowserFactory {
     source: BrowserSource,

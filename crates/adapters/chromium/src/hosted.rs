@@ -27,8 +27,13 @@ pub struct HostedBrowser {
     pub devtools: ByteStream,
     /// The connections that the browser opens to its HTTP proxy.
     pub connections: mpsc::Receiver<ByteStream>,
-    /// Dropping this ends the browser.
-    pub guard: Box<dyn Send + Sync>,
+    pub guard: Box<dyn HostGuard>,
+}
+
+/// Keeps a browser of a host running. Dropping this ends the browser.
+pub trait HostGuard: Send + Sync {
+    /// Whether the host starts no browsers any more, and stops once those that run have ended.
+    fn is_draining(&self) -> bool;
 }
 
 /// Starts browsers on browser hosts.

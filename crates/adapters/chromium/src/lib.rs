@@ -42,7 +42,7 @@ pub use self::{
     },
     fleet_certificate::ProxyCertificateError,
     host::{BrowserHandle, BrowserHost, LocalBrowser},
-    hosted::{BrowserHosts, ByteStream, Duplex, HostError, HostedBrowser},
+    hosted::{BrowserHosts, ByteStream, Duplex, HostError, HostGuard, HostedBrowser},
     launch::{Chromium, LaunchError, LaunchOptions, Launched},
     pool::{ChromiumPool, PoolOptions},
     redaction::JpegRedactor,

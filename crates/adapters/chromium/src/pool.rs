@@ -21,6 +21,8 @@ use crate::{
 const RELEASED_CAPACITY: usize = 10_000;
 /// The interval of checks of the warm pool and of memory when no event triggers one.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
+/// The interval of checks whether a host of warm browsers drains.
+const DRAIN_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// The delay between the assignment of a warm browser and the start of the next one, so that the
 /// session's page is loaded first.
 const REFILL_DELAY: Duration = Duration::from_secs(2);
@@ -90,13 +92,23 @@ impl ChromiumPool {
             BrowserSource::Local(local) => Some(local.memory_limit),
             BrowserSource::Fleet(_) | BrowserSource::Hosts(_) => None,
         };
+        let uses_hosts = matches!(options.source, BrowserSource::Hosts(_));
         let pool = Arc::new(Self {
             warm_pool: WarmPool::new(options),
             memory_limit,
             registry: Mutex::default(),
         });
         tokio::spawn(maintain(Arc::downgrade(&pool)));
+        if uses_hosts {
+            tokio::spawn(end_draining(Arc::downgrade(&pool)));
+        }
         pool
+    }
+
+    /// Ends the warm browsers and starts no more of them, for a process that drains: on a browser host they
+    /// would occupy slots that others need. Sessions still get browsers.
+    pub async fn drain(&self) {
+        self.warm_pool.drain().await;
     }
 
     /// Ends every browser and refuses to start others, for the shutdown of the process.
@@ -173,6 +185,17 @@ async fn maintain(pool: Weak<ChromiumPool>) {
                 tokio::time::sleep(RETRY_DELAY).await;
             }
         }
+    }
+}
+
+/// Ends the warm browsers of hosts that drain, until the pool is dropped. Other checks may wait for the start
+/// of a browser meanwhile.
+async fn end_draining(pool: Weak<ChromiumPool>) {
+    loop {
+        let Some(pool) = pool.upgrade() else { return };
+        pool.warm_pool.end_draining().await;
+        drop(pool);
+        tokio::time::sleep(DRAIN_CHECK_INTERVAL).await;
     }
 }
 

@@ -3,7 +3,10 @@
 use std::{
     collections::{HashMap, VecDeque},
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -43,6 +46,8 @@ pub(crate) struct WarmPool {
     browsers: Mutex<VecDeque<WarmBrowser>>,
     /// When a browser of scale 2 was last requested: such browsers are kept warm only then.
     hidpi_requested_at: Mutex<Option<Instant>>,
+    /// Whether no more browsers are kept warm.
+    is_draining: AtomicBool,
     /// Notified when a warm browser was assigned or a slot may have become free.
     pub(crate) refill: Notify,
 }
@@ -61,6 +66,7 @@ impl WarmPool {
             target: options.warm,
             browsers: Mutex::default(),
             hidpi_requested_at: Mutex::default(),
+            is_draining: AtomicBool::new(false),
             refill: Notify::new(),
         }
     }
@@ -172,17 +178,26 @@ impl WarmPool {
     /// Starts one browser if there are fewer warm ones than the target and a slot is free. Returns
     /// whether another one may have to be started.
     pub(crate) async fn fill(&self) -> Result<bool, StartError> {
+        if self.is_draining.load(Ordering::SeqCst) {
+            return Ok(false);
+        }
         self.browsers().retain(|warm| !warm.browser.is_closed());
         let hidpi = self.hidpi_requested_at().is_some_and(|at| at.elapsed() < HIDPI_DEMAND_TTL);
         let scales = [Scale::One].into_iter().chain(hidpi.then_some(Scale::Two));
         let below_target = |scale: &Scale| {
-            self.browsers().iter().filter(|warm| warm.scale == *scale).count() < self.target
+            let browsers = self.browsers();
+            let warm = browsers.iter().filter(|warm| warm.scale == *scale && !warm.is_draining());
+            warm.count() < self.target
         };
         let Some(scale) = scales.into_iter().find(below_target) else { return Ok(false) };
         match self.create(scale).await {
             Ok(warm) => self.browsers().push_back(warm),
             Err(StartError::NoRoom) => return Ok(false),
             Err(error) => return Err(error),
+        }
+        if self.is_draining.load(Ordering::SeqCst) {
+            // It was started while the pool began to drain.
+            self.end().await;
         }
         Ok(true)
     }
@@ -194,15 +209,41 @@ impl WarmPool {
 
     /// Ends all warm browsers.
     pub(crate) async fn end(&self) {
-        let warm: Vec<_> = std::iter::from_fn(|| self.take(None)).collect();
-        join_all(warm.iter().map(|warm| warm.browser.end())).await;
+        end_browsers(self.remove(|_| true)).await;
     }
 
-    /// Removes a warm browser that is not closed, of this scale if there is one.
+    /// Ends all warm browsers, and starts no more of them.
+    pub(crate) async fn drain(&self) {
+        self.is_draining.store(true, Ordering::SeqCst);
+        self.end().await;
+    }
+
+    /// Ends the warm browsers of hosts that drain: such a host waits for them, and a session would soon lose
+    /// one.
+    pub(crate) async fn end_draining(&self) {
+        let ending = self.remove(WarmBrowser::is_draining);
+        if !ending.is_empty() {
+            end_browsers(ending).await;
+            self.refill.notify_one();
+        }
+    }
+
+    /// Removes the warm browsers for which this holds.
+    fn remove(&self, is_removed: impl Fn(&WarmBrowser) -> bool) -> VecDeque<WarmBrowser> {
+        let mut browsers = self.browsers();
+        let all = std::mem::take(&mut *browsers);
+        let (removed, kept): (VecDeque<_>, VecDeque<_>) = all.into_iter().partition(is_removed);
+        *browsers = kept;
+        removed
+    }
+
+    /// Removes a warm browser that is not closed: one of this scale that may be assigned, or any for its
+    /// slot.
     fn take(&self, scale: Option<Scale>) -> Option<WarmBrowser> {
         let mut browsers = self.browsers();
         let fits = |warm: &WarmBrowser| {
-            !warm.browser.is_closed() && scale.is_none_or(|scale| warm.scale == scale)
+            let is_assignable = |scale: Scale| warm.scale == scale && !warm.is_draining();
+            !warm.browser.is_closed() && scale.is_none_or(is_assignable)
         };
         let index = browsers.iter().position(fits)?;
         browsers.remove(index)
@@ -216,4 +257,9 @@ impl WarmPool {
         let slot = self.slots.take().ok_or(StartError::NoRoom)?;
         self.factory.create(scale, slot).await
     }
+}
+
+async fn end_browsers(mut browsers: VecDeque<WarmBrowser>) {
+    browsers.retain(|warm| !warm.browser.is_closed());
+    join_all(browsers.iter().map(|warm| warm.browser.end())).await;
 }

@@ -287,6 +287,26 @@ async fn the_least_used_host_is_asked_and_full_ones_are_left_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_browser_says_that_its_host_drains() {
+    let authority = Authority::new("Instances");
+    let (first, second) = (Host::start(&authority, 1).await, Host::start(&authority, 1).await);
+    let (_files, hosts) = connect(&authority, &[&first, &second]).await;
+    let browsers = [hosts.open(1).await.unwrap(), hosts.open(1).await.unwrap()];
+    assert!(browsers.iter().all(|browser| !browser.guard.is_draining()));
+    first.draining.cancel();
+    let deadline = Instant::now() + TIMEOUT;
+    let draining = |host: &Host| {
+        let browser = browsers.iter().find(|browser| browser.host == host.address).unwrap();
+        browser.guard.is_draining()
+    };
+    while !draining(&first) {
+        assert!(Instant::now() < deadline, "it is not known");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(!draining(&second));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_host_that_is_gone_is_left_out_and_one_that_fails_is_named() {
     let authority = Authority::new("Instances");
     let (gone, there) = (Host::start(&authority, 9).await, Host::start(&authority, 1).await);

@@ -59,6 +59,11 @@ impl UnassignedBrowser {
         self.pages.client.is_closed()
     }
 
+    /// Whether it runs on a browser host that drains.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.backend.is_draining()
+    }
+
     /// Whether the browser replies to a command within [`HEALTH_CHECK_TIMEOUT`].
     pub(crate) async fn is_responsive(&self) -> bool {
         let reply = self.pages.client.call(None, "Browser.getVersion", json!({}));

@@ -16,7 +16,11 @@ use super::{
     back_off::BackOff,
     wire::{PROTOCOL, REPORT_INTERVAL, Request, Response, Usage, read_line, write_line},
 };
-use crate::{identity::InstanceIdentity, multiplexer::Multiplexer, socket::prepare};
+use crate::{
+    identity::InstanceIdentity,
+    multiplexer::{Driver, Multiplexer},
+    socket::prepare,
+};
 
 /// The time within which a connection to a host must be open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -53,8 +57,14 @@ pub struct OpenedBrowser {
     pub devtools: ByteStream,
     /// The connections that the browser opens to its HTTP proxy.
     pub connections: mpsc::Receiver<ByteStream>,
-    /// Dropping this ends the browser.
-    pub guard: Box<dyn Send + Sync>,
+    pub guard: BrowserGuard,
+}
+
+/// Keeps a browser of a host running. Dropping this ends the browser.
+pub struct BrowserGuard {
+    host: SocketAddr,
+    hosts: Weak<Shared>,
+    _driver: Driver,
 }
 
 /// The browser hosts of an instance. Dropping it closes the connections that report their usage; browsers
@@ -200,6 +210,21 @@ impl KnownHost {
     }
 }
 
+impl BrowserGuard {
+    /// Whether the host has reported that it drains, or is not among the hosts any more: one that drains may
+    /// lose its name.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        let Some(shared) = self.hosts.upgrade() else { return false };
+        let region = shared.region.as_deref();
+        let hosts = shared.hosts();
+        hosts.get(&self.host).is_none_or(|host| {
+            // Of a host that cannot be reached nothing is known. Its browsers end with their connections.
+            host.current(region).is_some_and(|usage| usage.draining)
+        })
+    }
+}
+
 /// A host that may be asked for a browser.
 struct Candidate {
     address: SocketAddr,
@@ -282,7 +307,7 @@ impl Shared {
     }
 
     async fn start(
-        &self,
+        self: &Arc<Self>,
         address: SocketAddr,
         scale: u8,
         time_limit: Duration,
@@ -300,7 +325,9 @@ impl Shared {
         match response {
             Response::Started => {
                 let (connections, driver) = multiplexer.into_parts();
-                Ok(OpenedBrowser { host: address, devtools, connections, guard: Box::new(driver) })
+                let hosts = Arc::downgrade(self);
+                let guard = BrowserGuard { host: address, hosts, _driver: driver };
+                Ok(OpenedBrowser { host: address, devtools, connections, guard })
             }
             Response::Full => Err(OpenError::Full),
             Response::Failed { reason } => Err(OpenError::Unavailable(reason)),

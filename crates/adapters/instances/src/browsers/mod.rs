@@ -17,7 +17,7 @@ use tokio::{
 
 pub(crate) use self::client::report;
 pub use self::{
-    client::{BrowserHosts, OpenError, OpenedBrowser},
+    client::{BrowserGuard, BrowserHosts, OpenError, OpenedBrowser},
     host::{HostSettings, HostedBrowsers, StartError, serve},
 };
 
