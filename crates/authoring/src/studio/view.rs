@@ -4,8 +4,8 @@ use domain::{
     error_code::ErrorCode,
     webhook::wire_time,
     workflow::{
-        Action, Condition, Definition, Extraction, Field, FieldType, NextPage, Node, PageTree,
-        Pages, SeenResponse, Severity, Source,
+        Action, Condition, Definition, Extraction, Field, FieldType, NextPage, Node, PageNode,
+        PageTree, Pages, SeenResponse, Severity, Source,
     },
 };
 use serde::Serialize;
@@ -287,7 +287,8 @@ impl InspectionView {
             let id = node.attributes.get("id").map(|id| format!("#{id}"));
             let label: String =
                 format!("{tag}{}", id.unwrap_or_default()).chars().take(MAX_TEXT_CHARS).collect();
-            let text: String = texts.get(index)?.trim().chars().take(MAX_TEXT_CHARS).collect();
+            let text = shown_text(node, texts.get(index)?.trim());
+            let text: String = text.chars().take(MAX_TEXT_CHARS).collect();
             let [x, y, w, h] = rectangle;
             Some(json!({
                 "node": index,
@@ -306,6 +307,21 @@ impl InspectionView {
             nodes: nodes.collect(),
         }
     }
+}
+
+/// Returns the text by which an author tells an element from others like it. A form field has no text of its
+/// own: it is its value, or its name if it is empty.
+fn shown_text<'a>(node: &'a PageNode, text: &'a str) -> &'a str {
+    let is_empty = |text: &&str| text.trim().is_empty();
+    let value = node.value.as_deref().filter(|value| !is_empty(value));
+    let named = || {
+        let names = ["aria-label", "placeholder", "name"];
+        names.iter().find_map(|name| node.attributes.get(*name)).map_or("", String::as_str)
+    };
+    value.or_else(|| Some(text).filter(|text| !is_empty(text))).unwrap_or_else(|| {
+        let is_field = matches!(node.tag.as_deref(), Some("input" | "textarea" | "select"));
+        if is_field { named() } else { "" }
+    })
 }
 
 /// Returns the beginning of the text of each node, in one walk: pages have up to 20,000 nodes.
@@ -335,4 +351,26 @@ fn element_around(page: &KnownPage, index: usize) -> Option<usize> {
         at = page.tree.nodes.get(at)?.parent?;
     }
     Some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_field_is_shown_by_its_value_or_its_name() {
+        let node = |tag: &str, value: Option<&str>, attributes: &[(&str, &str)]| PageNode {
+            tag: Some(tag.to_owned()),
+            value: value.map(str::to_owned),
+            attributes: attributes.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
+            ..PageNode::default()
+        };
+        let named = [("name", "last_name")];
+        assert_eq!(shown_text(&node("input", Some("Lovelace"), &named), ""), "Lovelace");
+        assert_eq!(shown_text(&node("select", Some("Two"), &named), "One Two Three"), "Two");
+        assert_eq!(shown_text(&node("input", Some(" "), &named), ""), "last_name");
+        assert_eq!(shown_text(&node("input", None, &named), ""), "last_name");
+        assert_eq!(shown_text(&node("dd", None, &named), "gold"), "gold");
+        assert_eq!(shown_text(&node("div", None, &named), ""), "");
+    }
 }
