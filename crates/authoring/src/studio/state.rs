@@ -65,6 +65,8 @@ pub(super) struct State {
     pub(super) events: VecDeque<LoggedEvent>,
     event_count: u64,
     responses: VecDeque<SeenResponse>,
+    /// The numbers of responses that newer ones from the same address have replaced, the latest ones.
+    replaced_responses: VecDeque<(u64, String)>,
     pub(super) run: RunState,
     pub(super) run_node: Option<String>,
     pub(super) run_data: Option<Value>,
@@ -202,7 +204,7 @@ impl State {
         let newest = self.responses.back().map(|response| response.number).unwrap_or_default();
         // A new browser counts anew.
         if seen.responses.iter().map(|response| response.number).max().unwrap_or(newest) < newest {
-            self.responses.clear();
+            self.forget_responses();
         }
         let newest = self.responses.back().map(|response| response.number).unwrap_or_default();
         let new = seen.responses.into_iter().filter(|response| response.number > newest);
@@ -210,9 +212,16 @@ impl State {
         let mut has_new = false;
         for response in new {
             has_new = true;
-            // Of several responses from one address, the newest is of interest.
+            // Of several responses from one address, the newest is of interest. Each field that is added has
+            // its request made anew, while the author still chooses in the response before.
+            for other in self.responses.iter().filter(|other| other.url == response.url) {
+                self.replaced_responses.push_back((other.number, other.url.clone()));
+            }
             self.responses.retain(|other| other.url != response.url);
             self.responses.push_back(response);
+        }
+        while self.replaced_responses.len() > MAX_RESPONSES {
+            self.replaced_responses.pop_front();
         }
         while self.responses.len() > MAX_RESPONSES {
             self.responses.pop_front();
@@ -225,13 +234,23 @@ impl State {
 
     /// Forgets what was seen in the browser before.
     pub(super) fn forget_pages(&mut self) {
-        self.responses.clear();
+        self.forget_responses();
         self.page = None;
         self.signals.clear();
     }
 
+    fn forget_responses(&mut self) {
+        self.responses.clear();
+        self.replaced_responses.clear();
+    }
+
+    /// Returns the response with this number, or the newest one from its address.
     pub(super) fn response(&self, number: u64) -> Option<&SeenResponse> {
-        self.responses.iter().find(|response| response.number == number)
+        let kept = self.responses.iter().find(|response| response.number == number);
+        kept.or_else(|| {
+            let (_, url) = self.replaced_responses.iter().find(|(own, _)| *own == number)?;
+            self.responses.iter().find(|response| response.url == *url)
+        })
     }
 
     pub(super) fn responses(&self) -> impl Iterator<Item = &SeenResponse> {
@@ -266,4 +285,30 @@ impl State {
 /// Returns the hosts that a browser of a definition visits.
 pub(super) fn hosts_of(definition: &Definition) -> BTreeSet<String> {
     definition.hosts.iter().chain(&definition.sso_hosts).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_that_was_made_anew_is_found_by_its_earlier_number() {
+        let mut state = State::default();
+        let mut sees = |responses: &[(u64, &str)]| {
+            let responses = responses.iter().map(|(number, path)| SeenResponse {
+                number: *number,
+                url: format!("https://shop.test{path}"),
+                status: 200,
+                body: None,
+            });
+            state.seen(Observation { responses: responses.collect(), ..Observation::default() });
+            let found = |number| state.response(number).map(|found| found.number);
+            [1, 2, 3, 4].map(found)
+        };
+        assert_eq!(sees(&[(1, "/me"), (2, "/orders")]), [Some(1), Some(2), None, None]);
+        assert_eq!(sees(&[(2, "/orders"), (3, "/me")]), [Some(3), Some(2), Some(3), None]);
+        assert_eq!(sees(&[(4, "/me")]), [Some(4), Some(2), Some(4), Some(4)]);
+        // A new browser counts anew.
+        assert_eq!(sees(&[(1, "/orders")]), [Some(1), None, None, None]);
+    }
 }
