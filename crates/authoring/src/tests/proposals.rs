@@ -160,6 +160,7 @@ fn values_are_read_by_their_look() {
         ("1. März 2019", "de", FieldType::String, json!("2019-03-01")),
         ("Member since May 3, 2020", "en", FieldType::String, json!("2020-05-03")),
         ("20:55, 23 November 2026", "en", FieldType::String, json!("2026-11-23T20:55:00")),
+        ("2026-02-09T10:11:12.951454Z", "en", FieldType::String, json!("2026-02-09T10:11:12Z")),
         ("2026/11/28 00:15", "en", FieldType::String, json!("2026-11-28T00:15:00")),
         ("1.234,50 €", "de", FieldType::Number, json!(1234.5)),
         ("$1,234.50", "en", FieldType::Number, json!(1234.5)),

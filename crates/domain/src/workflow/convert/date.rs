@@ -156,7 +156,7 @@ fn field(letter: char, length: usize) -> Result<DateField, String> {
             let meant = match letter {
                 'Y' | 'u' => "years are `y` in small letters",
                 'D' => "days of the month are `d` in small letters",
-                'S' => "seconds are `s` in small letters; fractions of them are not read",
+                'S' => "seconds are `s` in small letters; fractions after a point are passed over",
                 'A' | 'b' | 'B' => "the half of the day is `a`",
                 'k' | 'K' => "hours are `H` from 0 to 23, or `h` from 1 to 12",
                 'z' | 'Z' | 'x' | 'O' | 'v' | 'V' => {
@@ -204,6 +204,15 @@ impl<'a> DateText<'a> {
         let digits = self.take_while(|c| digit(c).is_some(), max);
         (digits.chars().count() >= min).then_some(())?;
         digits.chars().try_fold(0, |number, c| Some(number * 10 + digit(c)?))
+    }
+
+    /// Consumes the fraction of a second after a point, if there is one (RFC 3339, section 5.6).
+    fn pass_over_fraction(&mut self) {
+        let Some(rest) = self.rest.strip_prefix('.') else { return };
+        let mut after = DateText { rest };
+        if !after.take_while(|c| c.is_ascii_digit(), 9).is_empty() {
+            self.rest = after.rest;
+        }
     }
 
     /// Consumes a word, with a dot after it.
@@ -271,7 +280,10 @@ impl Found {
                 };
             }
             DateField::Minute => self.minute = input.digits(1, 2)?,
-            DateField::Second => self.second = Some(input.digits(1, 2)?),
+            DateField::Second => {
+                self.second = Some(input.digits(1, 2)?);
+                input.pass_over_fraction();
+            }
             DateField::Offset => self.offset = offset(input)?,
         }
         Some(())
