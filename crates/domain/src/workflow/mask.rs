@@ -22,8 +22,17 @@ const SECRET_PARTS: &[&str] = &[
 const SECRET_NAMES: &[&str] = &["jwt", "otp", "pwd", "session", "sid"];
 /// A part of names that are also those of data with members of its own, such as a support ticket.
 const AMBIGUOUS_PART: &str = "ticket";
-/// Parts of the names of tokens that are a position in a list: `nextPageToken`.
-const POSITION_PARTS: &[&str] = &["continuation", "cursor", "next", "page", "sync"];
+/// Whole names of tokens that are a position in a list, without what is between their words. No parts of
+/// names: `next-auth.session-token` and `pageAccessToken` are credentials.
+const POSITION_NAMES: &[&str] = &[
+    "continuationtoken",
+    "nextpagetoken",
+    "nextsynctoken",
+    "nexttoken",
+    "pagetoken",
+    "prevpagetoken",
+    "synctoken",
+];
 /// Parameters of redirects between an authorization server and a client (RFC 6749, section 4.1.2).
 const REDIRECT_PARAMETERS: &[&str] = &["code", "nonce", "state"];
 /// Parameters by which a page tells the next one what was typed as the user name (OpenID Connect Core 1.0,
@@ -115,9 +124,9 @@ pub fn mask_url(url: &str) -> String {
 }
 
 fn is_secret(name: &str) -> bool {
-    let mut name = name.to_ascii_lowercase();
-    if POSITION_PARTS.iter().any(|part| name.contains(part)) {
-        name = name.replace("token", "");
+    let name = name.to_ascii_lowercase();
+    if POSITION_NAMES.contains(&name.replace(['_', '-'], "").as_str()) {
+        return false;
     }
     SECRET_NAMES.contains(&name.as_str()) || SECRET_PARTS.iter().any(|part| name.contains(part))
 }
@@ -158,7 +167,15 @@ mod tests {
             ),
             (json!({ "tickets": ["x"] }), json!({ "tickets": ["masked"] })),
             // A position in a list.
-            (json!({ "nextPageToken": "CAo" }), json!({ "nextPageToken": "CAo" })),
+            (
+                json!({ "nextPageToken": "CAo", "next_token": 3 }),
+                json!({ "nextPageToken": "CAo", "next_token": 3 }),
+            ),
+            // Credentials whose names have the same words.
+            (
+                json!({ "next-auth.session-token": "x", "pageAccessToken": "y", "syncAuthToken": "z" }),
+                json!({ "next-auth.session-token": "masked", "pageAccessToken": "masked", "syncAuthToken": "masked" }),
+            ),
         ] {
             assert_eq!(mask_json(body.clone()), expected);
             assert_eq!(mask_body(&body.to_string()), expected.to_string());
