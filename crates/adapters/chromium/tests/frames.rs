@@ -286,8 +286,10 @@ async fn values_are_read_in_frames_of_the_sessions_hosts() {
         };
         let with = |selector: &str, content| ElementRead { content, ..ElementRead::text(selector) };
         let member = |name: &str, read| BTreeMap::from([(name.to_owned(), read)]);
-        let rows =
-            |each: &str, max, members| ReadContent::Rows { each: each.to_owned(), members, max };
+        let rows = |each: &str, max, members| {
+            let each = each.to_owned();
+            ReadContent::Rows { each, empty_when: None, members, max }
+        };
         let reads = [
             ElementRead::text(&inside("h1")),
             ElementRead { choice: ElementChoice::Last, ..ElementRead::text(&inside("b")) },
@@ -313,6 +315,47 @@ async fn values_are_read_in_frames_of_the_sessions_hosts() {
         assert_eq!(values, expected, "{frame}");
     }
     assert_eq!(site.texts(&["#foreign >>> h1"]).await, [Value::Null]);
+}
+
+/// The cases are those of `a_list_that_the_page_leaves_out_is_replayed` in the domain, and some of frames.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_that_the_page_leaves_out_is_told_by_what_it_shows_instead() {
+    let site = Site::open("/frames", |_| ()).await;
+    for frame in FRAMES {
+        let inside = |selector: &str| format!("{frame} >>> {selector}");
+        let list = |selector: &str, empty_when: &str| ElementRead {
+            content: ReadContent::Rows {
+                each: "li".to_owned(),
+                empty_when: Some(empty_when.to_owned()),
+                members: BTreeMap::from([("name".to_owned(), ElementRead::text("b"))]),
+                max: 10,
+            },
+            ..ElementRead::text(selector)
+        };
+        let reads = [
+            list(&inside("#none"), &inside("h1")),
+            list("#none", &inside("h1")),
+            list(&inside("#none"), "iframe"),
+            // It has no box, or is not there.
+            list(&inside("#none"), &inside("#hidden")),
+            list(&inside("#none"), "#none"),
+            // The list is there.
+            list(&inside("ul"), &inside("h1")),
+            list(&inside("ul"), "iframe"),
+        ];
+        let (none, rows) = (ReadContent::NO_LIST, json!([{ "name": "One" }, { "name": "Two" }]));
+        let expected = json!([none, none, none, null, null, rows, rows]);
+        let deadline = Instant::now() + TIMEOUT;
+        let values = loop {
+            // A frame may have a part of its elements at first.
+            let values = Value::Array(site.browser.read(&reads).await.unwrap());
+            if values == expected || Instant::now() > deadline {
+                break values;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
+        assert_eq!(values, expected, "{frame}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

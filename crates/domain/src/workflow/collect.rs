@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::{Extraction, Field, FieldType, ReadFailure, Source};
+use super::{Extraction, Field, FieldType, ReadContent, ReadFailure, Source};
 
 const MAX_STRING_CHARS: usize = 4096;
 
@@ -30,6 +30,9 @@ pub(super) fn read_field(
             if object.is_empty() { Err(ReadFailure::NotFound) } else { Ok(object.into()) }
         }
         FieldType::List => {
+            if matches!(via, Source::Dom {}) && is_no_list(found) {
+                return Ok(Value::Array(vec![]));
+            }
             let items = found.and_then(Value::as_array).ok_or(ReadFailure::NotFound)?;
             let mut rows = Vec::new();
             for (row, item) in items.iter().enumerate().take(field.row_limit()) {
@@ -47,6 +50,11 @@ pub(super) fn read_field(
             read_scalar(field, from, found)
         }
     }
+}
+
+/// Returns whether what was found in a page in place of a list is what it shows if there are no rows.
+pub(super) fn is_no_list(found: Option<&Value>) -> bool {
+    found.and_then(Value::as_str) == Some(ReadContent::NO_LIST)
 }
 
 /// Returns whether nothing at all was found in a row of the page.

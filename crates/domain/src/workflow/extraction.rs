@@ -21,6 +21,9 @@ pub struct Extraction {
     pub convert: Vec<Converter>,
     /// For a list in the page: the selector of its rows, in the element at `at`.
     pub each: Option<String>,
+    /// For a list in the page: the selector of what the page shows in place of the list if it has no
+    /// rows. The list is empty if nothing matches `at` and a visible element matches this selector.
+    pub empty_when: Option<String>,
     /// For an object or a list: the members, with places in the object or row. An empty place is that
     /// of the object or row itself. None of them has members.
     pub members: BTreeMap<String, Self>,
@@ -68,6 +71,10 @@ struct FullExtraction {
     /// For a list in the page: the selector of its rows, in the element at `at`.
     #[serde(default, skip_serializing_if = "is_default")]
     each: Option<String>,
+    /// For a list in the page: the selector of what the page shows in place of the list if it has no
+    /// rows. The list is empty if nothing matches `at` and a visible element matches this selector.
+    #[serde(default, skip_serializing_if = "is_default")]
+    empty_when: Option<String>,
     /// For an object or a list: the members, with places in the object or row. An empty place is that
     /// of the object or row itself. None of them has members.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -85,6 +92,7 @@ impl Extraction {
             && is_default(&self.element)
             && self.convert.is_empty()
             && self.each.is_none()
+            && self.empty_when.is_none()
             && self.members.is_empty()
     }
 
@@ -99,6 +107,8 @@ impl Extraction {
             selectors.push((self.at_path(path), &self.at));
         }
         selectors.extend(self.each.iter().map(|each| (path.member("each"), each.as_str())));
+        let empty_when = self.empty_when.iter();
+        selectors.extend(empty_when.map(|shown| (path.member("emptyWhen"), shown.as_str())));
         for (name, member) in &self.members {
             member.selector_paths(&path.member("members").member(name), selectors);
         }
@@ -121,8 +131,9 @@ impl Serialize for Extraction {
         if self.is_place() {
             return serializer.serialize_str(&self.at);
         }
-        let Self { at, read, element, convert, each, members } = self.clone();
-        FullExtraction { at, read, element, convert, each, members }.serialize(serializer)
+        let Self { at, read, element, convert, each, empty_when, members } = self.clone();
+        FullExtraction { at, read, element, convert, each, empty_when, members }
+            .serialize(serializer)
     }
 }
 
@@ -143,8 +154,8 @@ impl<'de> Deserialize<'de> for Extraction {
 
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Extraction, A::Error> {
                 let full = FullExtraction::deserialize(MapAccessDeserializer::new(map))?;
-                let FullExtraction { at, read, element, convert, each, members } = full;
-                Ok(Extraction { at, read, element, convert, each, members })
+                let FullExtraction { at, read, element, convert, each, empty_when, members } = full;
+                Ok(Extraction { at, read, element, convert, each, empty_when, members })
             }
         }
 
@@ -181,6 +192,7 @@ mod tests {
             json!({ "at": "a", "read": { "attribute": "href" }, "convert": ["trim"] }),
             json!({ "at": "input", "read": "value" }),
             json!({ "at": "table", "each": "tr", "members": { "id": "td", "row": "" } }),
+            json!({ "at": "table", "emptyWhen": ".none" }),
         ] {
             let read: Extraction = serde_json::from_value(document.clone()).unwrap();
             assert_eq!(serde_json::to_value(&read).unwrap(), document);

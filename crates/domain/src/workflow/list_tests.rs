@@ -120,7 +120,9 @@ fn lists_and_objects_pass_the_check_and_keep_their_form() {
 fn a_click_leads_through_the_pages_of_a_table() {
     let mut listing = Listing::at("orders", |_| ());
     let Command::ReadDom { elements } = listing.next(StepResult::Begin) else { panic!() };
-    let ReadContent::Rows { each, members, max } = &elements["orders"].content else { panic!() };
+    let ReadContent::Rows { each, members, max, .. } = &elements["orders"].content else {
+        panic!()
+    };
     assert_eq!((each.as_str(), members.len(), *max), ("tbody tr", 3, 7));
     assert!(matches!(elements["address"].content, ReadContent::Members(_)));
     let click = Command::Act(Action::Click("a[rel=next]".into()));
@@ -139,6 +141,67 @@ fn a_click_leads_through_the_pages_of_a_table() {
     assert!(listing.is_at("events"));
     assert_eq!(listing.collected("orders", "id"), ["a", "b", "c"]);
     assert_eq!(listing.run.value("address"), Some(&json!({ "city": "Bonn" })));
+}
+
+/// What is read of a page that shows something else in place of the list.
+fn without_list() -> StepResult {
+    let read = json!({ "orders": ReadContent::NO_LIST, "address": { "city": "Bonn" } });
+    StepResult::Read(read)
+}
+
+fn with_empty_when(document: &mut Value) {
+    document["nodes"]["orders"]["fields"]["orders"]["emptyWhen"] = json!("shop-app >>> .none");
+}
+
+#[test]
+fn a_list_that_the_page_leaves_out_is_empty_and_has_no_further_page() {
+    let mut listing = Listing::at("orders", with_empty_when);
+    listing.run.record_trace();
+    let Command::ReadDom { elements } = listing.next(StepResult::Begin) else { panic!() };
+    let ReadContent::Rows { empty_when, .. } = &elements["orders"].content else { panic!() };
+    assert_eq!(empty_when.as_deref(), Some("shop-app >>> .none"));
+    assert!(matches!(listing.next(without_list()), Command::Fetch(_)));
+    assert!(listing.is_at("events"));
+    assert_eq!(listing.run.value("orders"), Some(&json!([])));
+    assert!(listing.run.facts().fields["orders"]);
+    let trace: Vec<_> = listing.run.take_trace().iter().map(ToString::to_string).collect();
+    let expected = "  orders: [] (no list; the page has what `emptyWhen` names)".to_owned();
+    assert!(trace.contains(&expected), "{trace:?}");
+
+    // A list that is there may get its rows by a click.
+    let mut listing = Listing::at("orders", with_empty_when);
+    listing.next(StepResult::Begin);
+    assert!(matches!(listing.rows(&[]), Command::Act(_)));
+}
+
+#[test]
+fn a_list_ends_with_a_further_page_that_leaves_it_out() {
+    let mut listing = Listing::at("orders", with_empty_when);
+    listing.next(StepResult::Begin);
+    listing.rows(&["a", "b"]);
+    listing.next(StepResult::Acted);
+    listing.settled();
+    // Its rows may still be on their way.
+    assert_eq!(listing.next(without_list()), Command::Watch);
+    listing.now += TimeDelta::seconds(10);
+    listing.settled();
+    listing.next(without_list());
+    assert!(listing.is_at("events"));
+    assert_eq!(listing.collected("orders", "id"), ["a", "b"]);
+}
+
+#[test]
+fn what_is_shown_in_place_of_a_list_passes_the_check_and_keeps_its_form() {
+    let mut document = document_with_lists();
+    with_empty_when(&mut document);
+    let definition: Definition = serde_json::from_value(document.clone()).unwrap();
+    assert_eq!(check(&definition), []);
+    let written = serde_json::to_value(&definition).unwrap();
+    assert_eq!(written["nodes"]["orders"], document["nodes"]["orders"]);
+    let place = "$.nodes.orders.fields.orders.emptyWhen";
+    let selectors = definition.selector_paths().into_iter();
+    let own = selectors.filter(|(path, _)| path.to_string() == place).map(|(_, part)| part);
+    assert_eq!(own.collect::<Vec<_>>(), ["shop-app", ".none"]);
 }
 
 #[test]
@@ -413,7 +476,7 @@ fn errors_in_lists_are_reported() {
         let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
         lines.join("\n")
     };
-    let mutations: [(&str, Mutation<'_>); 18] = [
+    let mutations: [(&str, Mutation<'_>); 22] = [
         ("no members", &|d| d["output"]["orders"]["members"] = json!({})),
         ("members of a text", &|d| {
             d["output"]["since"]["members"] = d["output"]["address"]["members"].clone();
@@ -460,6 +523,14 @@ fn errors_in_lists_are_reported() {
         ("a list in a URL", &|d| {
             d["nodes"]["details"]["url"] = json!("https://shop.test/{orders}");
         }),
+        ("an empty list of a response", &|d| {
+            d["nodes"]["events"]["fields"]["events"]["emptyWhen"] = json!(".none");
+        }),
+        ("an empty object", &|d| {
+            d["nodes"]["orders"]["fields"]["address"]["emptyWhen"] = json!(".none");
+        }),
+        ("an empty text", &|d| d["nodes"]["page"]["fields"]["active"]["emptyWhen"] = json!("a")),
+        ("no selector", &|d| d["nodes"]["orders"]["fields"]["orders"]["emptyWhen"] = json!("")),
     ];
     let mut report = String::new();
     for (name, mutate) in mutations {

@@ -338,7 +338,7 @@ impl Replay<'_> {
                 ElementChoice::Last => found.last().copied(),
             }
         };
-        let Some(element) = found else { return Value::Null };
+        let Some(element) = found else { return self.in_place_of(tree, &read.content) };
         let object = |scope: usize, members: &BTreeMap<String, ElementRead>| {
             let member = |(name, read): (&String, &ElementRead)| {
                 (name.clone(), self.value(tree, scope, read))
@@ -350,9 +350,23 @@ impl Replay<'_> {
                 element_text(tree, element, content).map_or(Value::Null, Value::from)
             }
             ReadContent::Members(members) => object(element, members),
-            ReadContent::Rows { each, members, max } => {
+            ReadContent::Rows { each, members, max, .. } => {
                 let rows = self.find(tree, element, each).into_iter().take(*max);
                 rows.map(|row| object(row, members)).collect()
+            }
+        }
+    }
+
+    /// Returns what is read where no element matches.
+    fn in_place_of(&self, tree: &PageTree, content: &ReadContent) -> Value {
+        match content {
+            ReadContent::Rows { empty_when: Some(shown), .. }
+                if self.visible(tree, shown).is_some() =>
+            {
+                ReadContent::NO_LIST.into()
+            }
+            ReadContent::Rows { .. } | ReadContent::Value(_) | ReadContent::Members(_) => {
+                Value::Null
             }
         }
     }

@@ -173,6 +173,34 @@ fn a_fixture_leads_to_what_was_captured() {
     assert_eq!(serde_json::from_value::<Fixture>(written).unwrap(), fixture);
 }
 
+/// The browser's adapter has the same cases, as `a_list_that_the_page_leaves_out_is_told_by_what_it_shows_instead`.
+#[test]
+fn a_list_that_the_page_leaves_out_is_replayed() {
+    for (at, empty_when, expected) in [
+        ("ul", "div >>> b", Some(json!([]))),
+        ("div >>> ul", "main", Some(json!([]))),
+        // It has no box, or is not there.
+        ("ul", "input", None),
+        ("ul", "#none", None),
+        // The list is there.
+        ("main", "div >>> b", Some(json!([{ "plan": "gold" }]))),
+    ] {
+        let mut document = serde_json::to_value(&*definition()).unwrap();
+        document["nodes"]["page"]["fields"]["plans"] = json!({
+            "at": at, "each": "input", "emptyWhen": empty_when,
+            "members": { "plan": { "at": "", "read": "value" } },
+        });
+        document["output"]["plans"] = json!({
+            "type": "list", "labelKey": "t",
+            "members": { "plan": { "type": "string", "labelKey": "t" } },
+        });
+        let changed: Definition = serde_json::from_value(document).unwrap();
+        let replayed = replayed(&Arc::new(changed), &fixture());
+        assert_eq!(replayed.result.error, None);
+        assert_eq!(replayed.result.data.get("plans"), expected.as_ref(), "{at} {empty_when}");
+    }
+}
+
 #[test]
 fn a_response_from_before_a_sign_in_is_not_read() {
     let mut document = serde_json::to_value(&*definition()).unwrap();

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use super::collect::is_no_list;
 use crate::error_code::ErrorCode;
 
 /// Characters of a value that a line shows.
@@ -97,6 +98,12 @@ fn line(event: &TraceEvent) -> String {
         TraceEvent::Unreadable => {
             "  nothing was read: no element, or no response as expected".to_owned()
         }
+        // A list is read of rows, so that no value of the page is taken for this.
+        TraceEvent::Read { name, found, result: Ok(Value::Array(_)) }
+            if is_no_list(found.as_ref()) =>
+        {
+            format!("  {name}: [] (no list; the page has what `emptyWhen` names)")
+        }
         TraceEvent::Read { name, found, result } => {
             let found = found.as_ref().map(shown);
             match (found, result) {
@@ -124,6 +131,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::workflow::ReadContent;
 
     #[test]
     fn each_event_is_a_line() {
@@ -140,6 +148,10 @@ mod tests {
         let failed = TraceEvent::Failed { code: ErrorCode::UnexpectedPage };
         assert_eq!(line(&failed), "failed: UNEXPECTED_PAGE");
         assert_eq!(read(Some(json!(5)), Ok(json!(5))), "  balance: 5");
+        let no_list = Some(json!(ReadContent::NO_LIST));
+        let expected = "  balance: [] (no list; the page has what `emptyWhen` names)";
+        assert_eq!(read(no_list.clone(), Ok(json!([]))), expected);
+        assert_eq!(read(no_list, Ok(json!("noList"))), "  balance: \"noList\"");
         assert_eq!(read(None, Err(ReadFailure::NotFound)), "  balance: missing: nothing is there");
         let expected = "  balance: \"?\" -> missing: converter 2 does not apply";
         assert_eq!(read(Some(json!("?")), Err(ReadFailure::Converter(1))), expected);

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use domain::workflow::{Action, ElementRead, PageTree};
+use domain::workflow::{Action, ElementRead, PageTree, ReadContent};
 use ports::browser::{BrowserError, InspectedPage};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -502,7 +502,8 @@ fn reads_by_frame(
     by_frame.into_iter().filter_map(with_frame).collect()
 }
 
-/// Puts a value in its place, unless there is one.
+/// Puts a value in its place, unless there is one. Rows take the place of none, and of what stands for a
+/// list that is not there.
 fn fill(values: &mut Value, path: &[PathStep], value: Value) {
     let mut place = Some(values);
     for step in path {
@@ -511,9 +512,11 @@ fn fill(values: &mut Value, path: &[PathStep], value: Value) {
             PathStep::Name(name) => place.and_then(|values| values.get_mut(name)),
         };
     }
+    let has_no_rows =
+        |place: &Value| *place == json!([]) || place.as_str() == Some(ReadContent::NO_LIST);
     if let Some(place) = place
-        && (place.is_null() || *place == json!([]))
         && !value.is_null()
+        && (place.is_null() || (value.is_array() && has_no_rows(place)))
     {
         *place = value;
     }
@@ -570,5 +573,14 @@ mod tests {
         fill(&mut values, &path(json!([2, "none"])), json!("lost"));
         fill(&mut values, &path(json!([7, 8])), json!("lost"));
         assert_eq!(values, json!(["first", "own", { "a": null, "rows": [{ "n": 1 }] }]));
+        // One frame has the list, and another one what is shown in its place.
+        let none = json!(ReadContent::NO_LIST);
+        for order in [[&none, &json!([])], [&json!([]), &none]] {
+            let mut values = json!([null]);
+            for value in order {
+                fill(&mut values, &path(json!([0])), value.clone());
+            }
+            assert_eq!(values, json!([[]]));
+        }
     }
 }

@@ -94,7 +94,9 @@ macro_rules! is_secret {
 }
 
 /// Returns what is read of elements, up to a bound, and in `elsewhere` what is to be read in frames of
-/// other origins, with its path in the values. What an applicant types as a secret is never read.
+/// other origins, with its path in the values. What an applicant types as a secret is never read. If
+/// nothing matches the place of a list, it is `noList` where the document has what `emptyWhen` names. Frames
+/// are asked for the two selectors separately, since these may lead into different frames.
 pub(super) const READ_ELEMENTS: &str = concat!(
     "(reads, ...frames) => { ",
     find!(),
@@ -112,9 +114,15 @@ pub(super) const READ_ELEMENTS: &str = concat!(
      [name, read(member, e, [...path, name])])); \
      const leave = (path, choice, change) => { for (const [frame, rest] of choice === 'last' ? inFrames.toReversed() : inFrames) \
      if (elsewhere.length < 200) elsewhere.push({ path, frame, read: change(rest) }); }; \
+     const inPlaceOf = (one, path) => { const { content, choice } = one; const { rows } = content; \
+     const alone = rows ? { rows: { ...rows, emptyWhen: null } } : content; \
+     leave(path, choice, (selector) => ({ ...one, selector, content: alone })); \
+     if (!rows?.emptyWhen) return null; if (find(rows.emptyWhen).some(isVisible)) return 'noList'; \
+     leave(path, choice, (emptyWhen) => ({ ...one, selector: ':not(*)', content: { rows: { ...rows, emptyWhen } } })); \
+     return null; }; \
      const read = (one, root, path) => { const { selector, content, choice } = one; \
      const e = selector ? find(selector, root).at(choice === 'last' ? -1 : 0) : root; \
-     if (!e) { leave(path, choice, (selector) => ({ ...one, selector })); return null; } \
+     if (!e) return inPlaceOf(one, path); \
      if (content.members) return object(e, content.members, path); \
      const rows = content.rows; if (!rows) return text(e, content.value); \
      const found = find(rows.each, e).slice(0, rows.max); \

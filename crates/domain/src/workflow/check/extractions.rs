@@ -18,6 +18,7 @@ const MAX_HEADERS: usize = 20;
 const MAX_HEADER_BYTES: usize = 1000;
 const MAX_BODY_BYTES: usize = 64 * 1024;
 const MAX_OPTION_CHARS: usize = 500;
+const FOR_LISTS_IN_THE_PAGE: &str = "is for lists in the page only";
 /// Headers that scripts cannot set (Fetch Standard, section 2.2.2), and those that would change what the
 /// request is.
 const FORBIDDEN_HEADERS: &[&str] = &[
@@ -100,6 +101,9 @@ impl<'a> Checker<'a> {
         if !from.members.is_empty() || from.each.is_some() {
             self.error(path, "only an object or a list of the output has `members` and `each`");
         }
+        if from.empty_when.is_some() {
+            self.error(&path.member("emptyWhen"), FOR_LISTS_IN_THE_PAGE);
+        }
     }
 
     /// Validates where an object or a list is read.
@@ -121,14 +125,20 @@ impl<'a> Checker<'a> {
             self.error(path, "`read` and `convert` are for the members of an object or a list");
         }
         let is_dom = matches!(via, Source::Dom {});
-        match (&from.each, is_dom && field.kind == FieldType::List) {
+        let is_list_in_page = is_dom && field.kind == FieldType::List;
+        match (&from.each, is_list_in_page) {
             (Some(each), true) => self.selector(&path.member("each"), each),
             (None, false) => (),
             (None, true) => {
                 let wrong = "a list in the page needs `each`, the selector of its rows";
                 self.error(path, wrong);
             }
-            (Some(_), false) => self.error(&path.member("each"), "is for lists in the page only"),
+            (Some(_), false) => self.error(&path.member("each"), FOR_LISTS_IN_THE_PAGE),
+        }
+        match (&from.empty_when, is_list_in_page) {
+            (Some(shown), true) => self.selector(&path.member("emptyWhen"), shown),
+            (Some(_), false) => self.error(&path.member("emptyWhen"), FOR_LISTS_IN_THE_PAGE),
+            (None, _) => (),
         }
         let members = path.member("members");
         for (name, member) in &from.members {

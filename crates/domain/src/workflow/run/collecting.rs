@@ -14,7 +14,7 @@ use crate::{
     workflow::{
         Extraction, Field, FieldType, NextPage, Node, Pages, ReadFailure, Request, Source,
         TraceEvent, WorkflowExit,
-        collect::{convert, located, read_field},
+        collect::{convert, is_no_list, located, read_field},
         placeholders::expand_body,
     },
 };
@@ -167,7 +167,7 @@ impl Run {
         match node.pages {
             Some(pages)
                 if self.pages.count < pages.max
-                    && self.has_room(node)
+                    && self.has_room(node, &read)
                     && !self.lacks_required(&missing) =>
             {
                 self.turn(node, &pages.next, read, rows, &missing)
@@ -294,9 +294,14 @@ impl Run {
         node.fields.keys().filter_map(rows).max().unwrap_or_default()
     }
 
-    /// Returns whether a list of the node may have further rows.
-    fn has_room(&self, node: &Collect<'_>) -> bool {
-        node.fields.keys().filter(|name| self.is_list(name)).any(|name| {
+    /// Returns whether a list of the node may have further rows. One whose place the page has left out,
+    /// since there are no rows, has none.
+    fn has_room(&self, node: &Collect<'_>, read: &Value) -> bool {
+        let is_left_out = |name: &str, from: &Extraction| {
+            matches!(node.via, Source::Dom {}) && is_no_list(located(name, from, read, node.via))
+        };
+        let lists = node.fields.iter().filter(|(name, _)| self.is_list(name));
+        lists.filter(|(name, from)| !is_left_out(name, from)).any(|(name, _)| {
             let limit = self.definition.output.get(name).map_or(0, Field::row_limit);
             let rows = self.collected.data.get(name).and_then(Value::as_array);
             rows.is_some_and(|rows| rows.len() < limit)
@@ -309,7 +314,8 @@ impl Run {
         node.fields
             .iter()
             .filter(|(name, _)| known(name))
-            .all(|(name, from)| located(name, from, read, node.via).is_some_and(Value::is_array))
+            .map(|(name, from)| located(name, from, read, node.via))
+            .all(|found| found.is_some_and(Value::is_array) || is_no_list(found))
     }
 
     fn has_rows(&self, node: &Collect<'_>, read: &Value) -> bool {
@@ -484,12 +490,12 @@ fn first_value(next: &NextPage) -> Option<(String, Value)> {
 
 /// Returns what the page is asked for.
 fn element_read(from: &Extraction, field: Option<&Field>) -> ElementRead {
-    let Extraction { at, read, element, each, members, .. } = from.clone();
+    let Extraction { at, read, element, each, empty_when, members, .. } = from.clone();
     let members = || members.iter().map(|(name, from)| (name.clone(), element_read(from, None)));
     let content = match (field.map(|field| field.kind), each) {
         (Some(FieldType::List), Some(each)) => {
             let max = field.map_or(0, Field::row_limit);
-            ReadContent::Rows { each, members: members().collect(), max }
+            ReadContent::Rows { each, empty_when, members: members().collect(), max }
         }
         (Some(FieldType::Object), _) => ReadContent::Members(members().collect()),
         _ => ReadContent::Value(read),

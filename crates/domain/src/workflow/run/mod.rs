@@ -77,14 +77,26 @@ pub struct ElementRead {
 
 /// What is read of an element.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ReadContent {
     /// A text.
     Value(ElementContent),
     /// An object with what is read of elements in it.
     Members(BTreeMap<String, ElementRead>),
-    /// An array with an object for each of the first `max` elements in it that `each` matches.
-    Rows { each: String, members: BTreeMap<String, ElementRead>, max: usize },
+    /// An array with an object for each of the first `max` elements in it that `each` matches. If
+    /// nothing matches the selector of the element, it is [`ReadContent::NO_LIST`] if a visible element
+    /// of the page matches `empty_when`, and else null.
+    Rows {
+        each: String,
+        empty_when: Option<String>,
+        members: BTreeMap<String, ElementRead>,
+        max: usize,
+    },
+}
+
+impl ReadContent {
+    /// What is read in place of rows where the page has what it shows in place of an empty list.
+    pub const NO_LIST: &str = "noList";
 }
 
 impl ElementRead {
