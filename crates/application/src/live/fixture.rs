@@ -11,6 +11,7 @@ use domain::workflow::{
     TraceEvent, mask_body, mask_json, mask_url,
 };
 use ports::browser::Browser;
+use serde_json::Value;
 
 use crate::digest::sha256;
 
@@ -87,7 +88,8 @@ impl FixtureCapture {
                 };
                 let (method, url) = (request.method, mask_url(&request.url));
                 let body = request.body.as_deref().map(mask_body);
-                self.state().push(&FixtureEvent::Fetch { method, url, body, response });
+                let is_null = response == Some(Value::Null);
+                self.state().push(&FixtureEvent::Fetch { method, url, body, response, is_null });
             }
             (Command::Watch, StepResult::Seen(page)) => {
                 match browser.page_tree(is_typing).await {
@@ -295,7 +297,7 @@ pub(super) fn masked_event(event: TraceEvent) -> TraceEvent {
 mod tests {
     use std::sync::Arc;
 
-    use domain::workflow::{PageNode, Run, SeenResponse, replay};
+    use domain::workflow::{PageFetch, PageNode, Run, SeenResponse, replay};
     use serde_json::json;
     use testkit::sample::noon;
 
@@ -370,6 +372,25 @@ mod tests {
         assert_eq!(replayed.unrecorded, Vec::<String>::new());
         assert_eq!(fixture.expected.differences(&replayed.result), Vec::<String>::new());
         assert_eq!(replayed.result.data["name"], "Ada");
+    }
+
+    #[tokio::test]
+    async fn a_response_that_is_null_is_recorded_as_such() {
+        let (definition, browser) = (definition(), FakeBrowser::default());
+        for (result, expected) in
+            [(StepResult::Read(Value::Null), true), (StepResult::Unreadable, false)]
+        {
+            let capture = FixtureCapture::default();
+            let moment = Moment { now: noon(), nodes: 1, is_typing: false };
+            let request = PageFetch::get("https://shop.test/orders", 1000);
+            capture.record(&browser, &Command::Fetch(request), &result, moment).await;
+            capture.end(&[], &End::Declined);
+            let fixture = capture.finish(&definition).expect("a fixture");
+            let [FixtureEvent::Fetch { response: None, is_null, .. }] = &fixture.events[..] else {
+                panic!("{:?}", fixture.events)
+            };
+            assert_eq!(*is_null, expected);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use domain::workflow::{
     ElementChoice, FieldType, Node, PageTree, ReadFailure, SeenResponse, Select, Source,
-    element_text, find_elements, matches_url,
+    element_text, find_elements, matches_url, rows_of, value_at,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -99,7 +99,7 @@ pub(super) fn on_page(page: &PageTree, tried: &TriedReading, select: Select<'_>)
     let values = text.as_ref().map(|text| propose_values(text, &page_language(page)));
     ReadingView {
         matches: found.len(),
-        rows: rows_of(within.as_ref(), rows.as_ref().map(Vec::len)),
+        rows: row_count(within.as_ref(), rows.as_ref().map(Vec::len)),
         values: values.unwrap_or_default(),
         ..converted(reading, text.map(Value::String).as_ref())
     }
@@ -115,10 +115,10 @@ fn chosen(found: &[usize], choice: ElementChoice) -> Option<usize> {
 /// Returns what a reading finds in the body of a response.
 pub(super) fn in_body(body: &Value, tried: &TriedReading) -> ReadingView {
     let TriedReading { within, reading, .. } = tried;
-    let at = body.pointer(within.as_ref().map_or(&reading.at, |place| &place.at));
+    let at = value_at(body, within.as_ref().map_or(&reading.at, |place| &place.at));
     if reading.kind.has_members() {
         let count = match reading.kind {
-            FieldType::List => at.and_then(Value::as_array).map(Vec::len),
+            FieldType::List => at.and_then(rows_of).map(<[Value]>::len),
             FieldType::String
             | FieldType::Integer
             | FieldType::Number
@@ -127,7 +127,7 @@ pub(super) fn in_body(body: &Value, tried: &TriedReading) -> ReadingView {
         };
         return grouped(reading, count);
     }
-    let rows = at.and_then(Value::as_array).map(Vec::as_slice);
+    let rows = at.and_then(rows_of);
     // An object is a single row.
     let group = rows.unwrap_or_else(|| at.map(std::slice::from_ref).unwrap_or_default());
     let in_group = || group.iter().find_map(|row| row.pointer(&reading.at));
@@ -135,13 +135,13 @@ pub(super) fn in_body(body: &Value, tried: &TriedReading) -> ReadingView {
     let found = found.filter(|value| !value.is_null());
     ReadingView {
         matches: usize::from(found.is_some()),
-        rows: rows_of(within.as_ref(), rows.map(<[Value]>::len)),
+        rows: row_count(within.as_ref(), rows.map(<[Value]>::len)),
         values: found.map(|value| propose_json_values(value, "en")).unwrap_or_default(),
         ..converted(reading, found)
     }
 }
 
-fn rows_of(within: Option<&Reading>, count: Option<usize>) -> Option<usize> {
+fn row_count(within: Option<&Reading>, count: Option<usize>) -> Option<usize> {
     within.filter(|place| place.kind == FieldType::List).and(count)
 }
 

@@ -90,7 +90,8 @@ fn a_place_is_tried_on_the_page() {
 
 #[test]
 fn a_place_is_tried_on_a_response() {
-    let body = json!({ "user": { "age": 42 }, "orders": [{ "id": null }, { "id": "A-2" }] });
+    let orders = json!([{ "id": null }, { "id": "A-2" }]);
+    let body = json!({ "user": { "age": 42 }, "orders": orders, "bills": null });
     let on = |tried: Value| {
         let tried = serde_json::from_value(tried).unwrap();
         serde_json::to_value(in_body(&body, &tried)).unwrap()
@@ -101,6 +102,9 @@ fn a_place_is_tried_on_a_response() {
     let column = json!({ "type": "string", "at": "/none" });
     let seen = on(json!({ "node": "read", "within": list, "reading": column }));
     assert_eq!((&seen["rows"], &seen["problem"]), (&json!(2), &json!("nothing is there")));
+    let null = json!({ "node": "read", "reading": { "type": "list", "at": "/bills" } });
+    let seen = on(null);
+    assert_eq!((&seen["rows"], &seen["problem"]), (&json!(0), &Value::Null));
     let object = json!({ "type": "object", "at": "/user" });
     let age = json!({ "type": "string", "at": "/age" });
     let seen = on(json!({ "node": "read", "within": object, "reading": age }));

@@ -6,6 +6,24 @@ use super::{Extraction, Field, FieldType, ReadContent, ReadFailure, Source};
 
 const MAX_STRING_CHARS: usize = 4096;
 
+/// Returns the value at a JSON pointer of a response. A null in a response with errors of GraphQL is none:
+/// it may stand for a value that could not be determined (GraphQL, section 6.4.4).
+#[must_use]
+pub fn value_at<'a>(body: &'a Value, pointer: &str) -> Option<&'a Value> {
+    let has_errors = || {
+        let errors = body.get("errors").and_then(Value::as_array);
+        errors.is_some_and(|errors| !errors.is_empty())
+    };
+    body.pointer(pointer).filter(|value| !value.is_null() || !has_errors())
+}
+
+/// Returns the rows of a list of a response; `None` if the value is no list. Null is one without rows, as
+/// many servers write it.
+#[must_use]
+pub fn rows_of(list: &Value) -> Option<&[Value]> {
+    if list.is_null() { Some(&[]) } else { list.as_array().map(Vec::as_slice) }
+}
+
 /// Returns the value at the place of an extraction; for the page, what was read there is under `name`.
 pub(super) fn located<'a>(
     name: &str,
@@ -13,7 +31,7 @@ pub(super) fn located<'a>(
     read: &'a Value,
     via: &Source,
 ) -> Option<&'a Value> {
-    if matches!(via, Source::Dom {}) { read.get(name) } else { read.pointer(&from.at) }
+    if matches!(via, Source::Dom {}) { read.get(name) } else { value_at(read, &from.at) }
 }
 
 /// Returns the value of a field in what was found at its place.
@@ -30,10 +48,12 @@ pub(super) fn read_field(
             if object.is_empty() { Err(ReadFailure::NotFound) } else { Ok(object.into()) }
         }
         FieldType::List => {
-            if matches!(via, Source::Dom {}) && is_no_list(found) {
-                return Ok(Value::Array(vec![]));
-            }
-            let items = found.and_then(Value::as_array).ok_or(ReadFailure::NotFound)?;
+            let items = match via {
+                Source::Dom {} if is_no_list(found) => Some(<&[Value]>::default()),
+                Source::Dom {} => found.and_then(Value::as_array).map(Vec::as_slice),
+                Source::Fetch(_) | Source::Response(_) => found.and_then(rows_of),
+            };
+            let items = items.ok_or(ReadFailure::NotFound)?;
             let mut rows = Vec::new();
             for (row, item) in items.iter().enumerate().take(field.row_limit()) {
                 match members(field, from, item, via) {
@@ -183,12 +203,36 @@ mod tests {
         let without_id = json!([{ "id": "a" }, { "amount": 2 }]);
         let failure = ReadFailure::Row { row: 1, member: "id".into() };
         assert_eq!(read(without_id), Err(failure));
-        for no_list in [json!({ "id": "a" }), json!("a"), json!(null)] {
+        for no_list in [json!({ "id": "a" }), json!("a"), json!("noList")] {
             assert_eq!(read(no_list), Err(ReadFailure::NotFound));
         }
         assert_eq!(read_field(&field, &from, None, &fetch), Err(ReadFailure::NotFound));
         let many: Vec<_> = (0..200).map(|id| json!({ "id": id.to_string() })).collect();
         assert_eq!(read(many.into()).unwrap().as_array().unwrap().len(), 100);
+    }
+
+    #[test]
+    fn a_null_in_place_of_a_list_is_a_list_without_rows() {
+        let (field, from) = row();
+        let read = |body: &Value, via: &Source| {
+            read_field(&field, &from, located("rows", &from, body, via), via)
+        };
+        let empty = json!([]);
+        for via in [&Source::Fetch(String::new()), &Source::Response(String::new())] {
+            assert_eq!(read(&json!({ "rows": null }), via).as_ref(), Ok(&empty));
+            assert_eq!(read(&json!({ "rows": null, "errors": [] }), via).as_ref(), Ok(&empty));
+            let failed = json!({ "rows": null, "errors": [{ "message": "timeout" }] });
+            for no_list in [json!({}), json!(null), failed] {
+                assert_eq!(read(&no_list, via), Err(ReadFailure::NotFound), "{no_list}");
+            }
+        }
+        let nothing = read_field(&field, &from, Some(&Value::Null), &Source::Dom {});
+        assert_eq!(nothing, Err(ReadFailure::NotFound));
+        // Other values have no null.
+        let object = Field { kind: FieldType::Object, ..field };
+        let via = Source::Fetch(String::new());
+        let nothing = read_field(&object, &from, Some(&Value::Null), &via);
+        assert_eq!(nothing, Err(ReadFailure::NotFound));
     }
 
     #[test]

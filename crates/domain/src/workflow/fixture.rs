@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::{Definition, Method, matches_url, run::End};
@@ -100,7 +100,7 @@ pub enum FixtureEvent {
         number: u64,
         url: String,
         status: u16,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
         body: Option<Value>,
     },
     /// A `goto` node opened a URL, whose credentials are masked.
@@ -114,8 +114,11 @@ pub enum FixtureEvent {
         /// JSON.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         body: Option<String>,
-        /// The response as JSON; `None` if it was not as expected.
+        /// The response as JSON; `None` if it was not as expected, or is the JSON `null`.
         response: Option<Value>,
+        /// Whether the response is the JSON `null`, such as that of a list without rows.
+        #[serde(default, skip_serializing_if = "is_false")]
+        is_null: bool,
     },
     /// The applicant answered the request to share.
     Answer { share: bool },
@@ -216,6 +219,11 @@ pub struct PageNode {
     /// Whether a box is checked, or an option chosen.
     #[serde(default, skip_serializing_if = "is_false")]
     pub checked: bool,
+}
+
+/// Reads a member that is there. Without it, serde takes the JSON `null` for no value.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -390,6 +390,19 @@ fn numbers_and_offsets_end_with_a_page_without_rows() {
     }
 }
 
+#[test]
+fn a_list_ends_with_a_page_that_is_null() {
+    let mut listing = Listing::at("events", |document| {
+        let next = json!({ "number": { "name": "after", "first": 1 } });
+        document["nodes"]["events"]["pages"]["next"] = next;
+    });
+    listing.next(StepResult::Begin);
+    listing.events(&["a"], &json!(null));
+    listing.next(StepResult::Read(json!({ "items": null })));
+    assert!(listing.is_at("details"));
+    assert_eq!(listing.collected("events", "name"), ["a"]);
+}
+
 /// The ways to further pages of a request: each with what a response has of the next page.
 fn ways_of_requests() -> [(Value, [Value; 4]); 3] {
     let cursors = ["p2", "p3", "p4", "p5"].map(Value::from);

@@ -26,6 +26,7 @@ pub use self::{
     attest::{Attest, AttestMode},
     channel_hint::{ChannelHint, CodeChannel},
     check::{Severity, ValidationError, check, closest_name},
+    collect::{rows_of, value_at},
     condition::{Condition, Observation, SeenResponse, matches_url},
     convert::{BooleanWords, Converter, DateFormat, DateLanguage, DecimalMark, NumberFormat},
     custom_url::{CustomAddress, CustomUrl},

@@ -278,9 +278,10 @@ impl Replay<'_> {
         let newest = same.clone().next_back();
         let new = same.find(|(index, _)| *index >= next && !self.answered.contains(index));
         match new.or(newest) {
-            Some((index, FixtureEvent::Fetch { response, .. })) => {
+            Some((index, FixtureEvent::Fetch { response, is_null, .. })) => {
                 self.answered.insert(index);
-                response.clone().map_or(StepResult::Unreadable, StepResult::Read)
+                let body = response.clone().or_else(|| is_null.then_some(Value::Null));
+                body.map_or(StepResult::Unreadable, StepResult::Read)
             }
             Some(_) => StepResult::Unreadable,
             None => {

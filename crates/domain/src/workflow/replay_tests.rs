@@ -201,6 +201,45 @@ fn a_list_that_the_page_leaves_out_is_replayed() {
     }
 }
 
+/// Servers that write a list without rows as null may answer with nothing else.
+#[test]
+fn a_response_that_is_null_is_replayed_as_such() {
+    let mut document = serde_json::to_value(&*definition()).unwrap();
+    for (node, list) in [("api", "bills"), ("watched", "orders")] {
+        document["nodes"][node]["fields"] =
+            json!({ list: { "at": "", "members": { "id": "/id" } } });
+        document["output"][list] = json!({
+            "type": "list", "labelKey": "t",
+            "members": { "id": { "type": "integer", "labelKey": "t" } },
+        });
+    }
+    let changed: Arc<Definition> = Arc::new(serde_json::from_value(document).unwrap());
+    for is_null in [true, false] {
+        let mut response = json!({
+            "type": "response", "number": 1, "url": "https://shop.test/stats", "status": 200,
+        });
+        // Without the mark, it is a response that was not as expected.
+        let mut fetch = json!({
+            "type": "fetch", "method": "GET", "url": "https://shop.test/me", "response": null,
+        });
+        if is_null {
+            response["body"] = Value::Null;
+            fetch["isNull"] = json!(true);
+        }
+        let mut fixture = fixture();
+        fixture.events[2] = serde_json::from_value(response).unwrap();
+        fixture.events[6] = serde_json::from_value(fetch).unwrap();
+        let written = serde_json::to_string(&fixture).unwrap();
+        assert_eq!(serde_json::from_str::<Fixture>(&written).unwrap(), fixture);
+        let replayed = replayed(&changed, &fixture);
+        assert_eq!(replayed.result.error, None);
+        let expected = is_null.then(|| json!([]));
+        for list in ["bills", "orders"] {
+            assert_eq!(replayed.result.data.get(list), expected.as_ref(), "{list} {is_null}");
+        }
+    }
+}
+
 #[test]
 fn a_response_from_before_a_sign_in_is_not_read() {
     let mut document = serde_json::to_value(&*definition()).unwrap();
@@ -245,6 +284,7 @@ fn what_differs_in_credentials_alone_is_answered_in_its_order() {
         url: format!("https://shop.test/me?sid={sid}"),
         body: Some(json!({ "tokens": [sid] }).to_string()),
         response: Some(json!({ "id": id })),
+        is_null: false,
     };
     fixture.events[0] =
         FixtureEvent::Visit { url: "https://shop.test/?ticket=masked".into(), arrived: true };
