@@ -9,8 +9,8 @@ import { words, say } from "./words.js";
  *   place: string, node: string, reading: Reading | null, members: Member[], nextPage: {text: string, max: number} | null, value: any, problem: string | null}} Field
  * @typedef {{name: string, label: string, required: boolean, pii: boolean, reading: Reading | null}} Member
  * @typedef {{type: string, format: string | null, currency: string | null, at: string, read: "text" | "value" | {attribute: string}, element: "first" | "last",
- *   convert: any[], each: string | null}} Reading
- * @typedef {{matches: number, rows: number | null, found: string | null, value: any, problem: string | null, values: TypedValue[]}} Tried
+ *   convert: any[], each: string | null, emptyWhen: string | null}} Reading
+ * @typedef {{matches: number, rows: number | null, instead: number | null, found: string | null, value: any, problem: string | null, values: TypedValue[]}} Tried
  * @typedef {{displayName: string, platform: string, version: string, environment: string, loginUrl: string, hosts: string[], ssoHosts: string[],
  *   pages: KnownPage[], fields: Field[], variables: Variable[], dismissed: string[]}} Outline
  * @typedef {{name: string, source: "page" | "request" | "response", place: string, node: string, value: any, problem: string | null}} Variable

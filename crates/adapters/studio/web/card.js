@@ -251,6 +251,7 @@ const listForm = (selection, place, set) => {
         onchange: (list) => set({ list }),
       }),
     selection.list === NEW_LIST && [
+      place.each !== null && h("p", { class: "hint", key: "card-list-empty" }, rich(say(words.listMayBeMissing, { at: `\`${place.at}\`` }))),
       textField({ id: "card-list-name", label: words.listName, value: selection.listName, code: true, required: true, oninput: (listName) => set({ listName }) }),
       textField({ id: "card-list-label", label: words.listLabel, value: selection.listLabel, required: true, oninput: (listLabel) => set({ listLabel }) }),
     ],

@@ -73,6 +73,7 @@ const sourceName = (source) => ({ page: words.fromPage, request: words.fromReque
 const fieldCard = (field, index, count) => {
   const type = field.reading ? typeName(field.reading) : field.type in words.types ? words.types[/** @type {keyof typeof words.types} */ (field.type)] : field.type;
   const each = field.reading?.each;
+  const emptyWhen = field.reading?.emptyWhen;
   return [
     h("div", { class: "step" }, h("h3", null, field.label || field.name), h("code", null, field.name)),
     h(
@@ -86,6 +87,7 @@ const fieldCard = (field, index, count) => {
       h("dt", null, sourceName(field.source)),
       h("dd", null, field.place ? h("code", null, field.place) : words.whole),
       each && [h("dt", { key: "each" }, words.rowSelector), h("dd", { key: "each-of" }, h("code", null, each))],
+      emptyWhen && [h("dt", { key: "empty-when" }, words.shownInstead), h("dd", { key: "empty-when-of" }, h("code", null, emptyWhen))],
       field.nextPage && [h("dt", { key: "next" }, words.nextPages), h("dd", { key: "next-of" }, rich(say(words.nextPageBy, { text: field.nextPage.text, max: field.nextPage.max })))],
       field.problem === null
         ? [h("dt", { key: "value" }, words.value), h("dd", { key: "value-of", class: "sample" }, field.value === null ? h("span", { class: "none" }, words.noValue) : shownValue(field.value))]

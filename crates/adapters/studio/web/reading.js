@@ -42,7 +42,7 @@ export const typeName = (reading) => (hasMembers(reading) ? words.types[/** @typ
 export const hasMembers = ({ type }) => type === "list" || type === "object";
 
 /** @returns {Reading} */
-export const newReading = () => ({ type: "string", format: null, currency: null, at: "", read: "text", element: "first", convert: [], each: null });
+export const newReading = () => ({ type: "string", format: null, currency: null, at: "", read: "text", element: "first", convert: [], each: null, emptyWhen: null });
 
 let nextStep = 1;
 
@@ -86,6 +86,7 @@ export const readingOf = ({ reading, steps }) => ({
   ...reading,
   at: reading.at.trim(),
   each: reading.each === null ? null : reading.each.trim(),
+  emptyWhen: (reading.emptyWhen ?? "").trim() || null,
   currency: typeOf(reading) === "money" ? (reading.currency ?? "").trim().toUpperCase() : null,
   convert: hasMembers(reading) ? [] : steps.map(converterOf),
 });
@@ -125,6 +126,7 @@ export const readingForm = (place) => {
   return [
     textField({ id: `${id}-at`, label: isPage ? words.selector : words.pointer, hint: inRow ? words.placeInRowHint : isPage ? undefined : words.pointerHint, value: reading.at, code: true, oninput: (at) => set({ at }) }),
     isGroup && reading.each !== null && textField({ id: `${id}-each`, label: words.rowSelector, hint: words.rowSelectorHint, value: reading.each, code: true, required: true, oninput: (each) => set({ each }) }),
+    isPage && reading.type === "list" && textField({ id: `${id}-empty-when`, label: words.emptyWhen, hint: words.emptyWhenHint, value: reading.emptyWhen ?? "", code: true, oninput: (emptyWhen) => set({ emptyWhen }) }),
     isPage && !isGroup && [
       h(
         "div",
@@ -260,6 +262,7 @@ const trial = ({ id, draft, isPage, node, within }) => {
           { class: "facts" },
           isPage && !hasMembers(draft.reading) && [h("dt", { key: "matches" }, words.found), h("dd", { key: "matches-of" }, say(draft.reading.element === "last" ? words.matchesLast : words.matches, { count: tried.matches }))],
           tried.rows !== null && [h("dt", { key: "rows" }, words.list), h("dd", { key: "rows-of" }, say(words.rows, { count: tried.rows }))],
+          tried.instead !== null && [h("dt", { key: "instead" }, words.shownInstead), h("dd", { key: "instead-of" }, say(words.visibleElements, { count: tried.instead }))],
           tried.found !== null && [h("dt", { key: "found" }, words.contents), h("dd", { key: "found-of", class: "sample" }, tried.found)],
           tried.problem !== null ? [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, tried.problem)] : tried.value !== null && [h("dt", { key: "value" }, words.readsAs), h("dd", { key: "value-of", class: "sample" }, shownValue(tried.value))],
         ),

@@ -38,20 +38,23 @@ pub struct Reading {
     /// For a list in the page: the selector of its rows.
     #[serde(default)]
     pub each: Option<String>,
+    /// For a list in the page: the selector of what is shown instead when there are no rows.
+    #[serde(default)]
+    pub empty_when: Option<String>,
 }
 
 impl Reading {
     /// Returns how a field is read.
     #[must_use]
     pub fn of(field: &Field, from: &Extraction) -> Self {
-        let Extraction { at, read, element, convert, each, .. } = from.clone();
+        let Extraction { at, read, element, convert, each, empty_when, .. } = from.clone();
         let (kind, format, currency) = (field.kind, field.format, field.currency.clone());
-        Self { kind, format, currency, at, read, element, convert, each }
+        Self { kind, format, currency, at, read, element, convert, each, empty_when }
     }
 
     /// Has a field be read in this way. One with members keeps them, and its type.
     fn apply(self, field: &mut Field, from: Option<&mut Extraction>) -> Result<(), DraftError> {
-        let places = [Some(&self.at), self.each.as_ref()];
+        let places = [Some(&self.at), self.each.as_ref(), self.empty_when.as_ref()];
         let is_long = |place: &String| place.chars().count() > MAX_PLACE_CHARS;
         if places.into_iter().flatten().any(is_long) {
             return Err(DraftError::PlaceTooLong);
@@ -62,7 +65,7 @@ impl Reading {
         let from = from.ok_or(DraftError::OtherForm)?;
         (from.at, from.element) = (self.at, self.element);
         if field.kind.has_members() {
-            from.each = self.each;
+            (from.each, from.empty_when) = (self.each, self.empty_when);
             return Ok(());
         }
         (field.kind, field.format, field.currency) = (self.kind, self.format, self.currency);

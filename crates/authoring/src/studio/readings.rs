@@ -34,6 +34,8 @@ pub struct ReadingView {
     matches: usize,
     /// The rows of the list.
     rows: Option<usize>,
+    /// The visible elements that are shown instead of a list without rows; `None` if none are named.
+    instead: Option<usize>,
     /// What is there; `None` if there is nothing.
     found: Option<String>,
     value: Option<Value>,
@@ -82,7 +84,13 @@ pub(super) fn on_page(page: &PageTree, tried: &TriedReading, select: Select<'_>)
         Some(place.each.as_ref().map_or_else(|| vec![whole], |each| find(whole, each)))
     };
     if reading.kind.has_members() {
-        return grouped(reading, rows_in(reading).as_ref().map(Vec::len));
+        let shown = reading.empty_when.as_ref().filter(|_| reading.kind == FieldType::List);
+        let is_visible = |index: &usize| page.nodes.get(*index).is_some_and(|node| node.visible);
+        let instead = shown.map(|shown| find(0, shown).into_iter().filter(is_visible).count());
+        let rows = rows_in(reading).as_ref().map(Vec::len);
+        // A run takes the list for empty then.
+        let rows = rows.or_else(|| instead.filter(|count| *count > 0).map(|_| 0));
+        return ReadingView { instead, ..grouped(reading, rows) };
     }
     let rows = within.as_ref().map(|place| rows_in(place).unwrap_or_default());
     let found_in = |scope: usize| {

@@ -58,7 +58,7 @@ fn a_list_has_the_rows_of_all_its_pages() {
 fn a_place_is_tried_on_the_page() {
     let page = page(
         "html lang=de\n body\n  dd id=balance\n   \"1.234,50 €\"\n  table id=orders\n   tr\n    th\n     \
-         \"Betrag\"\n   tr\n    td\n     \"10,00 €\"\n   tr\n    td\n     \"20,00 €\"",
+         \"Betrag\"\n   tr\n    td\n     \"10,00 €\"\n   tr\n    td\n     \"20,00 €\"\n  p id=later hidden",
     );
     let on = |tried: Value| {
         let tried = serde_json::from_value(tried).unwrap();
@@ -78,6 +78,18 @@ fn a_place_is_tried_on_the_page() {
     let list = json!({ "type": "list", "at": "#orders", "each": "tr" });
     let whole = on(json!({ "node": "read", "reading": list }));
     assert_eq!((&whole["rows"], &whole["problem"]), (&json!(3), &Value::Null));
+    let instead = |at: &str, shown: &str| {
+        let list = json!({ "type": "list", "at": at, "each": "tr", "emptyWhen": shown });
+        let seen = on(json!({ "node": "read", "reading": list }));
+        (seen["rows"].clone(), seen["instead"].clone(), seen["problem"].clone())
+    };
+    assert_eq!(whole["instead"], Value::Null);
+    assert_eq!(instead("#orders", "#balance"), (json!(3), json!(1), Value::Null));
+    assert_eq!(instead("#none", "#balance"), (json!(0), json!(1), Value::Null));
+    let missing = (Value::Null, json!(0), json!("nothing is there"));
+    // It is not visible.
+    assert_eq!(instead("#none", "#later"), missing);
+    assert_eq!(instead("#none", "p["), missing);
     let column = json!({ "type": "number", "at": "td", "convert": number });
     let seen = on(json!({ "node": "read", "within": list, "reading": column }));
     assert_eq!((&seen["rows"], &seen["value"]), (&json!(3), &json!(10)));

@@ -44,6 +44,7 @@ fn reading(kind: FieldType, at: &str) -> Reading {
         element: domain::workflow::ElementChoice::First,
         convert: vec![],
         each: None,
+        empty_when: None,
     }
 }
 
@@ -164,6 +165,19 @@ fn a_field_gets_another_place_and_type() {
     let Some(Node::Collect { fields, .. }) = definition.nodes.get("readOrders") else { panic!() };
     let from = fields.get("orders").unwrap();
     assert_eq!((from.at.as_str(), from.members.len()), ("#all", 2));
+    let instead = Reading {
+        each: Some("tr".into()),
+        empty_when: Some("#none".into()),
+        ..reading(FieldType::List, "#all")
+    };
+    edit_field(&mut definition, change(None, "orders", Some(instead.clone()))).unwrap();
+    assert_eq!(errors(&definition), [""; 0]);
+    let Some(Node::Collect { fields, .. }) = definition.nodes.get("readOrders") else { panic!() };
+    let read = Reading::of(definition.output.get("orders").unwrap(), fields.get("orders").unwrap());
+    assert_eq!(read, instead);
+    let long = Reading { empty_when: Some("a".repeat(2001)), ..instead };
+    let refused = edit_field(&mut definition, change(None, "orders", Some(long)));
+    assert_eq!(refused, Err(DraftError::PlaceTooLong));
     let long = reading(FieldType::String, &"a".repeat(2001));
     let refused = edit_field(&mut definition, change(None, "tier", Some(long)));
     assert_eq!(refused, Err(DraftError::PlaceTooLong));
