@@ -97,6 +97,8 @@ pub struct EmbedAppearance<'a> {
     /// What the page tells before the start, as a JSON object with `partner`, `platform`, `purpose`,
     /// `reads`, `returnUrl`, `privacyUrl` and `reference`.
     pub introduction: Option<&'a str>,
+    /// Whether an author's studio shows the page: what is said of other devices is for authors then.
+    pub is_studio: bool,
 }
 
 /// Renders the page.
@@ -111,7 +113,8 @@ pub fn page(appearance: &EmbedAppearance<'_>) -> String {
     let root = data("language", appearance.language)
         + &data("colour", appearance.colour)
         + &data("link", appearance.link)
-        + &data("introduction", appearance.introduction);
+        + &data("introduction", appearance.introduction)
+        + &data("studio", appearance.is_studio.then_some(""));
     let brand = logo.unwrap_or_default() + &name;
     // Each marker is replaced once, so that a marker in a value of the appearance stays text.
     let (before, rest) = PAGE.split_once("{root}").unwrap_or_default();
@@ -170,6 +173,7 @@ mod tests {
             logo: Some(hostile),
             link: Some("new"),
             introduction: Some("{\"purpose\":\"<b>{brand}\"}"),
+            is_studio: false,
         };
         let page = page(&appearance);
         let root = "<html lang=\"en\" data-language=\"de\" data-colour=\"#123456\" data-link=\"new\" \
@@ -180,6 +184,14 @@ mod tests {
             page.contains("alt=\"\">&lt;b&gt;&quot;&#39; {brand}{root}&amp;amp;</span>"),
             "{page}"
         );
+    }
+
+    #[test]
+    fn the_page_knows_that_a_studio_shows_it() {
+        for is_studio in [true, false] {
+            let page = page(&EmbedAppearance { is_studio, ..EmbedAppearance::default() });
+            assert_eq!(page.contains("<html lang=\"en\" data-studio=\"\">"), is_studio, "{page}");
+        }
     }
 
     #[test]

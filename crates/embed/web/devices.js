@@ -1,6 +1,7 @@
 // Several devices: the code to continue on another one, a guest's request to join, and the guest's side.
 
-import { element, made } from './dom.js';
+import { element, made, write } from './dom.js';
+import { inStudio } from './partner.js';
 import { whole } from './values.js';
 import { words } from './words.js';
 
@@ -69,6 +70,10 @@ export function showGuest(guest, send) {
   const answer = guest.answer === null ? '' : words.guestAnswers[guest.answer];
   element('guest-answer').replaceChildren(...guest.asking === null ? [answer] : withNumber(words.guestAsking, guest.asking));
   if (!card.hidden) return;
+  if (inStudio) {
+    write('guest-title', words.studioOpen);
+    write('guest-text', words.studioGuest);
+  }
   card.hidden = false;
   card.focus();
 }

@@ -10,6 +10,9 @@ import { words } from './words.js';
 /** Whether the page is in a frame. */
 export const framed = window.top !== window;
 
+/** Whether the page is the browser of an author's studio. */
+export const inStudio = document.documentElement.dataset.studio !== undefined;
+
 /** What the service tells about the session; empty for a link that is not valid. @type {Introduction} */
 export const session = {
   partner: '', platform: '', purpose: null, reads: [], returnUrl: null, privacyUrl: null, reference: '',

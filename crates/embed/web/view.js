@@ -2,7 +2,7 @@
 
 import { element, made, write } from './dom.js';
 import { proof, showOutcome } from './outcome.js';
-import { named, session } from './partner.js';
+import { inStudio, named, session } from './partner.js';
 import { touch } from './pointer.js';
 import { shown } from './share.js';
 import { duration, whole } from './values.js';
@@ -387,7 +387,8 @@ export class View {
 
   /** Another page took over; this one can take the session back. @param {() => void} again */
   replaced(again) {
-    this.finish(words.replaced, words.replacedText);
+    if (inStudio) this.finish(words.studioOpen, words.studioReplaced);
+    else this.finish(words.replaced, words.replacedText);
     const start = element('start');
     element('note').append(start.parentElement ?? start);
     start.textContent = words.here;

@@ -79,7 +79,8 @@ async fn page(
 ) -> Result<HttpResponse, ApiError> {
     let languages = accepted_languages(&request);
     let appearance = appearance(&**applicants, &id, &token, &languages).await?;
-    let PageAppearance { ancestors, brand, language, link, introduction, studio } = appearance;
+    let PageAppearance { ancestors, brand, language, link, introduction, studio, is_draft } =
+        appearance;
     if let Some(response) = of_studio(&request, studio).await {
         return Ok(response);
     }
@@ -101,6 +102,7 @@ async fn page(
         logo: logo.as_deref(),
         link,
         introduction: introduction.as_deref(),
+        is_studio: is_draft,
     });
     Ok(html(page, &ancestors))
 }

@@ -115,8 +115,9 @@ impl ApplicantService for Applicants {
         // As the page chooses its language: the receiver's, or else the first that it has.
         let tag = locale.or_else(|| languages.iter().find(|tag| has_language(tag)).cloned());
         let studio = session.terms.studio;
+        let is_draft = session.terms.platform.is_of_drafts();
         let introduction = Some(self.introduction(session, &brand, tag.as_deref()).await?);
-        Ok(PageAppearance { ancestors, brand, language, link, introduction, studio })
+        Ok(PageAppearance { ancestors, brand, language, link, introduction, studio, is_draft })
     }
 }
 

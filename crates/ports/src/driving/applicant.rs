@@ -94,6 +94,8 @@ pub struct PageAppearance {
     /// The instance that has the studio of the session's draft, and alone knows its introduction. `None` for
     /// other sessions.
     pub studio: Option<InstanceId>,
+    /// Whether an author tries out a draft in the session.
+    pub is_draft: bool,
 }
 
 /// What a session's link can do.

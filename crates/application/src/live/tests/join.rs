@@ -175,6 +175,18 @@ async fn the_page_looks_as_its_team_does_for_those_who_have_the_link() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_page_of_a_draft_is_for_an_author() {
+    let setup = Setup::new().await;
+    let drafts = PlatformId::of_drafts(Environment::Development);
+    for (platform, is_draft) in [(drafts, true), (setup.world.platform, false)] {
+        let id = setup.world.insert(|session| session.terms.platform = platform).await;
+        let token = format!("embed-{id}");
+        let shown = setup.applicants.appearance(id, &token, &[]).await.unwrap();
+        assert_eq!(shown.is_draft, is_draft, "{platform:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_link_says_what_it_can_do_before_anything_is_offered() {
     let setup = Setup::new().await;
     let id = setup.world.session().await;
