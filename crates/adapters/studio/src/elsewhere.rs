@@ -3,7 +3,7 @@
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use actix_web::{
-    Error, HttpRequest, HttpResponse, ResponseError as _,
+    Error, HttpRequest, HttpResponse, HttpResponseBuilder, ResponseError as _,
     body::BoxBody,
     dev::{Payload, ServiceRequest, ServiceResponse},
     http::{
@@ -25,6 +25,13 @@ use crate::{MAX_BODY_BYTES, Refused, SignedInAuthor, StudioAccess};
 const BODY: BodyBounds = BodyBounds { bytes: MAX_BODY_BYTES, time: Duration::from_secs(30) };
 /// The page that is shown in place of a studio.
 const PAGE: &str = include_str!("../web/unavailable.html");
+/// For whoever opens the page with a key that no studio has.
+const UNKNOWN: &str = "There is no studio at this address. If it is open in another browser or tab, \
+     continue there. Otherwise get a new link with <code>avouch workflow studio</code>, or with \
+     <em>Open studio</em> in the portal.";
+/// For whoever opens the page of an author's studio and is not that author.
+const SIGNED_OUT: &str = "This studio is open in another browser, in which its author is signed in. \
+     Continue there, or sign in to the portal here and choose <em>Open studio</em>.";
 const POLICY: &str =
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -75,7 +82,8 @@ async fn pass_on(
     payload: Payload,
 ) -> HttpResponse {
     let Some(author) = author(request.clone()).await else {
-        return Refused::SignedOut.error_response();
+        let refused = Refused::SignedOut;
+        return if is_page(request.path()) { refused.page() } else { refused.error_response() };
     };
     let Elsewhere { router, forward } = elsewhere;
     let sender = ForwardSender::Author(author.user);
@@ -101,13 +109,36 @@ fn refused(error: ForwardError, path: &str) -> HttpResponse {
     if let Some(seconds) = error.retry_after() {
         response.insert_header((RETRY_AFTER, seconds.to_string()));
     }
-    if !path.ends_with('/') {
+    if !is_page(path) {
         return response.json(json!({ "message": error.to_string() }));
     }
+    with_page(&mut response, &sentence(error))
+}
+
+/// Returns whether the path of a request is that of the studio's page.
+fn is_page(path: &str) -> bool {
+    path.ends_with('/')
+}
+
+impl Refused {
+    /// Returns the page that an author sees in place of a studio.
+    pub(crate) fn page(&self) -> HttpResponse {
+        let mut response = HttpResponse::build(self.status_code());
+        response.insert_header((CACHE_CONTROL, "no-store"));
+        match self {
+            Self::Unknown => with_page(&mut response, UNKNOWN),
+            Self::SignedOut => with_page(&mut response, SIGNED_OUT),
+            Self::Foreign | Self::Studio(_) => self.error_response(),
+        }
+    }
+}
+
+/// Returns the page that is shown in place of a studio, with a text in HTML.
+fn with_page(response: &mut HttpResponseBuilder, text: &str) -> HttpResponse {
     response
         .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
-        .body(PAGE.replace("{message}", &sentence(error)))
+        .body(PAGE.replace("{message}", text))
 }
 
 /// Returns the text of an error with a capital letter and a full stop.
@@ -142,6 +173,20 @@ mod tests {
     async fn text(response: HttpResponse) -> String {
         let body = body::to_bytes(response.into_body()).await.unwrap();
         String::from_utf8(body.to_vec()).unwrap()
+    }
+
+    #[actix_web::test]
+    async fn whoever_opens_a_studio_without_its_key_reads_where_to_continue() {
+        for (refused, status, shown) in [
+            (Refused::Unknown, StatusCode::NOT_FOUND, "<code>avouch workflow studio</code>"),
+            (Refused::SignedOut, StatusCode::UNAUTHORIZED, "choose <em>Open studio</em>"),
+        ] {
+            let page = refused.page();
+            assert_eq!(page.status(), status);
+            assert_eq!(page.headers().get(CONTENT_TYPE).unwrap(), "text/html; charset=utf-8");
+            let page = text(page).await;
+            assert!(page.contains("open in another browser") && page.contains(shown), "{page}");
+        }
     }
 
     #[actix_web::test]

@@ -221,15 +221,17 @@ async fn computed<T: Serialize + Send + 'static>(
     Ok(HttpResponse::Ok().json(found))
 }
 
-async fn page(request: HttpRequest) -> Result<HttpResponse, Refused> {
+async fn page(request: HttpRequest) -> HttpResponse {
     // It may be opened by a link elsewhere.
-    studio_of(&request).await?;
-    Ok(HttpResponse::Ok()
+    if let Err(refused) = studio_of(&request).await {
+        return refused.page();
+    }
+    HttpResponse::Ok()
         .insert_header((header::CONTENT_SECURITY_POLICY, POLICY))
         .insert_header((header::REFERRER_POLICY, "no-referrer"))
         .insert_header((header::CACHE_CONTROL, "no-store"))
         .insert_header(ContentType::html())
-        .body(PAGE))
+        .body(PAGE)
 }
 
 async fn file(request: HttpRequest) -> Result<HttpResponse, Refused> {
