@@ -58,7 +58,8 @@ fn rows_like(page: &PageTree, row: usize, node: usize, select: Select<'_>) -> Op
     let member = if row == node {
         String::new()
     } else {
-        in_root(page, (row, node), select).into_iter().next()?.selector
+        let found = in_root(page, (row, node), select);
+        found.into_iter().find(|proposal| !proposal.hashed)?.selector
     };
     let name = identifier(tag);
     let classes = steady_classes(element);
@@ -78,7 +79,8 @@ fn rows_like(page: &PageTree, row: usize, node: usize, select: Select<'_>) -> Op
     if !is_row(page, row) && are_label_and_value(page, &rows) {
         return None;
     }
-    let at = propose_selectors(page, place, select).into_iter().next()?.selector;
+    let found = propose_selectors(page, place, select);
+    let at = found.into_iter().find(|proposal| !proposal.hashed)?.selector;
     Some(ListProposal { at, each: Some(each), member, rows: rows.len() })
 }
 

@@ -43,16 +43,30 @@ const STATES: &[&str] = &[
     "visible",
 ];
 
+/// What the classes of some programs begin with; the rest is letters and digits.
+const GENERATORS: &[&str] = &["css-", "svelte-"];
+/// The length of the shortest random part of a name.
+const MIN_HASH_BYTES: usize = 5;
+const VOWELS: [char; 6] = ['a', 'e', 'i', 'o', 'u', 'y'];
+/// Words without vowels that people choose.
+const ABBREVIATIONS: &[&str] = &[
+    "btn", "css", "ctx", "hdr", "html", "http", "https", "img", "pwd", "src", "svg", "txt", "usr",
+    "xhtml", "xml",
+];
+
 /// A selector of an element.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SelectorProposal {
     pub selector: String,
     /// The number of elements that it matches; the proposed one is the first of them.
     pub matches: usize,
+    /// Whether it has a class that a program seems to have made up, and that the next version of the
+    /// site may not have.
+    pub hashed: bool,
 }
 
-/// Returns selectors whose first match is the element at `node`, the best one first; at least one if
-/// the node is an element.
+/// Returns selectors whose first match is the element at `node`, the best one first; at least one
+/// without a made-up class if the node is an element.
 #[must_use]
 pub fn propose_selectors(
     page: &PageTree,
@@ -76,7 +90,8 @@ fn propose_within(
             let Some(roots) = roots.checked_sub(1) else { return vec![] };
             // Of several roots of an element, which no browser has, the first is looked into.
             let is_first = page.root_of(host) == Some(root);
-            let first = propose_within(page, host, select, roots).into_iter().next();
+            let found = propose_within(page, host, select, roots);
+            let first = found.into_iter().find(|proposal| !proposal.hashed);
             let Some(first) = first.filter(|_| is_first) else { return vec![] };
             format!("{} {FRAME_SEPARATOR} ", first.selector)
         }
@@ -109,8 +124,12 @@ pub(crate) fn in_root(
             return None;
         }
         let found = select(page, scope, &selector);
-        (found.first() == Some(&node))
-            .then_some(SelectorProposal { selector, matches: found.len() })
+        let matches = found.len();
+        (found.first() == Some(&node)).then_some(SelectorProposal {
+            selector,
+            matches,
+            hashed: false,
+        })
     };
     let Some(element) = page.nodes.get(node) else { return vec![] };
     let mut proposals: Vec<_> = local(element).into_iter().filter_map(matched).collect();
@@ -118,11 +137,16 @@ pub(crate) fn in_root(
     proposals.extend(path);
     let tag = element.tag.as_deref().map(identifier);
     proposals.extend(tag.and_then(matched));
+    let is_unique = proposals.iter().any(|proposal| proposal.matches == 1);
     if proposals.is_empty() {
         proposals.extend(matched(structure(page, (scope, node))));
     }
+    if !is_unique {
+        let hashed = hashed_selectors(element).into_iter().filter_map(matched);
+        proposals.extend(hashed.map(|proposal| SelectorProposal { hashed: true, ..proposal }));
+    }
     // Stable: within each group, the order of preference stays.
-    proposals.sort_by_key(|proposal| proposal.matches != 1);
+    proposals.sort_by_key(|proposal| (proposal.matches != 1, proposal.hashed));
     let mut seen = std::collections::BTreeSet::new();
     proposals.retain(|proposal| seen.insert(proposal.selector.clone()));
     proposals.truncate(MAX_PROPOSALS);
@@ -181,6 +205,14 @@ pub(crate) fn steady_classes(element: &PageNode) -> Vec<&str> {
     let classes = element.attributes.get("class").map(String::as_str).unwrap_or_default();
     let classes = classes.split_ascii_whitespace();
     classes.filter(|class| is_steady(class) && !STATES.contains(class)).collect()
+}
+
+/// Returns the selectors of an element by classes that a program seems to have made up.
+fn hashed_selectors(element: &PageNode) -> Vec<String> {
+    let Some(tag) = element.tag.as_deref().map(identifier) else { return vec![] };
+    let classes = element.attributes.get("class").map(String::as_str).unwrap_or_default();
+    let hashed = classes.split_ascii_whitespace().filter(|class| is_hashed(class)).take(2);
+    hashed.map(|class| format!("{tag}.{}", identifier(class))).collect()
 }
 
 /// Returns the part of a URL that tells that it signs out.
@@ -274,6 +306,65 @@ fn is_steady(name: &str) -> bool {
         && !name.contains([':', '{', '}', '[', '/'])
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && !name.split(['-', '_', '.']).any(is_made_up)
+        && !is_hashed(name)
+}
+
+/// Returns whether a program seems to have made up a class or an identifier when the site was built:
+/// the next version of the site may have another one.
+pub(crate) fn is_hashed(name: &str) -> bool {
+    // The identifiers of React.
+    let is_numbered = name.starts_with([':', '«']);
+    let is_generated = GENERATORS.iter().any(|prefix| {
+        name.strip_prefix(prefix).is_some_and(|rest| {
+            let is_code = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+            (5..=8).contains(&rest.len()) && rest.bytes().all(is_code)
+        })
+    });
+    is_numbered || is_generated || name.split(['-', '_', '.']).any(is_random)
+}
+
+/// Returns whether a part of a name is random letters and digits rather than words.
+fn is_random(part: &str) -> bool {
+    // Names in other scripts are words.
+    if part.len() < MIN_HASH_BYTES || !part.is_ascii() {
+        return false;
+    }
+    let digits = part.bytes().filter(u8::is_ascii_digit).count();
+    let letters = part.bytes().filter(u8::is_ascii_alphabetic).count();
+    if letters == 0 {
+        return false;
+    }
+    let words = words_in(part);
+    let readable: usize = words.iter().filter(|word| is_readable(word)).map(String::len).sum();
+    digits.saturating_mul(4) > letters || readable.saturating_mul(2) <= letters
+}
+
+/// Returns whether a word in lower case can be read, or is a usual abbreviation.
+fn is_readable(word: &str) -> bool {
+    word.len() > 2 && (word.contains(VOWELS) || ABBREVIATIONS.contains(&word))
+}
+
+/// Returns the words of a name in camel case, in lower case and without digits.
+fn words_in(part: &str) -> Vec<String> {
+    let mut words: Vec<String> = vec![];
+    let mut before = ' ';
+    let mut rest = part.chars().peekable();
+    while let Some(letter) = rest.next() {
+        let is_first = !before.is_ascii_alphabetic();
+        // The last capital letter of several belongs to the next word, as in `HTMLForm`.
+        let is_hump = letter.is_ascii_uppercase()
+            && (before.is_ascii_lowercase() || rest.peek().is_some_and(char::is_ascii_lowercase));
+        if letter.is_ascii_alphabetic() {
+            if is_first || is_hump {
+                words.push(String::new());
+            }
+            if let Some(word) = words.last_mut() {
+                word.push(letter.to_ascii_lowercase());
+            }
+        }
+        before = letter;
+    }
+    words
 }
 
 /// Serializes an identifier (CSSOM, section 2.1).

@@ -49,7 +49,8 @@ pub fn propose_conditions(
     let mut conditions = Vec::new();
     for node in nodes {
         let selectors = propose_selectors(&page.tree, node, select);
-        let selectors: Vec<_> = selectors.into_iter().take(per_element).collect();
+        let selectors = selectors.into_iter().filter(|found| !found.hashed);
+        let selectors: Vec<_> = selectors.take(per_element).collect();
         let text = selectors.first().zip(short_text(&page.tree, node));
         let text = text.filter(|_| kind.is_message()).map(|(first, text)| {
             let contains = [(page_language(&page.tree), vec![text])].into();

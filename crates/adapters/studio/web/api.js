@@ -26,7 +26,8 @@ import { words, say } from "./words.js";
  * @typedef {{type: string, format?: string | null, currency?: string | null, convert: any[], value: any, description: string}} TypedValue
  * @typedef {{read: "text" | "value" | {attribute: string} | null, sample: string, values: TypedValue[]}} Content
  * @typedef {{at: string, each: string | null, member: string, rows: number}} ListPlace
- * @typedef {{selectors?: {selector: string, matches: number}[], contents: Content[], list: ListPlace | null, name: string, label: string}} Choice
+ * @typedef {{selectors?: {selector: string, matches: number, hashed: boolean}[], contents: Content[], list: ListPlace | null, proposedUse: "field" | "column",
+ *   pageParameters: string[], name: string, label: string}} Choice
  * @typedef {{condition: any, text: string, alsoOn: string[]}} Suggestion
  */
 

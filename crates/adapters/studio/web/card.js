@@ -150,11 +150,11 @@ const selectorRadios = (selection, answer, matches, set) =>
     hint: words.selectorHint,
     selected: selection.selector,
     onchange: (selector) => set({ selector }),
-    options: (answer.selectors ?? []).map(({ selector, matches: count }, index) => ({
-      value: index,
-      label: h("code", null, selector),
-      ...(count === 1 ? { detail: say(matches, { count }) } : { warning: say(matches, { count }) }),
-    })),
+    options: (answer.selectors ?? []).map(({ selector, matches: count, hashed }, index) => {
+      const found = say(matches, { count });
+      const warnings = [count !== 1 && found, hashed && words.hashedSelector].filter(Boolean);
+      return { value: index, label: h("code", null, selector), detail: count === 1 && found, warning: warnings.length > 0 && warnings.join(". ") };
+    }),
   });
 
 /** @param {Selection} selection @param {import("./api.js").Choice} answer @param {(change: Partial<Selection>) => void} set */

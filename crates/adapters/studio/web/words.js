@@ -297,6 +297,7 @@ const en = {
   selector: "Selector",
   selectorHint: "How the element is found. Choose one that stays the same for every account.",
   matches: { one: "1 match", other: "{count} matches; the first is read" },
+  hashedSelector: "This name may change with the next version of the site.",
   matchesClick: { one: "1 match", other: "{count} matches; the first is clicked" },
   whatIsRead: "What is read",
   readText: "Text",

@@ -11,7 +11,7 @@ use crate::{
     draft::PageKind,
     lists::{propose_json_list, propose_list},
     naming::{label_of, name_of},
-    selectors::propose_selectors,
+    selectors::{is_hashed, propose_selectors},
     signals::{KnownPage, propose_conditions},
     values::propose_values,
 };
@@ -67,6 +67,70 @@ fn selectors_prefer_what_changes_least() {
     assert_eq!(first(&page, "Ada"), "a[href*=\"/users/\"]");
     // No class that a program made up.
     assert_eq!(first(&page, "Abmelden"), "button.btn");
+}
+
+#[test]
+fn names_that_a_build_made_up_are_told_from_words() {
+    for name in [
+        "userpic--tBKCQ",
+        "css-1x2y3z",
+        "css-tlelie",
+        "sc-bdVaJa",
+        "_abc12_34",
+        "Button-module__root--3Kx9d",
+        "svelte-kqzvwm",
+        ":r1:",
+        "kXoWfR",
+        "gzvtszq",
+    ] {
+        assert!(is_hashed(name), "{name}");
+    }
+    for name in [
+        "list-group-item",
+        "col-md-6",
+        "text-2xl",
+        "mt-4",
+        "h1",
+        "block__element--modifier",
+        "userpic",
+        "mainNavBar",
+        "userID",
+        "btnOK",
+        "HTMLForm",
+        "iPhone",
+        "MuiButton-root",
+        "css-grid",
+        "btn-primary",
+        "Größe",
+        "кнопка",
+        "wpName1",
+        "order-4711",
+    ] {
+        assert!(!is_hashed(name), "{name}");
+    }
+}
+
+#[test]
+fn a_class_that_a_build_made_up_is_marked_and_only_the_last_choice() {
+    let lines = "html\n body\n  div\n   span class=userpic--tBKCQ\n    \"Ada\"\n   span class=name--dQwXz+name\n    \
+                 \"Lovelace\"\n   b class=sc-bdVaJa\n    \"gold\"\n  div\n   b class=sc-bdVaJb\n    \"silver\"";
+    let page = page(lines);
+    let all = |text: &str| {
+        let found = propose_selectors(&page, with_text(&page, text), &select);
+        found.into_iter().map(|one| (one.selector, one.hashed)).collect::<Vec<_>>()
+    };
+    assert_eq!(all("Lovelace"), [("span.name".to_owned(), false)]);
+    // The first of several, which the class alone tells apart.
+    let gold = [("b.sc-bdVaJa".to_owned(), true), ("b".to_owned(), false)];
+    assert_eq!(all("gold"), gold);
+    let silver = all("silver");
+    assert!(matches!(silver.first(), Some((_, false))), "{silver:?}");
+    assert!(silver.contains(&("b.sc-bdVaJb".to_owned(), true)), "{silver:?}");
+    let node = with_text(&page, "gold");
+    let known = KnownPage { url: "https://a.test/".into(), tree: page.clone() };
+    let found =
+        propose_conditions(PageKind::SignedIn, &known, Some(node), &BTreeMap::new(), &select);
+    assert!(found.iter().all(|one| !one.text.contains("bdVaJa")), "{found:?}");
 }
 
 #[test]
