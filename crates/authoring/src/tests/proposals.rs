@@ -160,6 +160,10 @@ fn the_rows_of_a_table_are_a_list() {
     let list = propose_json_list(&body, "/user/orders/0/lines/0/sku").unwrap();
     assert_eq!((list.at.as_str(), list.member.as_str()), ("/user/orders", "/lines/0/sku"));
     assert_eq!(propose_json_list(&body, "/user/orders"), None);
+    let body = json!({ "pages": [{ "orders": [{ "id": 1 }, { "id": 2 }] }] });
+    let list = propose_json_list(&body, "/pages/0/orders/1/id").unwrap();
+    let found = (list.at.as_str(), list.member.as_str(), list.rows);
+    assert_eq!(found, ("/pages/0/orders", "/id", 2), "the one with several rows");
 }
 
 /// The list that is proposed for the element with a text: its place, its rows and their number.
@@ -216,6 +220,97 @@ fn labels_and_names_come_from_the_page() {
     assert_eq!(name_of("Mitglied seit"), "mitgliedSeit");
     assert_eq!(name_of("createdAt"), "createdAt");
     assert_eq!(name_of("§ 1"), "value");
+}
+
+/// The label and the name that are proposed for the element with a text in the body of a page.
+fn named(body: &str, text: &str) -> (String, String) {
+    let page = page(&format!("html\n body\n{body}"));
+    let label = label_of(&page, with_text(&page, text));
+    let name = name_of(&label);
+    (label, name)
+}
+
+#[test]
+fn a_value_is_named_by_its_term() {
+    let row =
+        |head: &str| format!("  table\n   tr\n    {head}\n     \"Plan\"\n    td\n     \"Pro\"");
+    let pair = |term: &str| format!("  div\n   {term}\n    \"Plan\"\n   div\n    \"Pro\"");
+    let colon = "  p\n   \"Plan: \"\n   b\n    \"Pro\"";
+    let around = "  div\n   div\n    span\n     \"Plan\"\n   div\n    span\n     \"Pro\"";
+    let heading = "  h3\n   \"Plan\"\n  svg\n  p\n   \"Pro\"";
+    let actions =
+        "  table\n   tr\n    th\n     \"Plan\"\n    td\n     \"Pro\"\n    td\n     \"Change\"";
+    for body in [
+        "  dl\n   dt\n    \"Plan\"\n   dd\n    \"Free\"\n   dd\n    span\n     \"Pro\"",
+        &row("th"),
+        &row("td"),
+        &pair("span"),
+        &pair("div class=label"),
+        colon,
+        around,
+        heading,
+        actions,
+    ] {
+        assert_eq!(named(body, "Pro"), ("Plan".to_owned(), "plan".to_owned()), "{body}");
+    }
+    let term = |text: &str| format!("  dl\n   dt\n    \"{text}\"\n   dd\n    \"Pro\"");
+    for (text, label, name) in [
+        ("E-mail", "E-mail", "eMail"),
+        ("IBAN", "IBAN", "iban"),
+        ("größe des Käufers：", "Größe des Käufers", "groesseDesKaeufers"),
+        ("Référence", "Référence", "reference"),
+    ] {
+        assert_eq!(named(&term(text), "Pro"), (label.to_owned(), name.to_owned()), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_term_is_no_label() {
+    let none = (String::new(), "value".to_owned());
+    let long = "Plan ".repeat(13);
+    for body in [
+        // Entries of a list, and rows of one without headings.
+        "  ul\n   li\n    \"Ada\"\n   li\n    \"Pro\"",
+        "  div\n   a\n    \"Ada\"\n   a\n    \"Bert\"\n   a\n    \"Pro\"",
+        "  table\n   tr\n    td\n     \"A-1\"\n    td\n     \"Pro\"",
+        // Parts of a sentence, numbers, and long texts.
+        "  p\n   \"You have the plan\"\n   b\n    \"Pro\"",
+        "  div\n   span\n    \"24 points\"\n   div\n    \"Pro\"",
+        &format!("  div\n   span\n    \"{long}\"\n   div\n    \"Pro\""),
+        "  div\n   span id=:r1:\n    \"Pro\"",
+    ] {
+        assert_eq!(named(body, "Pro"), none, "{body}");
+    }
+}
+
+#[test]
+fn a_form_field_is_named_by_its_label() {
+    let field = "input name=f1 id=mail placeholder=you@example.com";
+    for (body, label) in [
+        (format!("  label\n   \"E-mail\"\n   {field}"), "E-mail"),
+        (
+            "  label\n   span\n    \"Tariff\"\n   select name=f1\n    option\n     \"Pro\""
+                .to_owned(),
+            "Tariff",
+        ),
+        (format!("  p\n   {field}\n  label for=mail\n   \"E-mail *\""), "E-mail"),
+        (format!("  p\n   {field} aria-label=Your+e-mail"), "Your e-mail"),
+        (
+            format!(
+                "  h2 id=a\n   \"Contact\"\n  p id=b\n   \"e-mail\"\n  p\n   \
+                 {field} aria-labelledby=a+b aria-label=Other"
+            ),
+            "Contact e-mail",
+        ),
+        (format!("  div\n   \"E-mail:\"\n   {field}"), "E-mail"),
+        (format!("  p\n   {field}"), "You@example.com"),
+        ("  p\n   input name=last_name".to_owned(), "Last name"),
+    ] {
+        let page = page(&format!("html\n body\n{body}"));
+        let is_field = |node: &PageNode| matches!(node.tag.as_deref(), Some("input" | "select"));
+        let field = page.nodes.iter().position(is_field).unwrap();
+        assert_eq!(label_of(&page, field), label, "{body}");
+    }
 }
 
 #[test]
