@@ -26,7 +26,8 @@ pub use self::{
     signals::{ConditionProposal, KnownPage, describe, page_language, propose_conditions},
     studio::{
         DefinitionPublisher, Edit, ElementView, InspectionView, PublicationError, ReadingView,
-        RunFrom, Studio, StudioError, StudioParts, StudioView, TraceSink, TriedReading, text_of,
+        RunFrom, Studio, StudioError, StudioParts, StudioView, SuggestedConditions, TraceSink,
+        TriedReading, text_of,
     },
     studios::{StudioDocument, Studios, StudiosParts},
     values::{ValueProposal, propose_json_values, propose_values},

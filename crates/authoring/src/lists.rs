@@ -151,16 +151,20 @@ fn has_headings(page: &PageTree, row: usize) -> bool {
     })
 }
 
-/// Returns the list that a member of a JSON document is in the items of, by its JSON pointer.
+/// Returns the list that a member of a JSON document is in the items of, by its JSON pointer: of
+/// several, the outermost one with at least two items, or else the outermost one.
 #[must_use]
 pub fn propose_json_list(body: &serde_json::Value, pointer: &str) -> Option<ListProposal> {
     let at_slash = pointer.match_indices('/').map(|(at, _)| at);
     let ends: Vec<_> = at_slash.skip(1).chain([pointer.len()]).collect();
-    ends.iter().find_map(|end| {
+    let lists = ends.iter().filter_map(|end| {
         let (item, member) = pointer.split_at_checked(*end)?;
         let (list, _) = item.rsplit_once('/')?;
         let rows = body.pointer(list)?.as_array()?.len();
         let (at, member) = (list.to_owned(), member.to_owned());
         (rows > 0).then_some(ListProposal { at, each: None, member, rows })
-    })
+    });
+    let lists: Vec<_> = lists.collect();
+    let chosen = lists.iter().position(|list| list.rows > 1).unwrap_or_default();
+    lists.into_iter().nth(chosen)
 }

@@ -308,8 +308,7 @@ async fn suggest(
 ) -> Result<HttpResponse, Refused> {
     let ChosenPage { kind, inspection, node } = chosen.into_inner();
     let studio = studio(&request).await?;
-    let conditions = move || studio.suggest(kind, inspection, node);
-    computed(move || conditions().map(|conditions| json!({ "conditions": conditions }))).await
+    computed(move || studio.suggest(kind, inspection, node)).await
 }
 
 async fn reading(

@@ -42,6 +42,7 @@ export const selectionOf = (origin, { title, text, use, pageKind = "" }) => {
       selection.name = answer.name ?? "";
       selection.label = answer.label ?? "";
       if (!answer.list && selection.use === "column") selection.use = "field";
+      if ("response" in origin) selection.use = answer.proposedUse;
       const lists = listFields();
       if (answer.list && lists[0]) selection.list = lists[0].name;
     } catch (error) {
@@ -196,7 +197,7 @@ const valueForm = (selection, answer, isPage, set) => {
   return [
     // The places of a column are relative to its row, and are found by the studio.
     isPage && !isColumn && selectorRadios(selection, answer, words.matches, set),
-    isColumn && answer.list && listForm(selection, answer.list, set),
+    isColumn && answer.list && listForm(selection, answer, answer.list, set),
     answer.contents.length > 1 || isPage
       ? radios({
           name: "content",
@@ -237,11 +238,12 @@ const readLabel = ({ read }) => {
   return rich(say(words.readAttribute, { name: `\`${read.attribute}\`` }));
 };
 
-/** @param {Selection} selection @param {import("./api.js").ListPlace} place @param {(change: Partial<Selection>) => void} set */
-const listForm = (selection, place, set) => {
+/** @param {Selection} selection @param {import("./api.js").Choice} answer @param {import("./api.js").ListPlace} place @param {(change: Partial<Selection>) => void} set */
+const listForm = (selection, answer, place, set) => {
   const lists = listFields();
   return [
     h("p", { class: "hint" }, rich(place.each === null ? say(words.listPlaceResponse, { at: `\`${place.at || "/"}\`` }) : say(words.listPlace, { each: `\`${place.each}\``, at: `\`${place.at}\`` }))),
+    answer.pageParameters.length > 0 && h("p", { class: "notice" }, rich(say(words.listGoesOn, { parameters: answer.pageParameters.map((parameter) => `\`${parameter}\``).join(", ") }))),
     lists.length > 0 &&
       select({
         id: "card-list",

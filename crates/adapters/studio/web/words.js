@@ -313,6 +313,7 @@ const en = {
   listPlace: "Rows: {each} in {at}",
   listPlaceResponse: "Rows: members of {at}",
   listMayBeMissing: "If an account has no rows, the element {at} may be missing on the page; then the list is missing, too. Edit the list to enter what is shown instead.",
+  listGoesOn: "The address has {parameters}: the list may go on. See “Objects, lists and pages” in the guide.",
   listName: "Name of the list",
   listLabel: "Label of the list",
   name: "Name",

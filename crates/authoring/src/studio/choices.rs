@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::workflow::{ElementContent, PageTree, element_text};
+use domain::workflow::{ElementContent, PageTree, SeenResponse, Select, element_text};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::{
     lists::{ListProposal, propose_json_list, propose_list},
     naming::{label_of, label_of_name, name_of},
     selectors::{SelectorProposal, propose_selectors},
-    signals::{ConditionProposal, page_language, propose_conditions},
+    signals::{ConditionProposal, KnownPage, page_language, propose_conditions},
     values::{ValueProposal, propose_json_values, propose_values},
 };
 
@@ -23,15 +23,44 @@ const MAX_ATTRIBUTES: usize = 6;
 const IGNORED_ATTRIBUTES: &[&str] =
     &["class", "style", "id", "role", "tabindex", "target", "rel", "type", "width", "height"];
 
+/// Parameters of addresses that tell a part of a list from the others, without their signs.
+const PAGE_PARAMETERS: &[&str] =
+    &["cursor", "first", "limit", "offset", "page", "pagesize", "perpage"];
+/// Parameters that are shown at most, and the length of one.
+const MAX_PARAMETERS: usize = 3;
+const MAX_PARAMETER_CHARS: usize = 40;
+
 /// What can be made of an element or a member of a response.
 #[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ElementView {
     /// Empty for a member of a response.
     pub selectors: Vec<SelectorProposal>,
     contents: Vec<ContentView>,
     list: Option<ListProposal>,
+    proposed_use: ProposedUse,
+    /// What the address of a response says of the part of a list that it has, such as
+    /// `page_size=10`.
+    page_parameters: Vec<String>,
     name: String,
     label: String,
+}
+
+/// What a value is added as unless its author says otherwise.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum ProposedUse {
+    Field,
+    Column,
+}
+
+/// Conditions that are proposed for a page.
+#[derive(Debug, Clone, Serialize)]
+pub struct SuggestedConditions {
+    conditions: Vec<ConditionProposal>,
+    /// Whether there is another marked page to compare with. Without one, that a condition holds on no
+    /// other page says nothing.
+    compared: bool,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -65,7 +94,15 @@ impl Studio {
             (propose_selectors(tree, node, select), propose_list(tree, node, select))
         });
         let name = name_of(&label);
-        Ok(ElementView { selectors, contents, list, name, label: label_of_name(&label) })
+        Ok(ElementView {
+            selectors,
+            contents,
+            list,
+            proposed_use: ProposedUse::Field,
+            page_parameters: vec![],
+            name,
+            label,
+        })
     }
 
     /// Returns what can be made of a member of a response.
@@ -74,27 +111,8 @@ impl Studio {
     /// The response is not kept, or has no such member.
     pub fn member(&self, response: u64, pointer: &str) -> Result<ElementView, StudioError> {
         let state = self.shared.state();
-        let body = state.response(response).and_then(|response| response.body.as_ref());
-        let body = body.ok_or(StudioError::NoResponse)?;
-        let value = body.pointer(pointer).ok_or(StudioError::NoResponse)?;
-        let sample = match value {
-            Value::String(text) => cut(text),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::Array(_)
-            | Value::Object(_) => cut(&value.to_string()),
-        };
-        let values = propose_json_values(value, "en");
-        let name = pointer.rsplit('/').find(|part| part.parse::<usize>().is_err());
-        let name = name.unwrap_or_default().replace("~1", "/").replace("~0", "~");
-        Ok(ElementView {
-            selectors: vec![],
-            contents: vec![ContentView { read: None, sample, values }],
-            list: propose_json_list(body, pointer),
-            label: label_of_name(&name),
-            name: name_of(&name),
-        })
+        let response = state.response(response).ok_or(StudioError::NoResponse)?;
+        of_member(response, pointer).ok_or(StudioError::NoResponse)
     }
 
     /// Returns conditions by which an inspected page is told from the other known ones.
@@ -106,16 +124,70 @@ impl Studio {
         kind: PageKind,
         inspection: u64,
         node: Option<usize>,
-    ) -> Result<Vec<ConditionProposal>, StudioError> {
+    ) -> Result<SuggestedConditions, StudioError> {
         let page = self.inspection(inspection)?;
-        let mut others: BTreeMap<_, _> = self.shared.state().known.clone();
-        others.remove(kind.name());
-        // A message is on the page that it is about.
-        if kind == PageKind::WrongPassword {
-            others.remove(PageKind::Locked.name());
-        }
-        Ok(self.select(|select| propose_conditions(kind, &page, node, &others, select)))
+        let known = self.shared.state().known.clone();
+        Ok(self.select(|select| suggested(kind, &page, node, known, select)))
     }
+}
+
+/// Returns conditions by which a page is told from the `known` ones of other kinds.
+pub(super) fn suggested(
+    kind: PageKind,
+    page: &KnownPage,
+    node: Option<usize>,
+    known: BTreeMap<String, KnownPage>,
+    select: Select<'_>,
+) -> SuggestedConditions {
+    let mut others = known;
+    others.remove(kind.name());
+    // A message is on the page that it is about.
+    if kind == PageKind::WrongPassword {
+        others.remove(PageKind::Locked.name());
+    }
+    let conditions = propose_conditions(kind, page, node, &others, select);
+    SuggestedConditions { conditions, compared: !others.is_empty() }
+}
+
+/// Returns what can be made of a member of a response; `None` if it has no such member.
+pub(super) fn of_member(response: &SeenResponse, pointer: &str) -> Option<ElementView> {
+    let body = response.body.as_ref()?;
+    let value = body.pointer(pointer)?;
+    let sample = match value {
+        Value::String(text) => cut(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            cut(&value.to_string())
+        }
+    };
+    let values = propose_json_values(value, "en");
+    let name = pointer.rsplit('/').find(|part| part.parse::<usize>().is_err());
+    let name = name.unwrap_or_default().replace("~1", "/").replace("~0", "~");
+    let list = propose_json_list(body, pointer);
+    let is_column = list.as_ref().is_some_and(|list| list.rows > 1);
+    Some(ElementView {
+        selectors: vec![],
+        contents: vec![ContentView { read: None, sample, values }],
+        list,
+        proposed_use: if is_column { ProposedUse::Column } else { ProposedUse::Field },
+        page_parameters: page_parameters(&response.url),
+        label: label_of_name(&name),
+        name: name_of(&name),
+    })
+}
+
+/// Returns what an address says of the part of a list that its response has.
+fn page_parameters(url: &str) -> Vec<String> {
+    let Ok(url) = url::Url::parse(url) else { return vec![] };
+    let of_pages = url.query_pairs().filter(|(name, _)| {
+        let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        PAGE_PARAMETERS.contains(&name.to_ascii_lowercase().as_str())
+    });
+    let shown = of_pages.take(MAX_PARAMETERS).map(|(name, value)| {
+        let text = format!("{name}={value}");
+        // It is shown between these signs.
+        text.chars().filter(|c| *c != '`').take(MAX_PARAMETER_CHARS).collect::<String>()
+    });
+    shown.collect()
 }
 
 /// Returns what can be read of an element.

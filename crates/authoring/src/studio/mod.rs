@@ -37,7 +37,7 @@ use tokio::sync::watch;
 use self::state::{Inspection, RunState, State};
 use self::view::Surroundings;
 pub use self::{
-    choices::ElementView,
+    choices::{ElementView, SuggestedConditions},
     edits::Edit,
     publisher::{DefinitionPublisher, PublicationError},
     readings::{ReadingView, TriedReading},

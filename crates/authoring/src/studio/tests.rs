@@ -2,19 +2,24 @@
 
 mod overlapping;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use chrono::DateTime;
-use domain::workflow::{Definition, Severity, TraceEvent, check};
+use domain::workflow::{Definition, SeenResponse, Severity, TraceEvent, check};
 use ports::driving::Finding;
 use serde_json::{Value, json};
 
 use super::{
+    choices::{of_member, suggested},
     edits::new_error,
     readings::{in_body, on_page, path_pattern},
     state::{RunState, State},
 };
-use crate::tests::{changes::with_orders, page, select};
+use crate::{
+    draft::PageKind,
+    signals::KnownPage,
+    tests::{changes::with_orders, page, select},
+};
 
 fn traced(state: &mut State, event: &TraceEvent) {
     state.traced(event, DateTime::UNIX_EPOCH);
@@ -123,6 +128,54 @@ fn a_place_is_tried_on_a_response() {
     assert_eq!(seen["problem"], "the value is empty, or of another type than the field");
     assert_eq!(path_pattern("https://a.test/users/{id}/x?page={page}"), "/users/*/x");
     assert_eq!(path_pattern("https://a.test"), "/");
+}
+
+#[test]
+fn a_member_of_several_items_is_a_column_at_first() {
+    let body = json!({
+        "results": [{ "title": "a" }, { "title": "b" }], "one": [{ "title": "c" }], "total": 2,
+    });
+    let view = |url: &str, pointer: &str| {
+        let response =
+            SeenResponse { number: 1, url: url.to_owned(), status: 200, body: Some(body.clone()) };
+        serde_json::to_value(of_member(&response, pointer)).unwrap()
+    };
+    let used = |pointer: &str| {
+        let view = view("https://shop.test/api", pointer);
+        (view["proposedUse"].clone(), view["list"]["rows"].clone())
+    };
+    assert_eq!(used("/results/1/title"), (json!("column"), json!(2)));
+    assert_eq!(used("/one/0/title"), (json!("field"), json!(1)));
+    assert_eq!(used("/total"), (json!("field"), Value::Null));
+    assert_eq!(view("https://shop.test/api", "/none"), Value::Null);
+
+    for (query, parameters) in [
+        ("?page_size=10&sort=title", json!(["page_size=10"])),
+        ("?perPage=5&page%5Boffset%5D=1&Cursor=", json!(["perPage=5", "Cursor="])),
+        ("?page=1&limit=2&offset=3&first=4", json!(["page=1", "limit=2", "offset=3"])),
+        ("?homepage=1&q=page", json!([])),
+        ("", json!([])),
+    ] {
+        let seen = view(&format!("https://shop.test/api{query}"), "/results/0/title");
+        assert_eq!(seen["pageParameters"], parameters, "{query}");
+    }
+}
+
+#[test]
+fn the_first_marked_page_has_no_other_to_compare_with() {
+    let tree = page("html\n body\n  form\n   input type=password");
+    let form = KnownPage { url: "https://shop.test/login".into(), tree };
+    let compared = |known: &[PageKind]| {
+        let known: BTreeMap<_, _> =
+            known.iter().map(|kind| (kind.name().to_owned(), form.clone())).collect();
+        let found = suggested(PageKind::SignIn, &form, None, known, &select);
+        let found = serde_json::to_value(found).unwrap();
+        assert!(found["conditions"][0]["alsoOn"].is_array(), "{found}");
+        found["compared"].clone()
+    };
+    assert_eq!(compared(&[]), false);
+    assert_eq!(compared(&[PageKind::SignIn]), false, "the page itself");
+    assert_eq!(compared(&[PageKind::SignIn, PageKind::SignedIn]), true);
 }
 
 fn findings(definition: &Definition) -> Vec<Finding> {
