@@ -12,7 +12,7 @@ import { say, words } from "./words.js";
  * @typedef {{page: {inspection: number, node: number}} | {response: {number: number, pointer: string}}} Origin
  * @typedef {{origin: Origin, title: string, text: string, answer: import("./api.js").Choice | null, error: string | null, use: Use,
  *   selector: number, content: number, value: number, list: string, listName: string, listLabel: string, paged: string, maxPages: string, name: string, label: string,
- *   required: boolean, pii: boolean, pageKind: string, suggestions: import("./api.js").Suggestion[] | null, suggestion: number | null}} Selection
+ *   required: boolean, pii: boolean, pageKind: string, suggestions: import("./api.js").Suggestion[] | null, compared: boolean, suggestion: number | null}} Selection
  */
 
 const NEW_LIST = "";
@@ -32,7 +32,7 @@ export const selectionOf = (origin, { title, text, use, pageKind = "" }) => {
     required: false,
     // What an account has is about a person more often than not, and a mark too many does no harm.
     pii: true,
-    suggestions: null, suggestion: null,
+    suggestions: null, compared: false, suggestion: null,
   };
   for (const key of ["card", "card-kind"]) ui.errors.delete(key);
   void (async () => {
@@ -68,10 +68,11 @@ const suggest = async (selection) => {
   ui.errors.delete("card-kind");
   update();
   try {
-    const { conditions } = await post("suggest", { kind, ...selection.origin.page });
+    const { conditions, compared } = await post("suggest", { kind, ...selection.origin.page });
     // The author may have chosen another kind in the meantime.
     if (selection.pageKind !== kind) return;
     selection.suggestions = conditions;
+    selection.compared = compared;
     selection.suggestion = preferred(conditions);
   } catch (error) {
     if (selection.pageKind === kind) ui.errors.set("card-kind", messageOf(error));
@@ -184,7 +185,7 @@ const markForm = (selection, set) => [
     },
   }),
   failure("card-kind"),
-  selection.pageKind && !ui.errors.has("card-kind") && suggestionRadios("card-condition", selection.suggestions, selection.suggestion, (suggestion) => set({ suggestion })),
+  selection.pageKind && !ui.errors.has("card-kind") && suggestionRadios("card-condition", selection, (suggestion) => set({ suggestion })),
 ];
 
 /** @param {Selection} selection @param {import("./api.js").Choice} answer @param {boolean} isPage @param {(change: Partial<Selection>) => void} set */

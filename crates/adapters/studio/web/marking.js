@@ -17,14 +17,15 @@ export const kindName = (kind) => (kind in words.kinds ? words.kinds[/** @type {
 export const kindOptions = () => [{ value: "", label: words.chooseKind }, ...KINDS.map((kind) => ({ value: /** @type {string} */ (kind), label: kindName(kind) }))];
 
 /**
- * @typedef {{kind: string, inspection: import("./api.js").Inspection | null, suggestions: import("./api.js").Suggestion[] | null, suggestion: number | null, opener: string}} Marking
+ * @typedef {{kind: string, inspection: import("./api.js").Inspection | null, suggestions: import("./api.js").Suggestion[] | null, compared: boolean, suggestion: number | null,
+ *   opener: string}} Marking
  * @type {{current: Marking | null}}
  */
 export const marking = { current: null };
 
 /** @param {string} kind @param {string} opener */
 export const startMarking = (kind, opener) => {
-  marking.current = { kind, inspection: null, suggestions: null, suggestion: null, opener };
+  marking.current = { kind, inspection: null, suggestions: null, compared: false, suggestion: null, opener };
   ui.errors.delete("mark");
   focusLater("mark-heading");
   void suggest(marking.current);
@@ -56,10 +57,11 @@ const suggest = async (current) => {
   try {
     current.inspection ??= await post("inspect");
     if (!kind || current.kind !== kind) return;
-    const { conditions } = await post("suggest", { kind, inspection: current.inspection?.inspection, node: null });
+    const { conditions, compared } = await post("suggest", { kind, inspection: current.inspection?.inspection, node: null });
     // The author may have chosen another kind in the meantime.
     if (current.kind !== kind) return;
     current.suggestions = conditions;
+    current.compared = compared;
     current.suggestion = preferred(conditions);
   } catch (error) {
     if (current.kind === kind) ui.errors.set("mark-look", messageOf(error));
@@ -73,20 +75,24 @@ export const preferred = (suggestions) => {
   return place >= 0 ? place : null;
 };
 
-/** @param {string} name @param {import("./api.js").Suggestion[] | null} suggestions @param {number | null} selected @param {(index: number) => void} onchange */
-export const suggestionRadios = (name, suggestions, selected, onchange) => {
+/**
+ * @param {string} name
+ * @param {{suggestions: import("./api.js").Suggestion[] | null, compared: boolean, suggestion: number | null}} proposed
+ * @param {(index: number) => void} onchange
+ */
+export const suggestionRadios = (name, { suggestions, compared, suggestion: selected }, onchange) => {
   if (suggestions === null) return h("p", { class: "none", role: "status", key: `${name}-wait` }, words.lookingForConditions);
   if (suggestions.length === 0) return h("p", { class: "none", role: "status", key: `${name}-none` }, words.noConditions);
   return radios({
     name,
     legend: words.conditions,
-    hint: words.conditionsHint,
+    hint: compared ? words.conditionsHint : `${words.nothingToCompare} ${words.conditionsHint}`,
     selected,
     onchange,
     options: suggestions.map(({ text, alsoOn }, index) => ({
       value: index,
       label: rich(text),
-      ...(alsoOn.length > 0 ? { warning: say(words.alsoOn, { pages: alsoOn.map(pageName).join(", ") }) } : { detail: words.onlyHere }),
+      ...(alsoOn.length > 0 ? { warning: say(words.alsoOn, { pages: alsoOn.map(pageName).join(", ") }) } : compared && { detail: words.onlyHere }),
     })),
   });
 };
@@ -135,7 +141,7 @@ export const markingView = (current, chooseElement) => {
       }),
       current.kind in words.kindHelp && h("p", { class: "hint" }, words.kindHelp[/** @type {keyof typeof words.kindHelp} */ (current.kind)]),
       ui.errors.has("mark-look") ? h("div", { class: "notice" }, failure("mark-look"), h("button", { type: "button", onclick: again }, words.refresh)) : null,
-      current.kind && !ui.errors.has("mark-look") && suggestionRadios("condition", current.suggestions, current.suggestion, (suggestion) => {
+      current.kind && !ui.errors.has("mark-look") && suggestionRadios("condition", current, (suggestion) => {
         current.suggestion = suggestion;
         update();
       }),
