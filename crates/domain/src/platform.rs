@@ -8,6 +8,9 @@ use crate::{
     session::DefinitionVersion,
 };
 
+/// The path of the icon of platforms without one of their own, which the service itself serves.
+pub const NEUTRAL_ICON: &str = "/icons/platform.svg";
+
 impl PlatformId {
     /// Returns the platform of sessions in which authors try out what is not published. Partners
     /// cannot choose it.

@@ -1,4 +1,5 @@
-//! The icons of notification channels and of the sandbox platforms, as SVG images.
+//! The icons of notification channels, of the sandbox platforms, and of platforms without one, as SVG
+//! images.
 
 use actix_web::{
     HttpResponse,
@@ -28,7 +29,7 @@ macro_rules! lines {
 }
 
 /// File names and images.
-const ICONS: [(&str, &str); 6] = [
+const ICONS: [(&str, &str); 7] = [
     (
         "email.svg",
         lines!(
@@ -39,6 +40,12 @@ const ICONS: [(&str, &str); 6] = [
     (
         "sms.svg",
         lines!("<rect x=\"7\" y=\"2\" width=\"10\" height=\"20\" rx=\"2\"/><path d=\"M11 18h2\"/>"),
+    ),
+    (
+        "platform.svg",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 32 32\">\
+         <rect width=\"32\" height=\"32\" rx=\"8\" fill=\"#5b6472\"/>\
+         <path d=\"M8 9h16v14H8zM8 14h16\" fill=\"none\" stroke=\"#fff\" stroke-width=\"2\"/></svg>",
     ),
     (
         "acme-sandbox.svg",
@@ -81,4 +88,18 @@ async fn icon(file: web::Path<String>) -> Result<HttpResponse, ApiError> {
     let mut response = HttpResponse::Ok();
     response.insert_header(CACHE).insert_header(RESOURCE_POLICY).content_type("image/svg+xml");
     Ok(response.body(*image))
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::platform::NEUTRAL_ICON;
+
+    use super::*;
+
+    #[actix_web::test]
+    async fn platforms_without_an_icon_of_their_own_have_one() {
+        let file = NEUTRAL_ICON.strip_prefix("/icons/").unwrap();
+        let response = icon(web::Path::from(file.to_owned())).await.unwrap();
+        assert!(response.status().is_success());
+    }
 }

@@ -11,7 +11,7 @@ import { words, say } from "./words.js";
  * @typedef {{type: string, format: string | null, currency: string | null, at: string, read: "text" | "value" | {attribute: string}, element: "first" | "last",
  *   convert: any[], each: string | null, emptyWhen: string | null}} Reading
  * @typedef {{matches: number, rows: number | null, instead: number | null, found: string | null, value: any, problem: string | null, values: TypedValue[]}} Tried
- * @typedef {{displayName: string, platform: string, version: string, environment: string, loginUrl: string, hosts: string[], ssoHosts: string[],
+ * @typedef {{displayName: string, platform: string, version: string, environment: string, loginUrl: string, hasOwnIcon: boolean, hosts: string[], ssoHosts: string[],
  *   pages: KnownPage[], fields: Field[], variables: Variable[], dismissed: string[]}} Outline
  * @typedef {{name: string, source: "page" | "request" | "response", place: string, node: string, value: any, problem: string | null}} Variable
  * @typedef {{number: number, embedUrl: string | null, document: string, documentNumber: number, findings: Finding[], outline: Outline | null,

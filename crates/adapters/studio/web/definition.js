@@ -211,6 +211,7 @@ export const definitionTab = (state) => {
     h("h3", null, words.json),
     textForm(state),
     h("h3", null, words.details),
+    state.outline && !state.outline.hasOwnIcon && h("p", { key: "icon", class: "notice" }, rich(words.noIcon)),
     detailsForm(state),
     state.canProbe && [h("h3", { key: "attestation" }, words.attestation), attestation()],
   ];

@@ -407,6 +407,7 @@ const en = {
   edited: "You have changes that are not applied.",
   conflict: "The definition has changed since you began to edit it. If you apply your text, it replaces those changes.",
   reload: "Reload and discard my changes",
+  noIcon: "The platform has no icon of its own. Enter the URL of an image as `icon` in the text.",
   attestation: "Attestation",
   attestationLead: "Checks whether responses of the hosts can be attested.",
   checkHosts: "Check hosts",

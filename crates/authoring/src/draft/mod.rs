@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use domain::{
     api_key::Environment,
     error_code::ErrorCode,
+    platform::NEUTRAL_ICON,
     workflow::{
         Budgets, Case, Condition, Confirmation, Converter, Definition, ElementContent, FieldFormat,
         FieldType, Node, PromptKind, WorkflowExit,
@@ -281,7 +282,7 @@ pub fn new_definition(
         environment,
         display_name: display_name.to_owned(),
         description: String::new(),
-        icon: "/icons/acme-sandbox.svg".into(),
+        icon: NEUTRAL_ICON.into(),
         login_url: url.to_string(),
         hosts: vec![host],
         sso_hosts: vec![],

@@ -2,6 +2,7 @@
 
 use domain::{
     error_code::ErrorCode,
+    platform::NEUTRAL_ICON,
     webhook::wire_time,
     workflow::{
         Action, Condition, Definition, Extraction, Field, FieldType, NextPage, Node, PageNode,
@@ -22,6 +23,9 @@ use crate::{
 };
 
 const MAX_TEXT_CHARS: usize = 80;
+/// The name and the icon of the sandbox platform.
+const SANDBOX: &str = "acme-sandbox";
+const SANDBOX_ICON: &str = "/icons/acme-sandbox.svg";
 
 /// The state of a studio.
 #[derive(Debug, Clone, Serialize)]
@@ -174,6 +178,7 @@ fn outline(definition: &Definition, state: &State) -> Value {
         "version": definition.version,
         "environment": definition.environment.as_str(),
         "loginUrl": definition.login_url,
+        "hasOwnIcon": has_own_icon(definition),
         "hosts": definition.hosts,
         "ssoHosts": definition.sso_hosts,
         "pages": pages.collect::<Vec<_>>(),
@@ -181,6 +186,13 @@ fn outline(definition: &Definition, state: &State) -> Value {
         "variables": variables.collect::<Vec<_>>(),
         "dismissed": dismissed(definition).collect::<Vec<_>>(),
     })
+}
+
+/// Returns whether a platform has an icon of its own. Definitions that were begun in an earlier studio have
+/// that of the sandbox platform.
+fn has_own_icon(definition: &Definition) -> bool {
+    let is_of_sandbox = definition.icon == SANDBOX_ICON && definition.platform != SANDBOX;
+    definition.icon != NEUTRAL_ICON && !is_of_sandbox
 }
 
 fn field_view(definition: &Definition, state: &State, name: &str, field: &Field) -> Value {
@@ -356,6 +368,22 @@ fn element_around(page: &KnownPage, index: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::changes::with_orders;
+
+    #[test]
+    fn an_icon_that_is_not_the_platforms_own_is_told() {
+        for (platform, icon, is_own) in [
+            ("shop", NEUTRAL_ICON, false),
+            ("shop", SANDBOX_ICON, false),
+            (SANDBOX, SANDBOX_ICON, true),
+            ("shop", "https://shop.example/icon.svg", true),
+        ] {
+            let (platform, icon) = (platform.to_owned(), icon.to_owned());
+            let definition = Definition { platform, icon, ..with_orders() };
+            let outline = outline(&definition, &State::default());
+            assert_eq!(outline["hasOwnIcon"], is_own, "{}", definition.icon);
+        }
+    }
 
     #[test]
     fn a_form_field_is_shown_by_its_value_or_its_name() {

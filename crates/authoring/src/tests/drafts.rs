@@ -3,6 +3,7 @@
 use definition_syntax::Syntax;
 use domain::{
     api_key::Environment,
+    platform::NEUTRAL_ICON,
     workflow::{
         Condition, Converter, Definition, ElementContent, FieldType, Node, Severity, check,
     },
@@ -164,6 +165,11 @@ fn a_definition_made_of_choices_can_be_published() {
     assert!(definition.requests.is_empty() && definition.output.is_empty());
     assert_eq!(definition.texts, empty.texts);
     assert_eq!(definition.nodes, empty.nodes);
+}
+
+#[test]
+fn a_new_definition_has_the_icon_of_no_other_platform() {
+    assert_eq!(draft().icon, NEUTRAL_ICON);
 }
 
 #[test]
