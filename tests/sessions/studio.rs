@@ -14,7 +14,7 @@ use acceptance::{
     service::Deployment,
     studio_page::{EMBED, StudioPage},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 const LINK: &str = "open the studio: ";
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -207,6 +207,85 @@ async fn only_its_own_page_uses_a_studio() {
     elsewhere.close().await;
     assert!(!deployment.folder.path().join("acme.json").exists());
     studio.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_author_reads_what_a_choice_means() {
+    let deployment = Deployment::prepare(Kind::Sqlite).await;
+    let studio = Studio::start(&deployment, "acme.json").await;
+    studio.begin().await;
+    studio.press("Definition").await;
+    studio.until("the icon", &shows("#tab-panel .notice", "has no icon of its own")).await;
+    studio.press("Pages").await;
+    studio.press("Mark the page shown now as").await;
+    studio.enter("Page", "signIn").await;
+    studio.until("the first page", &shows("#condition-hint", "no other marked page yet")).await;
+    studio.page.page.press("Escape").await;
+
+    studio.press("Fields").await;
+    studio.press("Add from the page").await;
+    let choose = "(() => { const e = [...document.querySelectorAll('[role=treeitem]')] \
+        .find((e) => e.textContent.startsWith('button')); e?.click(); return !!e; })()";
+    studio.until("the button", choose).await;
+    let use_as =
+        "(() => { const e = document.querySelector('#use-variable'); e?.click(); return !!e; })()";
+    studio.until("a value for addresses", use_as).await;
+    studio.until("its name", &shows("#card-name-hint", "How addresses and requests refer")).await;
+    studio.press("Back to the browser").await;
+
+    add_list(&studio).await;
+    studio.press("Add column").await;
+    studio.enter("Label", "State").await;
+    studio.enter("Name", "state").await;
+    studio.enter("Selector", "td.state").await;
+    let required = shows("#edit-required-hint", "in every row");
+    studio.until("what a column requires", &required).await;
+    studio.press("Add column").await;
+    studio.until("the column", &shows("#announcements", "Column State added to Orders")).await;
+    studio.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_browser_reads_that_the_studio_is_open() {
+    let deployment = Deployment::prepare(Kind::Sqlite).await;
+    let studio = Studio::start(&deployment, "acme.json").await;
+    studio.begin().await;
+    let second = StudioPage { page: Applicant::visit(&studio.link).await };
+    let title = format!("{EMBED}?.querySelector('#guest-title')");
+    let shown =
+        format!("{title}?.checkVisibility() && {title}.textContent.includes('studio is open')");
+    second.until("the studio to be open elsewhere", &shown).await;
+    second.page.close().await;
+    studio.stop().await;
+}
+
+/// Returns a condition: an element of the page contains a text.
+fn shows(selector: &str, text: &str) -> String {
+    format!("document.querySelector({selector:?})?.textContent.includes({text:?}) === true")
+}
+
+/// Adds a list in the page after the sign-in to the definition, as text.
+async fn add_list(studio: &StudioPage) {
+    let state = studio.state().await;
+    let mut definition: Value = serde_json::from_str(state["document"].as_str().unwrap()).unwrap();
+    let text = |key: &str, text: &str| (key.to_owned(), json!(text));
+    let english = definition["texts"]["en"].as_object_mut().unwrap();
+    english.extend([text("orders", "Orders"), text("number", "Number")]);
+    let number = json!({ "type": "string", "labelKey": "number" });
+    definition["output"] = json!({ "orders": { "type": "list", "labelKey": "orders", "members": { "number": number } } });
+    definition["nodes"]["readOrders"] = json!({
+        "type": "collect", "via": { "dom": {} },
+        "fields": { "orders": { "at": "#orders", "each": "tr", "members": { "number": "td" } } },
+        "onMissing": { "fail": "EXTRACTION_FAILED" }, "next": "review",
+    });
+    definition["nodes"]["route"]["cases"][0]["next"] = "readOrders".into();
+    let edit = json!({ "op": "replace", "document": definition.to_string() });
+    let body = json!(edit.to_string());
+    let sent = format!(
+        "fetch('api/edit', {{ method: 'POST', headers: {{ 'content-type': 'application/json' }}, \
+         body: {body} }}).then((r) => r.status)"
+    );
+    assert_eq!(studio.page.evaluate(&sent).await, 200);
 }
 
 /// Remembers where the browser is shown from now on, in each animation frame.

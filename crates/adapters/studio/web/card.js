@@ -222,10 +222,10 @@ const valueForm = (selection, answer, isPage, set) => {
           })),
         }),
     typed && [
-      textField({ id: "card-name", label: words.name, hint: words.nameHint, value: selection.name, code: true, required: true, oninput: (name) => set({ name }) }),
+      textField({ id: "card-name", label: words.name, hint: isShared ? words.nameHint : words.variableNameHint, value: selection.name, code: true, required: true, oninput: (name) => set({ name }) }),
       isShared && [
         textField({ id: "card-label", label: words.label, hint: words.labelHint, value: selection.label, required: true, oninput: (label) => set({ label }) }),
-        checkbox({ id: "card-required", label: words.required, hint: words.requiredHint, checked: selection.required, onchange: (required) => set({ required }) }),
+        checkbox({ id: "card-required", label: words.required, hint: isColumn ? words.requiredInRowHint : words.requiredHint, checked: selection.required, onchange: (required) => set({ required }) }),
         checkbox({ id: "card-pii", label: words.pii, hint: words.piiHint, checked: selection.pii, onchange: (pii) => set({ pii }) }),
       ],
     ],

@@ -59,7 +59,7 @@ const variableCard = (variable) => [
       class: "danger-text",
       work: async () => {
         await post("edit", { op: "removeVariable", name: variable.name });
-        announce(say(words.fieldRemoved, { name: variable.name }));
+        announce(say(words.variableRemoved, { name: variable.name }));
         focusLater("add-from-page");
       },
     }),
@@ -190,7 +190,7 @@ const move = (within, part, by, possible) =>
     unavailable: !possible,
     work: async () => {
       await post("edit", { op: "moveField", within: within?.name ?? null, name: part.name, by });
-      announce(say(words.fieldMoved, { name: part.label }));
+      announce(told("moved", part.label, within));
     },
   });
 
@@ -208,10 +208,22 @@ const removal = (within, part, possible) =>
         : { title: say(words.removeFieldTitle, { name: part.label }), text: words.removeFieldText };
       if (!(await confirmed({ ...question, confirm: words.remove, danger: true }))) return;
       await post("edit", { op: "removeField", within: within?.name ?? null, name: part.name });
-      announce(say(words.fieldRemoved, { name: part.label }));
+      announce(told("removed", part.label, within));
       focusLater(within ? `add-column-${within.name}` : "add-from-page");
     },
   });
+
+const TOLD = {
+  field: { added: words.fieldAdded, moved: words.fieldMoved, removed: words.fieldRemoved, saved: words.fieldSaved },
+  column: { added: words.columnAdded, moved: words.columnMoved, removed: words.columnRemoved, saved: words.columnSaved },
+  member: { added: words.memberAdded, moved: words.memberMoved, removed: words.memberRemoved, saved: words.memberSaved },
+};
+
+/**
+ * Says what was done to a field, to a column of the list `within`, or to a member of the object `within`.
+ * @param {keyof typeof TOLD.field} done @param {string} name @param {import("./api.js").Field | null} within
+ */
+const told = (done, name, within) => say(TOLD[!within ? "field" : within.type === "list" ? "column" : "member"][done], { name, list: within?.label ?? "" });
 
 /** @param {string | null} within @param {string | null} name */
 const isEditing = (within, name) => editing !== null && editing.within === within && editing.name === name;
@@ -261,7 +273,7 @@ const editForm = (part, within) => {
     if (!name) throw new ApiError(words.nameMissing, 0);
     const marks = { within: current.within, label, required: current.required, pii: current.pii, reading: draft && readingOf(draft) };
     await post("edit", current.name === null ? { op: "addMember", name, ...marks } : { op: "editField", name: current.name, newName: name, ...marks });
-    announce(say(words.fieldSaved, { name: label }));
+    announce(told(current.name === null ? "added" : "saved", label, within));
     stopEditing();
   };
   const isColumn = within?.type === "list";
