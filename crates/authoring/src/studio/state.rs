@@ -175,7 +175,10 @@ impl State {
                 let value = value.map(|value| self.with_rows_before(name, value));
                 self.values.insert(name.clone(), value);
             }
-            TraceEvent::Unreachable | TraceEvent::Reloaded | TraceEvent::Unreadable => (),
+            TraceEvent::Unreachable
+            | TraceEvent::Reloaded
+            | TraceEvent::Unreadable
+            | TraceEvent::Paused { .. } => (),
         }
         self.event_count = self.event_count.saturating_add(1);
         let text = event.to_string().trim_start().to_owned();

@@ -166,9 +166,11 @@ fn values_are_converted_and_used_in_requests_and_urls() {
 #[test]
 fn a_missing_variable_is_read_again_and_then_counts_as_missing() {
     let (mut run, _) = play(until_page());
-    let step = run.next(texts("/profile"), noon());
+    assert_eq!(run.next(texts("/profile"), noon()).command, Command::Watch);
+    let later = noon() + TimeDelta::milliseconds(500);
+    let step = run.next(seen("/home", &[]), later);
     assert!(matches!(step.command, Command::ReadDom { .. }), "{step:?}");
-    let step = run.next(texts("/profile"), noon());
+    let step = run.next(texts("/profile"), later);
     assert_eq!(step.command, Command::End(End::Failed(ErrorCode::NoData)));
     // A value that would lead to another path is none.
     let (mut run, _) = play(until_page());
@@ -364,6 +366,7 @@ fn a_trace_says_what_was_seen_and_why_fields_are_missing() {
             read("active", None, Err(ReadFailure::NotFound)),
             read("balance", Some(json!("n/a")), Err(ReadFailure::Converter(0))),
             read("user", Some(json!("/u/ada")), Ok(json!("ada"))),
+            TraceEvent::Paused { length: TimeDelta::milliseconds(500), attempt: 2, of: 2 },
         ]
     );
 }

@@ -81,6 +81,13 @@ impl Listing {
         self.next(StepResult::Seen(page("", &[])))
     }
 
+    /// Ends the pause before a further attempt, and returns the command of the attempt.
+    fn after_pause(&mut self) -> Command {
+        assert_eq!(self.settled(), Command::Watch, "it pauses");
+        self.now += TimeDelta::milliseconds(500);
+        self.settled()
+    }
+
     /// Reads rows of orders with these identifiers.
     fn rows(&mut self, ids: &[&str]) -> Command {
         let row = |id: &&str| json!({ "id": id, "total": "1.50", "link": null });
@@ -219,7 +226,8 @@ fn a_list_whose_place_is_gone_on_a_further_page_is_missing() {
         listing.now += TimeDelta::seconds(10);
         listing.settled();
         // One further attempt is allowed.
-        assert!(matches!(listing.next(StepResult::Read(json!({}))), Command::ReadDom { .. }));
+        assert_eq!(listing.next(StepResult::Read(json!({}))), Command::Watch);
+        assert!(matches!(listing.after_pause(), Command::ReadDom { .. }));
         let end = listing.next(StepResult::Read(json!({})));
         assert_eq!(listing.run.value("orders"), None, "a part is not taken for all");
         assert_eq!(listing.is_at("events"), !required);
@@ -297,7 +305,8 @@ fn a_list_with_a_page_that_cannot_be_read_is_missing() {
     listing.events(&["a"], &json!("p2"));
     assert_eq!(listing.collected("events", "name"), ["a"]);
     // One further attempt is allowed.
-    assert!(matches!(listing.next(StepResult::Unreadable), Command::Fetch(_)));
+    assert_eq!(listing.next(StepResult::Unreadable), Command::Watch);
+    assert!(matches!(listing.after_pause(), Command::Fetch(_)));
     listing.next(StepResult::Unreadable);
     assert!(listing.is_at("details"));
     assert_eq!(listing.run.value("events"), None);
@@ -308,6 +317,7 @@ fn a_list_with_a_page_that_cannot_be_read_is_missing() {
     listing.next(StepResult::Begin);
     listing.events(&["a"], &json!("p2"));
     listing.next(StepResult::Unreadable);
+    listing.after_pause();
     let end = listing.next(StepResult::Read(json!({ "items": [{ "title": "no name" }] })));
     assert_eq!(end, Command::End(End::Failed(ErrorCode::NoData)));
 }
@@ -326,7 +336,8 @@ fn pages_that_do_not_answer_are_no_reason_to_ask_on() {
     let mut listing = Listing::at("events", |_| ());
     listing.next(StepResult::Begin);
     listing.events(&["a"], &json!("p2"));
-    assert!(matches!(listing.next(StepResult::Waited), Command::Fetch(_)));
+    assert_eq!(listing.next(StepResult::Waited), Command::Watch);
+    assert!(matches!(listing.after_pause(), Command::Fetch(_)));
     listing.next(StepResult::Waited);
     assert!(listing.is_at("details"));
     assert_eq!(listing.run.value("events"), None);
@@ -442,6 +453,7 @@ fn a_list_whose_requests_lead_back_is_missing() {
         }
         // One further attempt is allowed.
         assert!(listing.is_at("events"), "{way}");
+        listing.after_pause();
         listing.events(&["a", "b"], &json!(null));
         assert!(listing.is_at("details"), "{way}");
         assert_eq!(listing.run.value("events"), None, "{way}: neither twice nor in part");

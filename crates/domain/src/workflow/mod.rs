@@ -55,6 +55,8 @@ mod language_tests;
 #[cfg(test)]
 mod list_tests;
 #[cfg(test)]
+mod pause_tests;
+#[cfg(test)]
 mod replay_tests;
 #[cfg(test)]
 mod sign_in_tests;

@@ -52,6 +52,7 @@ pub fn replay(definition: &Arc<Definition>, fixture: &Fixture, select: Select<'_
         current: None,
         nodes: 0,
         has_entered: false,
+        paused_until: None,
         has_moved: false,
         elapsed: TimeDelta::zero(),
         answered: BTreeSet::new(),
@@ -70,6 +71,7 @@ pub fn replay(definition: &Arc<Definition>, fixture: &Fixture, select: Select<'_
         }
         replay.has_entered |= run.path().len() != replay.nodes;
         replay.nodes = run.path().len();
+        replay.paused_until = run.paused_until();
         result = replay.execute(step.command);
     }
     Replayed {
@@ -91,6 +93,8 @@ struct Replay<'a> {
     nodes: usize,
     /// Whether the run has entered a node that has not seen a state yet.
     has_entered: bool,
+    /// The time until which the run pauses before a further attempt.
+    paused_until: Option<DateTime<Utc>>,
     /// Whether the run itself has changed the page since that state.
     has_moved: bool,
     elapsed: TimeDelta,
@@ -165,8 +169,7 @@ impl Replay<'_> {
         while let Some(event) = self.fixture.events.get(self.next) {
             match event {
                 FixtureEvent::Page { at, .. } => {
-                    let at = TimeDelta::milliseconds(i64::try_from(*at).unwrap_or(i64::MAX / 2));
-                    self.elapsed = self.elapsed.max(at);
+                    self.elapsed = self.elapsed.max(since_beginning(*at));
                     self.current = Some(self.next);
                     self.next = self.next.saturating_add(1);
                     self.has_moved = false;
@@ -193,12 +196,31 @@ impl Replay<'_> {
         matches!(next, Some(FixtureEvent::Page { is_first: true, .. }))
     }
 
+    /// Returns whether the recorded run saw the next state of the page before a time, and did nothing
+    /// else before.
+    fn is_seen_before(&self, time: DateTime<Utc>) -> bool {
+        let mut later = self.fixture.events.iter().enumerate().skip(self.next);
+        let next = later.find(|(index, event)| match event {
+            FixtureEvent::Response { .. } => false,
+            FixtureEvent::Fetch { .. } => !self.answered.contains(index),
+            FixtureEvent::Page { .. }
+            | FixtureEvent::Visit { .. }
+            | FixtureEvent::Act
+            | FixtureEvent::Answer { .. }
+            | FixtureEvent::CustomUrl { .. } => true,
+        });
+        let elapsed = time - DateTime::UNIX_EPOCH;
+        matches!(next, Some((_, FixtureEvent::Page { at, .. })) if since_beginning(*at) < elapsed)
+    }
+
     fn watch(&mut self) -> StepResult {
         // A node sees first what the one before it saw last, unless the page has changed in between.
         let has_entered = std::mem::take(&mut self.has_entered);
         let sees_current =
             has_entered && self.current.is_some() && !self.has_moved && !self.is_first_next();
-        if !sees_current && !self.advance() {
+        // What the recorded run saw after its pause is for later attempts and nodes.
+        let may_advance = self.paused_until.is_none_or(|until| self.is_seen_before(until));
+        if !sees_current && !(may_advance && self.advance()) {
             self.elapsed += TimeDelta::seconds(1);
         }
         StepResult::Seen(self.observe().unwrap_or_default())
@@ -381,6 +403,11 @@ impl Replay<'_> {
     fn find(&self, tree: &PageTree, scope: usize, selector: &str) -> Vec<usize> {
         find_elements(tree, scope, selector, self.select)
     }
+}
+
+/// Returns the time of an event with this number of milliseconds.
+fn since_beginning(at: u64) -> TimeDelta {
+    TimeDelta::milliseconds(i64::try_from(at).unwrap_or(i64::MAX / 2))
 }
 
 /// Returns the elements in a node of a page that a selector of a definition matches, also in frames and

@@ -158,6 +158,100 @@ fn a_node_sees_first_what_it_saw_first_when_it_was_captured() {
     assert_eq!(replayed.result.error, Some(ErrorCode::UnexpectedPage));
 }
 
+/// A state of a signed-in page, so many milliseconds after the beginning of a run.
+fn state(at: u64, page: usize, (is_read, is_first): (bool, bool)) -> FixtureEvent {
+    FixtureEvent::Page {
+        at,
+        page,
+        url: "https://shop.test/".into(),
+        document: 1,
+        settled: true,
+        http_status: None,
+        cookies: ["sid".to_owned()].into(),
+        is_read,
+        is_first,
+    }
+}
+
+const READ: (bool, bool) = (true, false);
+const FIRST: (bool, bool) = (false, true);
+const WATCHED: (bool, bool) = (false, false);
+
+/// A definition with so many further attempts at the page, and this place of an optional field.
+fn with_retries(retries: u8, plan: &str) -> Arc<Definition> {
+    let mut document = serde_json::to_value(&*branching()).unwrap();
+    document["nodes"]["page"]["retries"] = json!(retries);
+    document["nodes"]["page"]["fields"]["plan"] = json!({ "at": plan, "read": "value" });
+    Arc::new(serde_json::from_value(document).unwrap())
+}
+
+#[test]
+fn the_attempts_of_a_recorded_run_are_repeated() {
+    let recorded: [(u8, &[FixtureEvent]); 4] = [
+        // Before there were pauses.
+        (1, &[state(9500, 1, READ), state(9502, 2, READ)]),
+        (
+            3,
+            &[
+                state(9500, 1, READ),
+                state(9501, 1, READ),
+                state(9502, 1, READ),
+                state(9503, 2, READ),
+            ],
+        ),
+        // The run has seen the page change, and has read it at the end of the pause.
+        (
+            1,
+            &[
+                state(9500, 1, READ),
+                state(9501, 1, FIRST),
+                state(9800, 2, WATCHED),
+                state(10_003, 2, READ),
+            ],
+        ),
+        // It has read the page also when it changed.
+        (
+            1,
+            &[
+                state(9500, 1, READ),
+                state(9501, 1, FIRST),
+                state(9800, 1, READ),
+                state(10_003, 2, READ),
+            ],
+        ),
+    ];
+    for (retries, events) in recorded {
+        let mut fixture = fixture();
+        drop(fixture.events.splice(5..6, events.iter().cloned()));
+        let replayed = replayed(&with_retries(retries, "input"), &fixture);
+        assert_eq!(replayed.result.error, None, "{events:?}");
+        assert_eq!(replayed.result.data, fixture.expected.data, "{events:?}");
+        assert_eq!(replayed.unrecorded, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_pause_does_not_take_what_later_nodes_saw() {
+    let mut document = serde_json::to_value(&*with_retries(5, "select")).unwrap();
+    document["nodes"]["page"]["next"] = json!("still");
+    document["nodes"]["still"] = json!({
+        "type": "branch", "settleSeconds": 5,
+        "cases": [{ "when": "in", "next": "api" }],
+        "default": { "fail": "UNEXPECTED_PAGE" },
+    });
+    let definition = serde_json::from_value::<Definition>(document).unwrap();
+    let mut fixture = fixture();
+    // The applicant was signed out much later.
+    let mut signed_out = state(60_000, 0, WATCHED);
+    if let FixtureEvent::Page { cookies, .. } = &mut signed_out {
+        cookies.clear();
+    }
+    drop(fixture.events.splice(6..6, [state(9510, 2, FIRST), signed_out]));
+    let replayed = replayed(&Arc::new(definition), &fixture);
+    assert_eq!(replayed.result.error, None);
+    assert_eq!(replayed.result.missing, BTreeSet::from(["plan".to_owned()]));
+}
+
 fn replayed(definition: &Arc<Definition>, fixture: &Fixture) -> Replayed {
     replay(definition, fixture, &select)
 }

@@ -37,6 +37,12 @@ fn play(run: &mut Run, results: impl IntoIterator<Item = StepResult>) -> RunStep
     results.into_iter().map(|result| run.next(result, noon())).last().unwrap()
 }
 
+/// Ends the pause before a further attempt, and returns the step of the attempt.
+fn after_pause(run: &mut Run) -> RunStep {
+    assert_eq!(run.next(StepResult::Waited, noon()).command, Command::Watch, "it pauses");
+    run.next(page_with(&["main#account"]), noon() + TimeDelta::milliseconds(500))
+}
+
 fn signed_in() -> [StepResult; 3] {
     [StepResult::Begin, StepResult::Arrived, page_with(&["main#account"])]
 }
@@ -75,13 +81,9 @@ fn declining_ends_without_data() {
     let mut run = run();
     play(&mut run, signed_in());
     let me = json!({"id": "42", "name": "Ada", "memberSince": "2019"});
-    let results = [
-        StepResult::Read(me),
-        StepResult::Read(json!({})),
-        StepResult::Unreadable,
-        StepResult::Unreadable,
-    ];
-    let step = play(&mut run, results);
+    play(&mut run, [StepResult::Read(me), StepResult::Read(json!({})), StepResult::Unreadable]);
+    after_pause(&mut run);
+    let step = play(&mut run, [StepResult::Unreadable]);
     assert!(matches!(step.command, Command::Consent { .. }), "{step:?}");
     let step = play(&mut run, [StepResult::Answered { share: false }]);
     assert_eq!(step.command, Command::End(End::Declined));
@@ -93,11 +95,11 @@ fn missing_optional_fields_are_reported_by_name() {
     play(&mut run, signed_in());
     let me = json!({"id": "42", "name": "Ada", "memberSince": 5});
     let dom = json!({"tier": "gold"});
-    play(&mut run, [StepResult::Read(me.clone()), StepResult::Read(me), StepResult::Read(dom)]);
-    let end = play(
-        &mut run,
-        [StepResult::Unreadable, StepResult::Unreadable, StepResult::Answered { share: true }],
-    );
+    play(&mut run, [StepResult::Read(me.clone())]);
+    after_pause(&mut run);
+    play(&mut run, [StepResult::Read(me), StepResult::Read(dom), StepResult::Unreadable]);
+    after_pause(&mut run);
+    let end = play(&mut run, [StepResult::Unreadable, StepResult::Answered { share: true }]);
     let Command::End(End::Done(Collected { missing, .. })) = end.command else { panic!("{end:?}") };
     assert_eq!(missing, ["memberSince", "followers"]);
 }
@@ -107,7 +109,8 @@ fn a_missing_required_field_is_retried_and_then_fails() {
     let mut run = run();
     play(&mut run, signed_in());
     let step = play(&mut run, [StepResult::Unreadable]);
-    assert!(matches!(step.command, Command::Fetch { .. }));
+    assert_eq!(step.command, Command::Watch);
+    assert!(matches!(after_pause(&mut run).command, Command::Fetch { .. }));
     let step = play(&mut run, [StepResult::Unreadable]);
     assert_eq!(step.command, Command::End(End::Failed(ErrorCode::NoData)));
 }
@@ -117,7 +120,8 @@ fn a_page_that_does_not_answer_is_read_again_and_then_fails() {
     let mut run = run();
     play(&mut run, signed_in());
     let step = play(&mut run, [StepResult::Waited]);
-    assert!(matches!(step.command, Command::Fetch { .. }));
+    assert_eq!(step.command, Command::Watch);
+    assert!(matches!(after_pause(&mut run).command, Command::Fetch { .. }));
     let step = play(&mut run, [StepResult::Waited]);
     assert_eq!(step.command, Command::End(End::Failed(ErrorCode::NoData)));
 }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use chrono::TimeDelta;
 use serde_json::Value;
 
 use super::collect::is_no_list;
@@ -34,6 +35,14 @@ pub enum TraceEvent {
     /// A response to a request or to what was watched could not be used, or an element for an action
     /// was missing.
     Unreadable,
+    /// Something is missing, and the run pauses before it reads again.
+    Paused {
+        length: TimeDelta,
+        /// The number of the attempt that follows; the first reading is attempt 1.
+        attempt: u8,
+        /// The number of attempts that there are.
+        of: u8,
+    },
     /// A field or variable was read.
     Read {
         name: String,
@@ -104,6 +113,10 @@ fn line(event: &TraceEvent) -> String {
         {
             format!("  {name}: [] (no list; the page has what `emptyWhen` names)")
         }
+        TraceEvent::Paused { length, attempt, of } => {
+            let seconds = length.to_std().unwrap_or_default().as_secs_f64();
+            format!("  something is missing: waiting {seconds} s before attempt {attempt} of {of}")
+        }
         TraceEvent::Read { name, found, result } => {
             let found = found.as_ref().map(shown);
             match (found, result) {
@@ -155,6 +168,9 @@ mod tests {
         assert_eq!(read(None, Err(ReadFailure::NotFound)), "  balance: missing: nothing is there");
         let expected = "  balance: \"?\" -> missing: converter 2 does not apply";
         assert_eq!(read(Some(json!("?")), Err(ReadFailure::Converter(1))), expected);
+        let paused = TraceEvent::Paused { length: TimeDelta::milliseconds(500), attempt: 2, of: 4 };
+        let expected = "  something is missing: waiting 0.5 s before attempt 2 of 4";
+        assert_eq!(line(&paused), expected);
         let long = read(Some(json!("a".repeat(500))), Ok(json!("a")));
         assert!(long.chars().count() < 110 && long.contains('\u{2026}'), "{long}");
         // A line of the terminal cannot be forged by a page.

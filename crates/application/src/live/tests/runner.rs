@@ -10,7 +10,7 @@ use domain::{
 };
 use ports::{
     browser::{BrowserError, PageState},
-    driving::{ShareContent, ShareItem, ValueKind},
+    driving::{Prompt, ShareContent, ShareItem, ValueKind},
     session_store::{BrowserLeases as _, SessionQueries as _},
 };
 use serde_json::{Value, json};
@@ -123,11 +123,26 @@ async fn data_that_cannot_be_read_is_read_again_before_the_run_fails() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_run_pauses_before_it_reads_again_although_nothing_happens_on_the_page() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.browser.bodies.push(Ok(body(500, "{}")));
+    run.browser.bodies.push(Ok(body(200, r#"{"name":"Ada"}"#)));
+    run.browser.show("#in");
+    run.come();
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    let is_asked = |prompt: &Prompt| prompt.kind == PromptKind::Consent;
+    let has_read = run.live.state.borrow().prompt.as_ref().is_some_and(is_asked);
+    assert!(!has_read, "half a second has not passed");
+    pass(2).await;
+    assert_eq!(run.prompt().kind, PromptKind::Consent);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_request_that_is_never_answered_is_made_again_before_the_run_fails() {
     let run = Run::new(definition(&json!({}))).await;
     run.come();
     run.browser.show("#in");
-    // Each of two attempts takes ten seconds.
+    // Each of two attempts takes ten seconds, with a pause between them.
     pass(18).await;
     assert_eq!(run.code().await, None);
     pass(4).await;

@@ -12,9 +12,10 @@ use super::{Command, ElementRead, End, PageFetch, ReadContent, Run, StepResult, 
 use crate::{
     error_code::ErrorCode,
     workflow::{
-        Extraction, Field, FieldType, NextPage, Node, Pages, ReadFailure, Request, Source,
-        TraceEvent, WorkflowExit,
+        Extraction, Field, FieldType, NextPage, Node, Observation, Pages, ReadFailure, Request,
+        Source, TraceEvent, WorkflowExit,
         collect::{convert, is_no_list, located, read_field},
+        matches_url,
         placeholders::expand_body,
     },
 };
@@ -23,6 +24,8 @@ use crate::{
 const MAX_DATA_BYTES: usize = 256 * 1024;
 /// The time in which an action must have changed the rows of a page.
 const PAGE_CHANGE_TIMEOUT: TimeDelta = TimeDelta::seconds(10);
+/// The time between two readings of a page that changes during a pause.
+const READ_INTERVAL: TimeDelta = TimeDelta::milliseconds(250);
 
 /// How far the pages of a node have been read.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +39,18 @@ pub(super) struct PageProgress {
     /// The digests of the rows of all pages that were read completely and are not the last.
     earlier: Vec<u64>,
     step: PageStep,
+    /// The pause before the next attempt.
+    pause: Option<Pause>,
+}
+
+/// A pause before a further attempt, for a page that is not complete yet or a server that has failed.
+#[derive(Debug, Clone, Copy)]
+struct Pause {
+    until: DateTime<Utc>,
+    /// The earliest time at which a page that has changed is read.
+    earliest: DateTime<Utc>,
+    /// The digest of what the page showed when it was last read; `None` until it is observed.
+    shown: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -79,6 +94,11 @@ impl Run {
         let (pages, retries) = (pages.as_ref(), *retries);
         let node = Collect { via, fields, variables, pages, retries, on_missing, next };
         self.collecting = true;
+        if let Some(pause) = self.pages.pause
+            && !matches!(result, Some(StepResult::Read(_)))
+        {
+            return self.paused(&node, pause, result.as_ref(), now);
+        }
         match (result, self.pages.step) {
             (None | Some(StepResult::Begin), _) => {
                 self.pages.value = pages.and_then(|pages| first_value(&pages.next));
@@ -103,9 +123,63 @@ impl Run {
                 self.stay(Command::Watch)
             }
             // A page that never answers must not be asked until the end of the run.
-            (Some(StepResult::Unreadable | StepResult::Waited), _) => self.incomplete(&node),
+            (Some(StepResult::Unreadable | StepResult::Waited), _) => self.incomplete(&node, now),
             (Some(_), _) => self.read(&node),
         }
+    }
+
+    /// Returns the time until which the run pauses before a further attempt.
+    pub(in crate::workflow) fn paused_until(&self) -> Option<DateTime<Utc>> {
+        self.pages.pause.map(|pause| pause.until)
+    }
+
+    /// Watches the page during a pause. Reads at the end of the pause, and earlier if the page has changed.
+    /// If something is still missing then, the pause goes on and no attempt is counted, so that a page that
+    /// changes often has as much time as any other.
+    fn paused(
+        &mut self,
+        node: &Collect<'_>,
+        pause: Pause,
+        result: Option<&StepResult>,
+        now: DateTime<Utc>,
+    ) -> Visit {
+        if now >= pause.until {
+            self.pages.pause = None;
+            return self.read(node);
+        }
+        if let Some(StepResult::Seen(page)) = result {
+            let shown = digest_of_shown(node.via, page);
+            let is_loading = matches!(node.via, Source::Dom {}) && !page.settled;
+            let has_changed = pause.shown.is_some_and(|before| before != shown);
+            if has_changed && !is_loading && now >= pause.earliest {
+                let earliest = now + READ_INTERVAL;
+                self.pages.pause = Some(Pause { earliest, shown: Some(shown), ..pause });
+                return self.read(node);
+            }
+            let shown = pause.shown.or(Some(shown));
+            self.pages.pause = Some(Pause { shown, ..pause });
+        }
+        self.stay(Command::Watch)
+    }
+
+    /// Pauses before the next attempt, or goes on with a pause that has not ended; `None` after the last
+    /// attempt.
+    fn try_again(&mut self, node: &Collect<'_>, now: DateTime<Utc>) -> Option<Visit> {
+        if self.pages.pause.is_some_and(|pause| now < pause.until) {
+            return Some(self.stay(Command::Watch));
+        }
+        if self.attempts >= node.retries {
+            return None;
+        }
+        self.attempts = self.attempts.saturating_add(1);
+        let length = pause_before(self.attempts);
+        let (until, earliest) = (now + length, now + READ_INTERVAL);
+        self.pages.pause = Some(Pause { until, earliest, shown: None });
+        if let Some(trace) = &mut self.trace {
+            let (attempt, of) = (self.attempts.saturating_add(1), node.retries.saturating_add(1));
+            trace.push(TraceEvent::Paused { length, attempt, of });
+        }
+        Some(self.stay(Command::Watch))
     }
 
     /// Processes what was read of a page.
@@ -122,7 +196,7 @@ impl Run {
                 && self.has_rows(node, &read)
                 && self.pages.earlier.contains(&self.digest_of_rows(node, &read))
             {
-                return self.led_back(node, &read);
+                return self.led_back(node, &read, now);
             }
             if is_same || !self.has_rows(node, &read) {
                 return if now < until {
@@ -131,7 +205,7 @@ impl Run {
                     self.settle(&[], node)
                 } else {
                     // Another page has taken the place of the list, such as one that asks to sign in.
-                    self.incomplete(node)
+                    self.incomplete(node, now)
                 };
             }
         }
@@ -143,26 +217,27 @@ impl Run {
                 return self.settle(&[], node);
             }
             if self.pages.earlier.contains(&digest) {
-                return self.led_back(node, &read);
+                return self.led_back(node, &read, now);
             }
         }
         let (missing, rows) = if is_first {
             let missing = self.take_fields(node.fields, &read, node.via);
             if !self.take_variables(node.variables, &read, node.via) {
-                return self.incomplete(node);
+                return self.incomplete(node, now);
             }
             (missing, self.row_count(node))
         } else {
             match self.add_rows(node, &read) {
                 Some(added) => (vec![], added),
-                None => return self.incomplete(node),
+                None => return self.incomplete(node, now),
             }
         };
-        if !missing.is_empty() && self.attempts < node.retries {
-            self.attempts = self.attempts.saturating_add(1);
-            return self.read(node);
+        if !missing.is_empty()
+            && let Some(visit) = self.try_again(node, now)
+        {
+            return visit;
         }
-        self.attempts = 0;
+        (self.attempts, self.pages.pause) = (0, None);
         self.pages.count = self.pages.count.saturating_add(1);
         match node.pages {
             Some(pages)
@@ -219,14 +294,14 @@ impl Run {
 
     /// Handles a page with the rows of an earlier one: its rows would be collected again and again, and
     /// those of other pages perhaps never.
-    fn led_back(&mut self, node: &Collect<'_>, read: &Value) -> Visit {
+    fn led_back(&mut self, node: &Collect<'_>, read: &Value, now: DateTime<Utc>) -> Visit {
         for (name, from) in node.fields {
             if self.is_list(name) {
                 let found = located(name, from, read, node.via);
                 self.trace_read(name, found, &Err(ReadFailure::EarlierPage));
             }
         }
-        self.incomplete(node)
+        self.incomplete(node, now)
     }
 
     fn digest_of_rows(&self, node: &Collect<'_>, read: &Value) -> u64 {
@@ -239,10 +314,9 @@ impl Run {
     }
 
     /// Reads a page again, or leaves the node without its lists: what is known of them is a part.
-    fn incomplete(&mut self, node: &Collect<'_>) -> Visit {
-        if self.attempts < node.retries {
-            self.attempts = self.attempts.saturating_add(1);
-            return self.read(node);
+    fn incomplete(&mut self, node: &Collect<'_>, now: DateTime<Utc>) -> Visit {
+        if let Some(visit) = self.try_again(node, now) {
+            return visit;
         }
         let is_known = |name: &&String| {
             if self.pages.count > 0 {
@@ -486,6 +560,36 @@ fn first_value(next: &NextPage) -> Option<(String, Value)> {
         NextPage::Cursor { first, .. } => first.as_deref().map_or(Value::Null, Value::from),
     };
     next.name().map(|name| (name.to_owned(), value))
+}
+
+/// Returns the length of the pause before a further attempt, from 1: together at most 7.5 seconds before
+/// the five that a page can have.
+const fn pause_before(attempt: u8) -> TimeDelta {
+    match attempt {
+        0 | 1 => TimeDelta::milliseconds(500),
+        2 => TimeDelta::seconds(1),
+        _ => TimeDelta::seconds(2),
+    }
+}
+
+/// Returns a digest of a page, which differs from an earlier one if the source may have other data since.
+fn digest_of_shown(via: &Source, page: &Observation) -> u64 {
+    let newest = |pattern: Option<&str>| {
+        let is_of = |url: &str| pattern.is_none_or(|pattern| matches_url(pattern, url));
+        let responses = page.responses.iter().filter(|response| is_of(&response.url));
+        responses.map(|response| response.number).max()
+    };
+    let mut hasher = DefaultHasher::new();
+    match via {
+        // A server that could not answer is not asked any earlier because of the page.
+        Source::Fetch(_) => (),
+        Source::Response(pattern) => newest(Some(pattern.as_str())).hash(&mut hasher),
+        Source::Dom {} => {
+            let address = (&page.url, page.document, page.settled);
+            (address, &page.present, &page.texts, newest(None)).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
 }
 
 /// Returns what the page is asked for.
