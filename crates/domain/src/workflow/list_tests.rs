@@ -476,6 +476,42 @@ fn pages_without_rows_are_not_taken_for_one_another() {
 }
 
 #[test]
+fn a_list_that_was_read_before_is_dropped_if_a_further_page_is_missing() {
+    let document = |has_pages: bool| {
+        let mut document = document_with_lists();
+        document["nodes"]["more"] = document["nodes"]["orders"].clone();
+        document["nodes"]["more"]["onMissing"] = json!({ "next": "events" });
+        document["nodes"]["more"]["retries"] = json!(0);
+        document["nodes"]["orders"]["next"] = json!("more");
+        document["nodes"]["orders"].as_object_mut().unwrap().remove("pages");
+        if !has_pages {
+            document["nodes"]["more"].as_object_mut().unwrap().remove("pages");
+        }
+        document
+    };
+    let errors = |has_pages| {
+        let definition: Definition = serde_json::from_value(document(has_pages)).unwrap();
+        check(&definition).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let lacks = "$.nodes.end: can be reached without the required `orders`";
+    assert_eq!(errors(true), [lacks]);
+    assert_eq!(errors(false), Vec::<String>::new());
+
+    let mut listing = Listing::at("orders", |changed| {
+        changed["nodes"] = document(true)["nodes"].clone();
+    });
+    listing.next(StepResult::Begin);
+    listing.rows(&["a"]);
+    assert!(listing.is_at("more"));
+    listing.rows(&["a"]);
+    listing.next(StepResult::Acted);
+    listing.now += TimeDelta::seconds(20);
+    listing.next(StepResult::Waited);
+    assert!(listing.is_at("events"));
+    assert_eq!(listing.run.value("orders"), None);
+}
+
+#[test]
 fn all_data_has_a_bound() {
     let mut listing = Listing::at("events", |document| {
         document["output"]["events"]["maxRows"] = json!(1000);

@@ -373,6 +373,37 @@ fn an_interrupt_leads_neither_past_required_fields_nor_past_the_review() {
     }
 }
 
+/// The sandbox's definition, in which the profile may be missing.
+fn without_profile() -> serde_json::Value {
+    let mut document = serde_json::to_value(sandbox()).unwrap();
+    document["nodes"]["profile"]["onMissing"] = json!({ "next": "badge" });
+    document
+}
+
+#[test]
+fn a_node_has_not_collected_its_fields_where_one_is_missing() {
+    let errors = |document: serde_json::Value| {
+        let definition: Definition = serde_json::from_value(document).unwrap();
+        check(&definition).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let lacks = "$.nodes.end: can be reached without the required `accountId`";
+    assert_eq!(errors(without_profile()), [lacks]);
+    // Another node may read them, or they may not be required.
+    let mut document = without_profile();
+    document["nodes"]["again"] = sandbox_node("profile");
+    document["nodes"]["profile"]["onMissing"] = json!({ "next": "again" });
+    assert_eq!(errors(document), Vec::<String>::new());
+    let mut document = without_profile();
+    for field in ["accountId", "displayName"] {
+        document["output"][field]["required"] = json!(false);
+    }
+    assert_eq!(errors(document), Vec::<String>::new());
+}
+
+fn sandbox_node(name: &str) -> serde_json::Value {
+    serde_json::to_value(sandbox()).unwrap()["nodes"][name].clone()
+}
+
 #[test]
 fn a_text_of_another_language_is_no_translation() {
     let definition = sandbox();

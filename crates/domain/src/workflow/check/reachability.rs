@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{Checker, ValidationError, top};
-use crate::workflow::{Definition, InterruptTarget, JsonPath, Node, WorkflowExit};
+use crate::workflow::{Definition, FieldType, InterruptTarget, JsonPath, Node, WorkflowExit};
 
 /// The maximum number of combinations of a node and the data collected on the path to it.
 const MAX_PATH_STATES: usize = 20_000;
@@ -78,10 +78,18 @@ impl Checker<'_> {
             }
             let Some(node) = definition.nodes.get(name) else { continue };
             match node {
-                Node::Collect { fields: collected, .. } => {
+                Node::Collect { fields: collected, on_missing, .. } => {
+                    reviewed = false;
+                    // Any of the node's fields may be missing there.
+                    let left = next_of(on_missing).map(|target| PathState {
+                        node: target,
+                        fields: kept(definition, node, &fields),
+                        reviewed,
+                        interrupt,
+                    });
+                    open.extend(left);
                     let collected = collected.keys().map(String::as_str);
                     fields.extend(collected.filter(|name| required.contains(name)));
-                    reviewed = false;
                 }
                 Node::Review { confirm, .. } => {
                     // What is not confirmed is dropped.
@@ -115,7 +123,7 @@ impl Checker<'_> {
                 let by = interrupts.iter().map(|(&target, &index)| to(target, Some((index, name))));
                 interrupted.extend(by);
             }
-            open.extend(targets(node).into_iter().map(|target| to(target, interrupt)));
+            open.extend(goes_on_to(node).into_iter().map(|target| to(target, interrupt)));
         }
     }
 
@@ -183,6 +191,24 @@ fn next_of(exit: &WorkflowExit) -> Option<&str> {
         WorkflowExit::Next(node) => Some(node),
         WorkflowExit::Fail(_) => None,
     }
+}
+
+/// Returns the collected fields without those that a node drops where it is left for its `onMissing`: what
+/// is known of a list is a part if a further page cannot be read.
+fn kept<'a>(definition: &Definition, node: &Node, fields: &BTreeSet<&'a str>) -> BTreeSet<&'a str> {
+    let Node::Collect { fields: own, pages: Some(_), .. } = node else { return fields.clone() };
+    let is_list =
+        |name: &str| definition.output.get(name).is_some_and(|field| field.kind == FieldType::List);
+    let is_kept = |name: &&str| !(own.contains_key(*name) && is_list(name));
+    fields.iter().copied().filter(is_kept).collect()
+}
+
+/// Returns the nodes that follow with all that a node collects.
+fn goes_on_to(node: &Node) -> BTreeSet<&str> {
+    if let Node::Collect { next, .. } = node {
+        return BTreeSet::from([next.as_str()]);
+    }
+    targets(node)
 }
 
 pub(super) fn targets(node: &Node) -> BTreeSet<&str> {
