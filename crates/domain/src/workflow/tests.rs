@@ -405,6 +405,25 @@ fn sandbox_node(name: &str) -> serde_json::Value {
 }
 
 #[test]
+fn a_run_without_a_required_field_shares_nothing() {
+    // The definition may have been published before the validation refused it.
+    let definition = serde_json::from_value(without_profile()).unwrap();
+    let mut run = Run::new(Arc::new(definition), noon());
+    play(&mut run, signed_in());
+    play(&mut run, [StepResult::Unreadable]);
+    after_pause(&mut run);
+    let results = [
+        StepResult::Unreadable,
+        StepResult::Read(json!({"tier": "gold"})),
+        StepResult::Read(json!({"followers": 7})),
+    ];
+    let step = play(&mut run, results);
+    assert!(matches!(step.command, Command::Consent { .. }), "{step:?}");
+    let step = play(&mut run, [StepResult::Answered { share: true }]);
+    assert_eq!(step.command, Command::End(End::Failed(ErrorCode::ExtractionFailed)));
+}
+
+#[test]
 fn a_text_of_another_language_is_no_translation() {
     let definition = sandbox();
     let translation = |language, key| definition.translation(Some(language), key);

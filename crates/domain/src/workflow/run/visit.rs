@@ -68,9 +68,21 @@ impl Run {
                 let deadline = self.user_deadline(*timeout_seconds);
                 self.review(text_key, deadline, (confirm.as_ref(), next), result, now)
             }
-            Node::Done => Visit::Stay(self.end(End::Done(self.collected.clone()))),
+            Node::Done => Visit::Stay(self.end(self.done())),
             Node::Fail { code } => Visit::Leave(WorkflowExit::Fail(*code)),
         }
+    }
+
+    /// Returns the end with the collected data. It is a failure without a required field: the validation
+    /// refuses definitions that lead to it, but one may have been published before it did.
+    fn done(&self) -> End {
+        let is_missing = |(name, field): (&String, &Field)| {
+            field.required && !self.collected.data.contains_key(name)
+        };
+        if self.definition.output.iter().any(is_missing) {
+            return End::Failed(ErrorCode::ExtractionFailed);
+        }
+        End::Done(self.collected.clone())
     }
 
     fn goto(
