@@ -512,6 +512,28 @@ fn a_list_that_was_read_before_is_dropped_if_a_further_page_is_missing() {
 }
 
 #[test]
+fn another_attempt_does_not_add_the_rows_of_a_page_again() {
+    let mut listing = Listing::at("events", |document| {
+        document["nodes"]["events"]["fields"]["visits"] =
+            json!({ "at": "/visits", "members": { "name": "/name" } });
+        document["output"]["visits"] = document["output"]["events"].clone();
+    });
+    listing.next(StepResult::Begin);
+    let page = |items: &str, visits: Option<&str>, next: &str| {
+        let rows = |name: &str| json!([{ "name": name }]);
+        let (items, visits) = (rows(items), visits.map(rows));
+        StepResult::Read(json!({ "items": items, "visits": visits, "next": next }))
+    };
+    listing.next(page("a", Some("v"), "p2"));
+    assert_eq!(listing.next(page("b", None, "")), Command::Watch);
+    listing.after_pause();
+    listing.next(page("b", Some("w"), ""));
+    assert!(listing.is_at("details"));
+    assert_eq!(listing.collected("events", "name"), ["a", "b"]);
+    assert_eq!(listing.collected("visits", "name"), ["v", "w"]);
+}
+
+#[test]
 fn all_data_has_a_bound() {
     let mut listing = Listing::at("events", |document| {
         document["output"]["events"]["maxRows"] = json!(1000);

@@ -401,7 +401,7 @@ impl Run {
 
     /// Adds the rows of a further page, and returns how many there are; `None` if a list is missing.
     fn add_rows(&mut self, node: &Collect<'_>, read: &Value) -> Option<usize> {
-        let mut most = 0;
+        let (mut most, mut lists) = (0, Vec::new());
         let definition = self.definition.clone();
         for (name, from) in node.fields {
             let Some(field) = definition.output.get(name) else { continue };
@@ -422,7 +422,11 @@ impl Run {
             all.extend_from_slice(new);
             all.truncate(field.row_limit());
             most = most.max(all.len().saturating_sub(known.len()));
-            self.insert(name, all.into()).ok()?;
+            lists.push((name, all));
+        }
+        // All at once: if a list is missing, another attempt would add the rows of the others again.
+        for (name, rows) in lists {
+            self.insert(name, rows.into()).ok()?;
         }
         Some(most)
     }
