@@ -116,6 +116,13 @@ const OPAQUE_TEXTS: [(&str, &str); 6] = [
     ("#frame >>> #inside", "Inside"),
 ];
 
+/// A number that changes as often as a script can change it, and an element that is shown at even ones.
+const COUNTING: &str = "<!doctype html><output id=count>0</output><p id=even>Even</p><script>let n = 0; \
+    setInterval(() => { n += 1; count.textContent = n; even.hidden = n % 2 === 1; }, 0)</script>";
+/// The elements of [`COUNTING`] in the page, and in a frame of another site in it.
+const COUNTS: [&str; 2] = ["#count", "#frame >>> #count"];
+const EVENS: [&str; 2] = ["#even", "#frame >>> #even"];
+
 /// Two fields behind one shadow root, each 30 pixels high.
 const SHADOW: &str = "<!doctype html><style>body{margin:0}</style><div id=host></div><script>\
     host.attachShadow({ mode: 'open' }).innerHTML = '<style>input{display:block;width:200px;height:30px;margin:0}</style>\
@@ -409,7 +416,7 @@ async fn the_text_of_an_element_is_that_of_the_tree() {
     let observed = selectors.map(|one| seen.texts.get(one).map_or("", |text| text.trim()));
     assert_eq!(observed, expected);
     assert_eq!(site.texts(&selectors).await, expected.map(Value::from));
-    let tree = site.browser.page_tree(false).await.unwrap();
+    let tree = site.browser.capture(&[], false).await.unwrap().tree.unwrap();
     let captured = selectors.map(|selector| {
         let (_, id) = selector.rsplit_once('#').unwrap();
         let has_id = |node: &PageNode| node.attributes.get("id").is_some_and(|own| own == id);
@@ -417,6 +424,44 @@ async fn the_text_of_an_element_is_that_of_the_tree() {
         element_text(&tree, at, &ElementContent::Text).unwrap()
     });
     assert_eq!(captured, expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_read_and_observed_is_that_of_the_captured_elements() {
+    let site = Site::open("/counting", |spec| {
+        spec.watch.selectors = EVENS.map(str::to_owned).to_vec();
+        spec.watch.texts = COUNTS.map(str::to_owned).to_vec();
+    })
+    .await;
+    // A frame may have none of its elements at first.
+    site.observation(|seen| seen.texts.len() == COUNTS.len()).await;
+    let reads = COUNTS.map(ElementRead::text);
+    let (mut counts, mut frames) = (BTreeSet::new(), 0);
+    for round in 0..50 {
+        let page = site.browser.capture(&reads, false).await.unwrap();
+        let tree = page.tree.unwrap();
+        let with_id = |id: &str| -> Vec<usize> {
+            let has_id =
+                |at: &usize| tree.nodes[*at].attributes.get("id").is_some_and(|own| own == id);
+            (0..tree.nodes.len()).filter(has_id).collect()
+        };
+        let text = |at| Value::from(element_text(&tree, at, &ElementContent::Text).unwrap());
+        let mut captured: Vec<_> = with_id("count").into_iter().map(text).collect();
+        frames += captured.len() - 1;
+        counts.insert(captured[0].to_string());
+        // A frame that does not reply in time is left out of all.
+        captured.resize(COUNTS.len(), Value::Null);
+        assert_eq!(page.values.unwrap(), captured, "{round}");
+        let seen = &page.seen;
+        let observed = COUNTS.map(|selector| json!(seen.texts.get(selector)));
+        assert_eq!(observed.to_vec(), captured, "{round}");
+        for (selector, at) in EVENS.into_iter().zip(with_id("even")) {
+            let is_visible = tree.nodes[at].visible;
+            assert_eq!(seen.present.contains(selector), is_visible, "{round}: {selector}");
+        }
+    }
+    assert!(counts.len() > 1, "the page does not change");
+    assert!(frames > 0, "the frame is never captured");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -439,7 +484,7 @@ async fn a_tree_has_nothing_that_somebody_wrote() {
         assert!(inspected.contains("value: Some(\"kept-text\")"), "{inspected}");
         assert!(!inspected.contains("typed-") && !inspected.contains("picked-"), "{inspected}");
         for is_typing in [false, true] {
-            let tree = site.browser.page_tree(is_typing).await.unwrap();
+            let tree = site.browser.capture(&[], is_typing).await.unwrap().tree.unwrap();
             let values: Vec<_> =
                 tree.nodes.iter().filter_map(|node| node.value.as_deref()).collect();
             // What nobody wrote stays while nobody is asked to type.
@@ -668,6 +713,10 @@ fn answer(head: &str) -> (&'static str, String) {
         Some("/opaque-frame") => {
             "<!doctype html><p id=inside>Inside<script>8</script></p>".to_owned()
         }
+        Some("/counting") => {
+            format!("{COUNTING}<iframe id=frame src=http://{FRAME_HOST}/counted></iframe>")
+        }
+        Some("/counted") => COUNTING.to_owned(),
         Some("/writable") => WRITABLE.to_owned(),
         Some("/field") => format!("{style}<input style='height:30px;margin:0'>"),
         Some("/hostile") => format!(

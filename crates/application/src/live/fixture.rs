@@ -54,21 +54,31 @@ pub(crate) struct Moment {
     pub now: DateTime<Utc>,
     /// The number of nodes that the run had entered.
     pub nodes: usize,
-    /// Whether the applicant is asked to type.
-    pub is_typing: bool,
+}
+
+/// A page that a command looked at, as it was then.
+pub(crate) struct RecordedPage {
+    pub seen: Observation,
+    /// `None` if its document was being replaced, or is too large for a fixture.
+    pub tree: Option<PageTree>,
 }
 
 impl FixtureCapture {
-    /// Records the result of a command.
+    /// Returns whether the run is recorded.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.state().is_recording()
+    }
+
+    /// Records the result of a command, and the page that it looked at.
     pub(crate) async fn record(
         &self,
         browser: &dyn Browser,
         command: &Command,
         result: &StepResult,
-        Moment { now, nodes, is_typing }: Moment,
+        page: Option<RecordedPage>,
+        Moment { now, nodes }: Moment,
     ) {
-        // Pages are read for the record alone.
-        if !self.state().is_recording() {
+        if !self.is_recording() {
             return;
         }
         match (command, result) {
@@ -91,20 +101,10 @@ impl FixtureCapture {
                 let is_null = response == Some(Value::Null);
                 self.state().push(&FixtureEvent::Fetch { method, url, body, response, is_null });
             }
-            (Command::Watch, StepResult::Seen(page)) => {
-                match browser.page_tree(is_typing).await {
-                    Ok(tree) => self.state().page(page, &tree, now, Seen::Watched { nodes }),
-                    // Its document is being replaced, or is too large for a fixture.
-                    Err(_) => self.state().responses(page),
-                }
+            (Command::Watch, StepResult::Seen(_)) => {
+                self.record_page(page, now, Seen::Watched { nodes });
             }
-            (Command::ReadDom { .. }, _) => {
-                if let (Ok(page), Ok(tree)) =
-                    (browser.observe().await, browser.page_tree(is_typing).await)
-                {
-                    self.state().page(&page, &tree, now, Seen::Read);
-                }
-            }
+            (Command::ReadDom { .. }, _) => self.record_page(page, now, Seen::Read),
             (Command::ReadResponse { .. }, _) => {
                 if let Ok(page) = browser.observe().await {
                     self.state().responses(&page);
@@ -119,6 +119,16 @@ impl FixtureCapture {
                 | Command::End(_),
                 _,
             ) => (),
+        }
+    }
+
+    /// Records a page that was looked at.
+    fn record_page(&self, page: Option<RecordedPage>, now: DateTime<Utc>, by: Seen) {
+        let Some(RecordedPage { seen, tree }) = page else { return };
+        if let Some(tree) = tree {
+            self.state().page(&seen, &tree, now, by);
+        } else {
+            self.state().responses(&seen);
         }
     }
 
@@ -348,7 +358,7 @@ mod tests {
         let (definition, browser) = (definition(), FakeBrowser::default());
         let capture = FixtureCapture::default();
         let mut run = Run::new(definition.clone(), noon());
-        let moment = Moment { now: noon(), nodes: 1, is_typing: false };
+        let moment = Moment { now: noon(), nodes: 1 };
         let mut result = StepResult::Begin;
         let mut asked = vec![];
         for next in [
@@ -359,7 +369,7 @@ mod tests {
         ] {
             let command = run.next(result, noon()).command;
             asked.push(format!("{command:?}"));
-            capture.record(&browser, &command, &next, moment).await;
+            capture.record(&browser, &command, &next, None, moment).await;
             result = next;
         }
         assert_eq!(asked.concat().matches("7f3a").count(), 3, "{asked:?}");
@@ -474,18 +484,19 @@ mod tests {
     #[tokio::test]
     async fn a_run_in_which_the_author_looks_around_is_not_kept() {
         let (capture, browser) = (FixtureCapture::default(), FakeBrowser::default());
-        let moment = Moment { now: noon(), nodes: 1, is_typing: false };
+        let moment = Moment { now: noon(), nodes: 1 };
         let seen = StepResult::Seen(Observation::default());
+        let page = || Some(RecordedPage { seen: Observation::default(), tree: Some(tree(1, 10)) });
         capture.pause();
         capture.restart();
-        capture.record(&browser, &Command::Watch, &seen, moment).await;
+        capture.record(&browser, &Command::Watch, &seen, page(), moment).await;
         capture.custom_url("https://shop.test/users/ada");
         capture.end(&[], &End::Declined);
         assert_eq!(capture.state().bytes, 0);
         assert_eq!(capture.finish(&definition()), None);
         capture.resume();
         capture.restart();
-        capture.record(&browser, &Command::Watch, &seen, moment).await;
+        capture.record(&browser, &Command::Watch, &seen, page(), moment).await;
         capture.end(&[], &End::Declined);
         assert_eq!(capture.finish(&definition()).map(|fixture| fixture.pages.len()), Some(1));
     }

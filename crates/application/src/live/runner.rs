@@ -14,7 +14,7 @@ use domain::{
     workflow::{Command, Definition, End, MIN_ABSENCE, Run, RunStep, StepResult, TraceEvent},
 };
 use ports::{
-    browser::{Browser, BrowserError, ObservedSignals},
+    browser::{Browser, BrowserError, CapturedPage, ObservedSignals},
     workflow_trace::WorkflowTrace,
 };
 use serde_json::{Map, Value};
@@ -25,7 +25,7 @@ use tokio::{
 
 use self::prompts::RunMode;
 use super::{
-    fixture::{FixtureCapture, Moment, masked_event},
+    fixture::{FixtureCapture, Moment, RecordedPage, masked_event},
     hub::LiveSession,
     nodes::Nodes,
 };
@@ -93,6 +93,12 @@ fn completion(end: End) -> Option<TraceEvent> {
         End::Declined => Some(TraceEvent::Completed { data: None }),
         End::Failed(_) => None,
     }
+}
+
+/// Returns what was read of the page by the names of its elements, without those that are not there.
+fn read_result(names: Vec<String>, values: Vec<Value>) -> StepResult {
+    let found = names.into_iter().zip(values).filter(|(_, value)| !value.is_null());
+    StepResult::Read(Value::Object(found.collect::<Map<_, _>>()))
 }
 
 /// Runs until the session or its browser has ended, and then removes the browser from the live
@@ -391,12 +397,46 @@ impl WorkflowRunner {
 
     /// Carries a command out, and returns its result for the interpreter.
     async fn command(&self, command: Command, nodes: usize) -> StepResult {
-        let Some(capture) = self.capture() else { return self.execute(command).await };
-        let result = self.execute(command.clone()).await;
-        let is_typing = self.live.state.borrow().prompt.is_some();
-        let moment = Moment { now: self.engine.clock.now(), nodes, is_typing };
-        capture.record(&*self.browser, &command, &result, moment).await;
+        // Pages are captured for the record alone.
+        let capture = self.capture().filter(|capture| capture.is_recording());
+        let Some(capture) = capture else { return self.execute(command).await };
+        let (result, page) = self.execute_captured(command.clone()).await;
+        let moment = Moment { now: self.engine.clock.now(), nodes };
+        capture.record(&*self.browser, &command, &result, page, moment).await;
         result
+    }
+
+    /// Carries a command out, and captures the page if the command looks at it. The result is that of the
+    /// captured elements: a page that changes by itself would lead a replay elsewhere if they were of a moment
+    /// later.
+    async fn execute_captured(&self, command: Command) -> (StepResult, Option<RecordedPage>) {
+        let is_watch = command == Command::Watch;
+        let (names, reads): (Vec<_>, Vec<_>) = match command {
+            Command::Watch => (vec![], vec![]),
+            Command::ReadDom { elements } => elements.into_iter().unzip(),
+            Command::Goto { .. }
+            | Command::Fetch(_)
+            | Command::ReadResponse { .. }
+            | Command::Act(_)
+            | Command::Consent { .. }
+            | Command::AskCustomUrl
+            | Command::End(_) => return (self.execute(command).await, None),
+        };
+        let is_typing = self.live.state.borrow().prompt.is_some();
+        let CapturedPage { seen, values, tree } =
+            match self.browser.capture(&reads, is_typing).await {
+                Ok(page) => page,
+                Err(error) => return (self.unanswered(error).await, None),
+            };
+        let result = if is_watch {
+            StepResult::Seen(seen.clone())
+        } else {
+            match values {
+                Ok(values) => read_result(names, values),
+                Err(error) => self.unanswered(error).await,
+            }
+        };
+        (result, Some(RecordedPage { seen, tree }))
     }
 
     async fn execute(&self, command: Command) -> StepResult {
@@ -422,11 +462,7 @@ impl WorkflowRunner {
                 }
                 Command::ReadDom { elements } => {
                     let (names, reads): (Vec<_>, Vec<_>) = elements.into_iter().unzip();
-                    self.browser.read(&reads).await.map(|values| {
-                        let found = names.into_iter().zip(values);
-                        let found = found.filter(|(_, value)| !value.is_null());
-                        StepResult::Read(Value::Object(found.collect::<Map<_, _>>()))
-                    })
+                    self.browser.read(&reads).await.map(|values| read_result(names, values))
                 }
                 Command::Act(action) => self.browser.act(&action).await.map(|is_done| {
                     if is_done { StepResult::Acted } else { StepResult::Unreadable }
@@ -437,9 +473,16 @@ impl WorkflowRunner {
             };
         match done {
             Ok(result) => result,
-            Err(BrowserError::Gone) => self.gone().await,
-            Err(BrowserError::TimedOut) => StepResult::Waited,
-            Err(BrowserError::Refused(_)) => StepResult::Unreadable,
+            Err(error) => self.unanswered(error).await,
+        }
+    }
+
+    /// Returns the result of a command that the browser did not carry out.
+    async fn unanswered(&self, error: BrowserError) -> StepResult {
+        match error {
+            BrowserError::Gone => self.gone().await,
+            BrowserError::TimedOut => StepResult::Waited,
+            BrowserError::Refused(_) => StepResult::Unreadable,
         }
     }
 

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -16,8 +16,8 @@ use domain::{
     workflow::{Action, ElementRead, Observation, PageFetch, PageNode, PageTree},
 };
 use ports::browser::{
-    Browser, BrowserCredentials, BrowserError, BrowserPool, BrowserSpec, Fetched, Frame, Input,
-    InspectedPage, ObservedSignals, PageOutline, PageState, StartError, Viewport,
+    Browser, BrowserCredentials, BrowserError, BrowserPool, BrowserSpec, CapturedPage, Fetched,
+    Frame, Input, InspectedPage, ObservedSignals, PageOutline, PageState, StartError, Viewport,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -46,6 +46,51 @@ pub(crate) struct FakeBrowser {
     pub(crate) outlines: Script<Result<PageOutline, BrowserError>>,
     /// Whether navigations panic.
     pub(crate) panics: AtomicBool,
+    /// Whether the page is another one each time that it is looked at: the text of its elements is the
+    /// number of the look, and what a test shows is there at every second one only.
+    pub(crate) changes: AtomicBool,
+    looks: AtomicU64,
+}
+
+/// The page as it is when it is looked at once.
+struct PageLook {
+    present: BTreeSet<String>,
+    /// The text of all elements.
+    text: Option<String>,
+}
+
+impl PageLook {
+    fn observation(&self) -> Observation {
+        let present = self.present.clone();
+        Observation { settled: true, present, ..Observation::default() }
+    }
+
+    fn text(&self, selector: &str) -> String {
+        self.text.clone().unwrap_or_else(|| format!("text of {selector}"))
+    }
+
+    fn values(&self, elements: &[ElementRead]) -> Vec<Value> {
+        elements.iter().map(|element| self.text(&element.selector).into()).collect()
+    }
+
+    /// Returns the elements that are there, and those that are read, each with its selector as its id.
+    fn tree(&self, elements: &[ElementRead]) -> PageTree {
+        let read = elements.iter().map(|element| element.selector.clone());
+        let mut nodes = vec![PageNode::default()];
+        for selector in self.present.iter().cloned().chain(read).collect::<BTreeSet<_>>() {
+            let parent = Some(nodes.len());
+            let text = Some(self.text(&selector));
+            nodes.push(PageNode {
+                parent: Some(0),
+                tag: Some("p".to_owned()),
+                attributes: [("id".to_owned(), selector)].into(),
+                visible: true,
+                ..PageNode::default()
+            });
+            nodes.push(PageNode { parent, text, ..PageNode::default() });
+        }
+        PageTree { nodes }
+    }
 }
 
 impl Default for FakeBrowser {
@@ -58,6 +103,8 @@ impl Default for FakeBrowser {
             bodies: Script::default(),
             outlines: Script::default(),
             panics: AtomicBool::new(false),
+            changes: AtomicBool::new(false),
+            looks: AtomicU64::new(0),
         }
     }
 }
@@ -98,6 +145,16 @@ impl FakeBrowser {
         self.visited.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn look(&self) -> PageLook {
+        let present = self.page.borrow().present.clone();
+        if !self.changes.load(Ordering::SeqCst) {
+            return PageLook { present, text: None };
+        }
+        let number = self.looks.fetch_add(1, Ordering::SeqCst);
+        let present = if number.is_multiple_of(2) { BTreeSet::new() } else { present };
+        PageLook { present, text: Some(format!("look {number}")) }
+    }
+
     /// Waits for a part of the page, or for the browser's end.
     async fn wait<T>(&self, part: impl Fn(&Page) -> Option<T>) -> Option<T> {
         let mut page = self.page.subscribe();
@@ -117,8 +174,7 @@ impl Browser for FakeBrowser {
     fn observe_signals(&self, _: ObservedSignals) {}
 
     async fn observe(&self) -> Result<Observation, BrowserError> {
-        let present = self.page.borrow().present.clone();
-        Ok(Observation { settled: true, present, ..Observation::default() })
+        Ok(self.look().observation())
     }
 
     async fn changed(&self) {
@@ -146,15 +202,21 @@ impl Browser for FakeBrowser {
     }
 
     async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Value>, BrowserError> {
-        Ok(elements.iter().map(|element| format!("text of {}", element.selector).into()).collect())
+        Ok(self.look().values(elements))
     }
 
     async fn inspect(&self) -> Result<InspectedPage, BrowserError> {
         Err(BrowserError::Refused("a fake page has no elements".into()))
     }
 
-    async fn page_tree(&self, _: bool) -> Result<PageTree, BrowserError> {
-        Ok(PageTree { nodes: vec![PageNode::default()] })
+    async fn capture(
+        &self,
+        elements: &[ElementRead],
+        _: bool,
+    ) -> Result<CapturedPage, BrowserError> {
+        let look = self.look();
+        let (values, tree) = (Ok(look.values(elements)), Some(look.tree(elements)));
+        Ok(CapturedPage { seen: look.observation(), values, tree })
     }
 
     async fn act(&self, _: &Action) -> Result<bool, BrowserError> {

@@ -1,21 +1,24 @@
 //! Looks into frames of other origins, which a script in the page around them cannot reach: into those
 //! on the session's hosts only, so that what is collected comes from these hosts.
 
+mod capture;
+
 use std::{
     collections::{BTreeSet, VecDeque},
     time::Duration,
 };
 
-use domain::workflow::{Action, ElementRead, PageTree, ReadContent};
-use ports::browser::{BrowserError, InspectedPage};
+use domain::workflow::{Action, ElementRead, ReadContent};
+use ports::browser::BrowserError;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+pub(super) use self::capture::{Captured, Wanted};
 use super::{
     Snapshot, browser_error,
     pages::Pages,
-    scripts::{ACT, OBSERVE, PAGE_TREE, READ_ELEMENTS},
+    scripts::{ACT, OBSERVE, READ_ELEMENTS},
 };
 
 /// Frames of other origins that are looked into at once.
@@ -67,17 +70,6 @@ struct Acted {
     elsewhere: Vec<(usize, String)>,
 }
 
-/// The nodes of a document, and the frames of other origins in it: their index, the index of their
-/// element, and the corner of their content.
-#[derive(Deserialize)]
-struct CapturedTree {
-    tree: PageTree,
-    boxes: Vec<Option<[f32; 4]>>,
-    width: u32,
-    height: u32,
-    elsewhere: Vec<(usize, usize, [f32; 2])>,
-}
-
 /// The frames that are asked for one answer.
 struct Questions {
     deadline: Instant,
@@ -113,26 +105,11 @@ impl Pages {
         let mut questions = Questions::new();
         let mut waiting = VecDeque::from(by_frame(&frames, std::mem::take(&mut seen.elsewhere)));
         while let Some((frame, selectors)) = waiting.pop_front() {
-            let rests: Vec<_> = selectors.iter().map(|(rest, _)| rest).collect();
-            let with_text = selectors.iter().filter(|(_, selector)| texts.contains(selector));
-            let with_text: Vec<_> = with_text.map(|(rest, _)| rest).collect();
-            let arguments = vec![json!(rests), json!(with_text)];
+            let arguments = observe_arguments(&selectors, texts);
             let reply = self.ask_frame(&mut questions, &frame, OBSERVE, arguments).await;
             let Some((value, frames)) = reply else { continue };
             let inside: Snapshot = serde_json::from_value(value).unwrap_or_default();
-            let mut deeper = vec![];
-            for (rest, selector) in selectors {
-                if inside.present.contains(&rest) {
-                    seen.present.insert(selector.clone());
-                }
-                if let Some(text) = inside.texts.get(&rest) {
-                    seen.texts.entry(selector.clone()).or_insert_with(|| text.clone());
-                }
-                let further = inside.elsewhere.iter().filter(|(_, _, of)| *of == rest);
-                let further = further.map(|(at, left, _)| (*at, left.clone(), selector.clone()));
-                deeper.extend(further);
-            }
-            waiting.extend(by_frame(&frames, deeper));
+            waiting.extend(merge_observed(&mut seen, selectors, &inside, &frames));
         }
         Ok(seen)
     }
@@ -162,20 +139,7 @@ impl Pages {
             let reply = self.ask_frame(&mut questions, &frame, READ_ELEMENTS, arguments).await;
             let Some((value, frames)) = reply else { continue };
             let Ok(inside) = serde_json::from_value::<ReadValues>(value) else { continue };
-            for (one, value) in reads.iter().zip(inside.values) {
-                fill(&mut values, &one.path, value);
-            }
-            let deeper = inside.elsewhere.into_iter().filter_map(|inner| {
-                // The first step of a path is the index of the element that was asked for.
-                let (Some(PathStep::Index(of)), rest) = (inner.path.first(), inner.path.get(1..)?)
-                else {
-                    return None;
-                };
-                let outer = &reads.get(*of)?.path;
-                let path = outer.iter().chain(rest).cloned().collect();
-                Some(ReadElsewhere { path, ..inner })
-            });
-            waiting.extend(reads_by_frame(&frames, deeper.collect()));
+            waiting.extend(merge_read(&mut values, &reads, inside, &frames));
         }
         serde_json::from_value(values).map_err(|_| refused("the values have an unexpected form"))
     }
@@ -215,42 +179,6 @@ impl Pages {
             frames = inner;
         }
         Ok(false)
-    }
-
-    /// Returns the nodes of the page, with their places if `has_boxes`.
-    pub(super) async fn captured_tree(
-        &self,
-        is_typing: bool,
-        has_boxes: bool,
-    ) -> Result<InspectedPage, BrowserError> {
-        let page = self.main_frame()?;
-        let arguments =
-            |max_nodes: usize| vec![json!(is_typing), json!(max_nodes), json!(has_boxes)];
-        let (value, frames) =
-            self.run_with_frames(&page, PAGE_TREE, arguments(PageTree::MAX_NODES), true).await?;
-        let refused = || BrowserError::Refused("the page has an unexpected form".into());
-        let mut page = CapturedTree::parse(value, has_boxes).ok_or_else(refused)?;
-        let placed = |frames: &[FrameRef], elsewhere: Vec<(usize, usize, [f32; 2])>| {
-            let in_frame = |(frame, at, corner): (usize, usize, [f32; 2])| {
-                Some((frames.get(frame)?.clone(), at, corner))
-            };
-            elsewhere.into_iter().filter_map(in_frame).collect::<VecDeque<_>>()
-        };
-        let mut questions = Questions::new();
-        let mut waiting = placed(&frames, std::mem::take(&mut page.elsewhere));
-        while let Some((frame, at, corner)) = waiting.pop_front() {
-            let left = PageTree::MAX_NODES.saturating_sub(page.tree.nodes.len());
-            let reply = self.ask_frame(&mut questions, &frame, PAGE_TREE, arguments(left)).await;
-            let Some((value, frames)) = reply else { continue };
-            if let Some(inner) = CapturedTree::parse(value, has_boxes) {
-                waiting.extend(placed(&frames, page.append(inner, at, corner)));
-            }
-        }
-        if !page.tree.is_valid() {
-            return Err(refused());
-        }
-        let size = (page.width, page.height);
-        Ok(InspectedPage { tree: page.tree, boxes: page.boxes, size })
     }
 
     /// Returns the main frame of the active page.
@@ -435,35 +363,58 @@ impl Pages {
     }
 }
 
-impl CapturedTree {
-    fn parse(value: Value, has_boxes: bool) -> Option<Self> {
-        let captured: Self = serde_json::from_value(value).ok()?;
-        let boxes = if has_boxes { captured.tree.nodes.len() } else { 0 };
-        (captured.tree.is_valid() && captured.boxes.len() == boxes).then_some(captured)
-    }
+/// Returns the arguments of [`OBSERVE`] for the rests of selectors; `texts` are the selectors whose texts are
+/// observed.
+fn observe_arguments(selectors: &[(String, String)], texts: &[String]) -> Vec<Value> {
+    let rests: Vec<_> = selectors.iter().map(|(rest, _)| rest).collect();
+    let with_text = selectors.iter().filter(|(_, selector)| texts.contains(selector));
+    let with_text: Vec<_> = with_text.map(|(rest, _)| rest).collect();
+    vec![json!(rests), json!(with_text)]
+}
 
-    /// Appends the tree of a frame, whose element has this index and whose content begins at this corner.
-    /// Returns the frames in it.
-    fn append(
-        &mut self,
-        inner: Self,
-        owner: usize,
-        [left, top]: [f32; 2],
-    ) -> Vec<(usize, usize, [f32; 2])> {
-        let base = self.tree.nodes.len();
-        if owner >= base || base + inner.tree.nodes.len() > PageTree::MAX_NODES {
-            return vec![];
+/// Adds what a frame has of selectors, of which it was asked for the rests, and returns what is left of them
+/// for the frames in it.
+fn merge_observed(
+    seen: &mut Snapshot,
+    selectors: Vec<(String, String)>,
+    inside: &Snapshot,
+    frames: &[FrameRef],
+) -> Vec<(FrameRef, Vec<(String, String)>)> {
+    let mut deeper = vec![];
+    for (rest, selector) in selectors {
+        if inside.present.contains(&rest) {
+            seen.present.insert(selector.clone());
         }
-        let nodes = inner.tree.nodes.into_iter().map(|mut node| {
-            node.parent = Some(node.parent.map_or(owner, |parent| base + parent));
-            node
-        });
-        self.tree.nodes.extend(nodes);
-        let moved = |[x, y, width, height]: [f32; 4]| [x + left, y + top, width, height];
-        self.boxes.extend(inner.boxes.into_iter().map(|place| place.map(moved)));
-        let deeper = inner.elsewhere.into_iter();
-        deeper.map(|(frame, at, [x, y])| (frame, base + at, [x + left, y + top])).collect()
+        if let Some(text) = inside.texts.get(&rest) {
+            seen.texts.entry(selector.clone()).or_insert_with(|| text.clone());
+        }
+        let further = inside.elsewhere.iter().filter(|(_, _, of)| *of == rest);
+        let further = further.map(|(at, left, _)| (*at, left.clone(), selector.clone()));
+        deeper.extend(further);
     }
+    by_frame(frames, deeper)
+}
+
+/// Puts what was read in a frame in its places, and returns what is to be read in the frames in it.
+fn merge_read(
+    values: &mut Value,
+    reads: &[ReadElsewhere],
+    inside: ReadValues,
+    frames: &[FrameRef],
+) -> Vec<(FrameRef, Vec<ReadElsewhere>)> {
+    for (one, value) in reads.iter().zip(inside.values) {
+        fill(values, &one.path, value);
+    }
+    let deeper = inside.elsewhere.into_iter().filter_map(|inner| {
+        // The first step of a path is the index of the element that was asked for.
+        let (Some(PathStep::Index(of)), rest) = (inner.path.first(), inner.path.get(1..)?) else {
+            return None;
+        };
+        let outer = &reads.get(*of)?.path;
+        let path = outer.iter().chain(rest).cloned().collect();
+        Some(ReadElsewhere { path, ..inner })
+    });
+    reads_by_frame(frames, deeper.collect())
 }
 
 /// Returns what is to be looked for in each frame: the rests of the selectors, and the selectors.
@@ -524,42 +475,7 @@ fn fill(values: &mut Value, path: &[PathStep], value: Value) {
 
 #[cfg(test)]
 mod tests {
-    use domain::workflow::PageNode;
-
     use super::*;
-
-    fn captured(parents: &[Option<usize>], elsewhere: &[(usize, usize, [f32; 2])]) -> CapturedTree {
-        let node = |parent: &Option<usize>| PageNode { parent: *parent, ..PageNode::default() };
-        CapturedTree {
-            tree: PageTree { nodes: parents.iter().map(node).collect() },
-            boxes: vec![Some([1.0, 2.0, 3.0, 4.0]); parents.len()],
-            width: 100,
-            height: 100,
-            elsewhere: elsewhere.to_vec(),
-        }
-    }
-
-    #[test]
-    fn the_tree_of_a_frame_is_below_its_element() {
-        let mut page = captured(&[None, Some(0)], &[]);
-        let frame = captured(&[None, Some(0), Some(1)], &[(0, 2, [5.0, 6.0])]);
-        let deeper = page.append(frame, 1, [10.0, 20.0]);
-        assert_eq!(deeper, [(0, 4, [15.0, 26.0])]);
-        let parents: Vec<_> = page.tree.nodes.iter().map(|node| node.parent).collect();
-        assert_eq!(parents, [None, Some(0), Some(1), Some(2), Some(3)]);
-        assert_eq!(page.boxes.get(2), Some(&Some([11.0, 22.0, 3.0, 4.0])));
-        assert!(page.tree.is_valid());
-        assert_eq!(page.append(captured(&[None], &[]), 5, [0.0, 0.0]), []);
-        assert_eq!(page.tree.nodes.len(), 5, "an element that is not there");
-    }
-
-    #[test]
-    fn a_tree_that_is_too_large_is_left_out() {
-        let mut page = captured(&[None], &[]);
-        let large: Vec<_> = (0..PageTree::MAX_NODES).map(|at| at.checked_sub(1)).collect();
-        page.append(captured(&large, &[]), 0, [0.0, 0.0]);
-        assert_eq!(page.tree.nodes.len(), 1);
-    }
 
     #[test]
     fn a_value_of_a_frame_takes_only_an_empty_place() {

@@ -22,10 +22,10 @@ use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::{
     egress_proxy::parse_country_response,
-    workflow::{Action, ElementRead, Observation, PageFetch, PageTree},
+    workflow::{Action, ElementRead, Observation, PageFetch},
 };
 use ports::browser::{
-    Browser, BrowserCredentials, BrowserError, Fetched, Frame, Input, InspectedPage,
+    Browser, BrowserCredentials, BrowserError, CapturedPage, Fetched, Frame, Input, InspectedPage,
     ObservedSignals, PageOutline, PageState,
 };
 use serde::Deserialize;
@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 
 use self::{
     activation::Activation,
-    frames::ObservedElsewhere,
+    frames::{Captured, ObservedElsewhere, Wanted},
     input_queue::InputQueue,
     pages::Pages,
     scripts::{FETCH, FILL_FIELD},
@@ -99,6 +99,49 @@ impl RemoteBrowser {
 
     pub(crate) async fn end(&self) {
         self.backend.end().await;
+    }
+
+    /// Returns what is known of the active page before it is observed.
+    fn page_before(&self) -> Result<PageBefore, BrowserError> {
+        let (session, _) = self.pages.active().ok_or(BrowserError::Gone)?;
+        let settled = self.pages.is_settled();
+        let document = self.pages.tracker().page(&session).map(|page| page.document);
+        Ok(PageBefore { session, settled, document })
+    }
+
+    /// Returns the selectors whose elements are observed, and those whose texts are.
+    fn observed(&self) -> (Vec<String>, Vec<String>) {
+        let watch = self.pages.watch.borrow();
+        (watch.selectors.clone(), watch.texts.clone())
+    }
+
+    /// Returns the observation of a page that has this snapshot, and whether the document is still the one
+    /// from before.
+    async fn observation(
+        &self,
+        before: PageBefore,
+        snapshot: Snapshot,
+    ) -> Result<(Observation, bool), BrowserError> {
+        let PageBefore { session, settled, document } = before;
+        let cookies = self.pages.client.call(Some(&session), "Network.getCookies", json!({})).await;
+        let cookies: Cookies =
+            serde_json::from_value(cookies.unwrap_or_default()).unwrap_or_default();
+        let mut tracker = self.pages.tracker();
+        let page = tracker.page(&session).ok_or(BrowserError::Gone)?;
+        // A snapshot of a previous document does not apply to the current one.
+        let is_same = document == Some(page.document);
+        let snapshot = if is_same { snapshot } else { Snapshot::default() };
+        let seen = Observation {
+            url: page.url.clone(),
+            document: page.document,
+            settled: settled && snapshot.ready == "complete" && page.is_settled(),
+            http_status: page.http_status,
+            cookies: cookies.cookies.into_iter().map(|cookie| cookie.name).collect(),
+            present: snapshot.present,
+            texts: snapshot.texts,
+            responses: page.responses(),
+        };
+        Ok((seen, is_same))
     }
 
     /// Activates a control of the newest outline.
@@ -183,36 +226,15 @@ impl Browser for RemoteBrowser {
     }
 
     async fn observe(&self) -> Result<Observation, BrowserError> {
-        let (session, _) = self.pages.active().ok_or(BrowserError::Gone)?;
-        let settled = self.pages.is_settled();
-        let document = self.pages.tracker().page(&session).map(|page| page.document);
-        let selectors = {
-            let watch = self.pages.watch.borrow();
-            (watch.selectors.clone(), watch.texts.clone())
-        };
-        let snapshot = match self.pages.snapshot(&selectors.0, &selectors.1).await {
+        let before = self.page_before()?;
+        let (selectors, texts) = self.observed();
+        let snapshot = match self.pages.snapshot(&selectors, &texts).await {
             Ok(snapshot) => snapshot,
             // The page was replaced meanwhile; the next observation sees the new one.
             Err(BrowserError::Refused(_)) => Snapshot::default(),
             Err(error) => return Err(error),
         };
-        let cookies = self.pages.client.call(Some(&session), "Network.getCookies", json!({})).await;
-        let cookies: Cookies =
-            serde_json::from_value(cookies.unwrap_or_default()).unwrap_or_default();
-        let mut tracker = self.pages.tracker();
-        let page = tracker.page(&session).ok_or(BrowserError::Gone)?;
-        // A snapshot of a previous document does not apply to the current one.
-        let snapshot = if document == Some(page.document) { snapshot } else { Snapshot::default() };
-        Ok(Observation {
-            url: page.url.clone(),
-            document: page.document,
-            settled: settled && snapshot.ready == "complete" && page.is_settled(),
-            http_status: page.http_status,
-            cookies: cookies.cookies.into_iter().map(|cookie| cookie.name).collect(),
-            present: snapshot.present,
-            texts: snapshot.texts,
-            responses: page.responses(),
-        })
+        self.observation(before, snapshot).await.map(|(seen, _)| seen)
     }
 
     async fn changed(&self) {
@@ -257,13 +279,35 @@ impl Browser for RemoteBrowser {
         self.pages.read_elements(elements).await
     }
 
-    async fn page_tree(&self, is_typing: bool) -> Result<PageTree, BrowserError> {
-        self.pages.captured_tree(is_typing, false).await.map(|page| page.tree)
+    async fn capture(
+        &self,
+        elements: &[ElementRead],
+        is_typing: bool,
+    ) -> Result<CapturedPage, BrowserError> {
+        let before = self.page_before()?;
+        let (selectors, texts) = self.observed();
+        let wanted = Wanted {
+            selectors: &selectors,
+            texts: &texts,
+            reads: elements,
+            is_typing,
+            has_boxes: false,
+        };
+        let captured = match self.pages.capture(&wanted).await {
+            Ok(captured) => captured,
+            // The page was replaced meanwhile.
+            Err(BrowserError::Refused(why)) => Captured::refused(&why),
+            Err(error) => return Err(error),
+        };
+        let (seen, is_same) = self.observation(before, captured.snapshot).await?;
+        let tree = captured.page.ok().filter(|_| is_same).map(|page| page.tree);
+        Ok(CapturedPage { seen, values: captured.values, tree })
     }
 
     async fn inspect(&self) -> Result<InspectedPage, BrowserError> {
         // Values that nobody wrote can be chosen, also while the applicant is asked to type.
-        self.pages.captured_tree(false, true).await
+        let wanted = Wanted { has_boxes: true, ..Wanted::default() };
+        self.pages.capture(&wanted).await?.page
     }
 
     async fn act(&self, action: &Action) -> Result<bool, BrowserError> {
@@ -322,6 +366,13 @@ impl Browser for RemoteBrowser {
     async fn ended(&self) {
         self.pages.client.closed().await;
     }
+}
+
+/// What is known of a page before it is observed.
+struct PageBefore {
+    session: String,
+    settled: bool,
+    document: Option<u64>,
 }
 
 /// The state of the document: whether it is ready, and what matches of it is visible.

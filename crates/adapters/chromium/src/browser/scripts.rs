@@ -1,5 +1,7 @@
 //! The scripts that run in pages, in an isolated world.
 
+use std::sync::LazyLock;
+
 /// Defines `find`, which returns the elements in a root that a selector matches, and `isVisible`. `a >>> b`
 /// matches `b` in the open shadow root of `a`, or in its document if `a` is a frame. The documents of
 /// `frames`, which are of other origins, cannot be reached: `inFrames` has for each of them that the last
@@ -185,7 +187,7 @@ macro_rules! written {
 /// were written only while somebody types, since the account may have the same ones. `boxes` are the
 /// rectangles of visible elements, in CSS pixels of the window, if they are asked for, and `elsewhere`
 /// the frames of other origins with the index of their element and the corner of their content.
-pub(super) const PAGE_TREE: &str = concat!(
+const PAGE_TREE: &str = concat!(
     "(isTyping, maxNodes, hasBoxes, ...frames) => { ",
     is_secret!(),
     is_opaque!(),
@@ -223,10 +225,11 @@ pub(super) const PAGE_TREE: &str = concat!(
   const distinct = values((e) => isSecret(e) || isTyping && isNew(e) && /[^a-z-]/i.test(e.value) && e.value.length > 5);
   const typed = values((e) => isSecret(e) || isTyping && isNew(e));
   const ownRepeats = values((e) => isSecret(e) || isTyped(e) || isTyping && isNew(e));
+  const spend = (units) => { if ((left -= units) < 0) throw new Error('too much text'); };
   const masked = (text, hidden = typed) => {
     let shown = text.slice(0, MAX_UNITS);
     for (const value of hidden) shown = shown.replaceAll(value, '•'.repeat(value.length));
-    if ((left -= shown.length) < 0) throw new Error('too much text');
+    spend(shown.length);
     return shown;
   };
   const add = (node) => {
@@ -241,7 +244,10 @@ pub(super) const PAGE_TREE: &str = concat!(
       const isLeftOut = name === 'value' && isField(e) && isHidden(e) || name === 'content' && isToken(e) || name === 'nonce';
       // What a selector goes by stays, and what a page repeats of a field for itself does not.
       const repeated = /^(class|id|name|type|for|form|role)$/.test(name) ? distinct : /^(data-|aria-|title$)/.test(name) ? ownRepeats : typed;
-      if (name.length < 100) attributes[name] = isLeftOut ? '' : masked(value, repeated);
+      if (name.length >= 100) continue;
+      // With its quotes and commas: what is read of the page has to fit into the same reply.
+      spend(name.length + 4);
+      attributes[name] = isLeftOut ? '' : masked(value, repeated);
     }
     const node = { in: parent, tag: e.localName, attributes, visible: e.getClientRects().length > 0 };
     if (isField(e) && !isHidden(e)) node.value = masked(e.value);
@@ -285,6 +291,17 @@ pub(super) const PAGE_TREE: &str = concat!(
   return { tree: { nodes }, boxes, width: innerWidth, height: innerHeight, elsewhere };
 }"
 );
+/// Calls [`OBSERVE`], [`READ_ELEMENTS`] and [`PAGE_TREE`], each with its list of arguments and the elements of
+/// frames, in one evaluation: no script of the page runs in between. The result of one that fails, or that
+/// has no arguments, is `null`.
+pub(super) static CAPTURE: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "(observed, read, tree, ...frames) => {{ \
+         const called = (script, given) => {{ try {{ return given && script(...given, ...frames); }} catch {{ return null; }} }}; \
+         return {{ observed: called({OBSERVE}, observed), read: called({READ_ELEMENTS}, read), tree: called({PAGE_TREE}, tree) }}; }}"
+    )
+});
+
 /// Does something with the first visible element of a selector, and returns whether there was one, or else
 /// the frames of other origins that the selector leads to, with the rest of it.
 pub(super) const ACT: &str = concat!(

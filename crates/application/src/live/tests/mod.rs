@@ -2,6 +2,7 @@
 //! browser whose page the test sets. Time is paused.
 
 mod attest;
+mod fixture;
 mod guest;
 mod join;
 mod observer;

@@ -10,7 +10,7 @@ use domain::{
     session::{DefinitionVersion, Event, Status},
     workflow::{Definition, PromptKind},
 };
-use ports::{browser::Fetched, driving::Prompt};
+use ports::{browser::Fetched, driving::Prompt, workflow_trace::MockWorkflowTrace};
 use serde_json::{Value, json};
 use testkit::sample;
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
@@ -18,7 +18,7 @@ use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
 use super::pass;
 use crate::{
     advance::BROWSER_FENCE,
-    live::{WorkflowRunner, hub::LiveSession, nodes, run_workflow},
+    live::{AuthorTools, FixtureCapture, WorkflowRunner, hub::LiveSession, nodes, run_workflow},
     testing::{FakeBrowser, World},
 };
 
@@ -34,6 +34,23 @@ pub(super) struct Run {
 
 impl Run {
     pub(super) async fn new(definition: Definition) -> Self {
+        Self::of_author(definition, None).await
+    }
+
+    /// Begins a run of which a fixture is recorded, by the returned tools.
+    pub(super) async fn recorded(definition: Definition) -> (Self, Arc<AuthorTools>) {
+        let mut trace = MockWorkflowTrace::new();
+        trace.expect_record().return_const(());
+        let author = Arc::new(AuthorTools {
+            trace: Arc::new(trace),
+            capture: Some(FixtureCapture::default()),
+            reloads: None,
+            browser: None,
+        });
+        (Self::of_author(definition, Some(author.clone())).await, author)
+    }
+
+    async fn of_author(definition: Definition, author: Option<Arc<AuthorTools>>) -> Self {
         let world = World::with_definition(definition.clone()).await;
         let wanted = if definition.attest.is_some() {
             AttestationRequest::Wanted
@@ -62,7 +79,7 @@ impl Run {
             began: sample::noon(),
             statistics: Arc::default(),
             nodes,
-            author: None,
+            author,
         };
         let task = tokio::spawn(run_workflow(runner));
         pass(1).await;

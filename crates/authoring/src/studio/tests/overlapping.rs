@@ -5,14 +5,13 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use definition_syntax::Syntax;
 use domain::workflow::{
-    Action, Definition, ElementRead, Fixture, Observation, PageFetch, PageTree, RunResult,
-    SeenResponse,
+    Action, Definition, ElementRead, Fixture, Observation, PageFetch, RunResult, SeenResponse,
 };
 use ports::{
     authoring::{AuthoringError, AuthoringRuns, DefinitionStorage, RunPurpose, Stored},
     browser::{
-        Browser, BrowserCredentials, BrowserError, Fetched, Frame, Input, InspectedPage,
-        ObservedSignals, PageOutline, PageState,
+        Browser, BrowserCredentials, BrowserError, CapturedPage, Fetched, Frame, Input,
+        InspectedPage, ObservedSignals, PageOutline, PageState,
     },
     driving::{DefinitionReport, MockDefinitionService},
 };
@@ -206,7 +205,7 @@ impl Browser for SlowBrowser {
         Ok(vec![])
     }
 
-    async fn page_tree(&self, _: bool) -> Result<PageTree, BrowserError> {
+    async fn capture(&self, _: &[ElementRead], _: bool) -> Result<CapturedPage, BrowserError> {
         Err(BrowserError::Gone)
     }
 

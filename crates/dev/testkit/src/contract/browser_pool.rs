@@ -27,8 +27,13 @@ pub struct Pool {
 pub async fn starts_a_browser_that_shows_pages(pool: &Pool) {
     let browser = pool.pool.start(spec(pool)).await.unwrap();
     browser.navigate(&pool.page).await.unwrap();
-    let texts = browser.read(&["h1", "h2"].map(ElementRead::text)).await.unwrap();
+    let reads = ["h1", "h2"].map(ElementRead::text);
+    let texts = browser.read(&reads).await.unwrap();
     assert_eq!(texts, [json!("hello"), json!(null)]);
+    let captured = browser.capture(&reads, false).await.unwrap();
+    assert_eq!(captured.values.unwrap(), texts);
+    let nodes = captured.tree.unwrap().nodes;
+    assert!(nodes.iter().any(|node| node.text.as_deref() == Some("hello")), "{nodes:?}");
     let frame = tokio::time::timeout(TIMEOUT, browser.frame(0)).await.unwrap().unwrap();
     assert!(frame.jpeg.starts_with(&[0xFF, 0xD8]), "a JPEG");
     assert!(frame.origin.contains(&pool.host), "{}", frame.origin);

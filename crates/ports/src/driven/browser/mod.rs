@@ -180,19 +180,29 @@ pub trait Browser: Send + Sync {
 
     /// Returns what is read of each element, `null` if there is none. Texts longer than 4,096 characters
     /// are cut, at more than 4,096. The text of an element is without that of the scripts, styles,
-    /// templates and `noscript` elements in it, here and in [`Self::observe`], as in [`Self::page_tree`].
+    /// templates and `noscript` elements in it, here and in [`Self::observe`], as in [`Self::capture`].
     /// Refused if all texts together have more than a million characters.
     async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Value>, BrowserError>;
 
-    /// Returns the elements and texts of the page, for fixtures. Values of fields for secrets are left
-    /// out, and so are those that somebody wrote in this document, and all of text fields if `is_typing`.
-    /// Dots stand for secrets in other texts, also for what was written if `is_typing`, and always for it
-    /// in attributes with which pages repeat it for themselves (`data-*`, `aria-*`, `title`). Refused if the page has more than [`PageTree::MAX_NODES`] nodes or too much
-    /// text.
-    async fn page_tree(&self, is_typing: bool) -> Result<PageTree, BrowserError>;
+    /// Returns the elements and texts of the page, for fixtures, with what [`Self::observe`] and
+    /// [`Self::read`] return of it. Nothing changes in a document between these: the signals, the texts and
+    /// the values that are returned are those of its returned elements. Frames of other origins are looked
+    /// into one after another, and may have changed since the document around them was. The URL, the cookies
+    /// and the responses are no part of a document, and are as of a moment later.
+    ///
+    /// Values of fields for secrets are left out of the elements, and so are those that somebody wrote in this
+    /// document, and all of text fields if `is_typing`. Dots stand for secrets in other texts, also for what was
+    /// written if `is_typing`, and always for it in attributes with which pages repeat it for themselves
+    /// (`data-*`, `aria-*`, `title`).
+    async fn capture(
+        &self,
+        elements: &[ElementRead],
+        is_typing: bool,
+    ) -> Result<CapturedPage, BrowserError>;
 
     /// Returns the elements and texts of the page with their places, for authors who choose elements
-    /// of it. What somebody wrote is left out, as in [`Self::page_tree`] without `is_typing`; refused as there.
+    /// of it. What somebody wrote is left out, as in [`Self::capture`] without `is_typing`. Refused if the page has
+    /// more than [`PageTree::MAX_NODES`] nodes or too much text.
     async fn inspect(&self) -> Result<InspectedPage, BrowserError>;
 
     /// Does something in the page, and returns whether there was a visible element for it.
@@ -215,6 +225,17 @@ pub trait Browser: Send + Sync {
 
     /// Waits until the browser has ended, for any reason.
     async fn ended(&self);
+}
+
+/// A page as a fixture has it, with what a run learned of it at the same time.
+#[derive(Debug)]
+pub struct CapturedPage {
+    pub seen: Observation,
+    /// What was read of each element, as [`Browser::read`] returns it, also why it failed.
+    pub values: Result<Vec<Value>, BrowserError>,
+    /// `None` if the page has more than [`PageTree::MAX_NODES`] nodes or too much text, or if it is being
+    /// replaced by another one.
+    pub tree: Option<PageTree>,
 }
 
 /// The elements of a page with their places.
