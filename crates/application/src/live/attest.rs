@@ -1,7 +1,7 @@
 //! The end of a run that is to be attested: the request that the definition names is made once more,
 //! through the attestor, with what the browser would send.
 
-use std::pin::pin;
+use std::{pin::pin, sync::atomic::Ordering};
 
 use domain::{
     fairness::Tenant,
@@ -65,18 +65,20 @@ impl AttestationFailure {
 }
 
 impl WorkflowRunner {
-    /// Returns whether neither the applicant nor the browser is needed any more.
-    pub(super) fn is_verifying(&self) -> bool {
+    /// Returns whether the applicant has agreed and the data is complete, so that neither the applicant nor the
+    /// browser is needed any more: all that is left is to save the data, or to have it attested.
+    pub(super) fn has_all_data(&self) -> bool {
         let state = self.live.state.borrow();
-        state.session.as_ref().is_some_and(|session| {
+        let is_saved = state.session.as_ref().is_some_and(|session| {
             matches!(session.state, State::Live { phase: Phase::Verifying { .. }, .. })
-        })
+        });
+        is_saved || self.is_complete.load(Ordering::Relaxed)
     }
 
     /// Returns when the browser has ended while it was still needed.
     pub(super) async fn wait_for_loss(&self) {
         self.browser.ended().await;
-        if self.is_verifying() {
+        if self.has_all_data() {
             std::future::pending::<()>().await;
         }
     }

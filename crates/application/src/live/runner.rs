@@ -3,7 +3,13 @@
 
 mod prompts;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::{
@@ -63,6 +69,9 @@ pub(crate) struct WorkflowRunner {
     /// The address of the session that the partner gave.
     pub(crate) custom_url: Option<String>,
     pub(crate) began: DateTime<Utc>,
+    /// Whether the run has data that the applicant has agreed to share. From then on only the store can keep
+    /// it from its end.
+    pub(crate) is_complete: AtomicBool,
     pub(crate) statistics: Arc<RunStatistics>,
     /// Publishes each node; dropped with the run.
     pub(crate) nodes: Nodes,
@@ -247,6 +256,9 @@ impl WorkflowRunner {
             let shown = shown.earlier(self.skipped());
             published = self.nodes.publish(&run, published);
             self.trace(run.take_trace());
+            // The transitions that follow may have to be tried again, which the browser need not outlast.
+            let is_complete = matches!(command, Command::End(End::Done(_))) && !self.reloads();
+            self.is_complete.store(is_complete, Ordering::Relaxed);
             if command != Command::End(End::Declined) {
                 mode = self.show(mode, &shown, &command, &definition).await?;
             }
@@ -511,12 +523,12 @@ impl WorkflowRunner {
             let _ = changes.wait_for(|state| !state.present).await;
             let back = changes.wait_for(|state| state.present);
             let is_back = tokio::time::timeout(absence, back).await.is_ok();
-            if is_back || self.is_verifying() {
+            if is_back || self.has_all_data() {
                 continue;
             }
             // The step ends itself at its deadline, or goes on and leads to another one.
             let _ = changes.wait_for(|state| state.present || state.prompt.is_none()).await;
-            if !self.live.state.borrow().present && !self.is_verifying() {
+            if !self.live.state.borrow().present && !self.has_all_data() {
                 return;
             }
         }
@@ -526,7 +538,7 @@ impl WorkflowRunner {
     async fn wait_for_refused_navigations(&self) {
         let mut seen = 0;
         while let Some(state) = self.browser.page_state(seen).await {
-            if state.refused_navigations >= MAX_REFUSED_NAVIGATIONS && !self.is_verifying() {
+            if state.refused_navigations >= MAX_REFUSED_NAVIGATIONS && !self.has_all_data() {
                 return;
             }
             seen = state.seq;

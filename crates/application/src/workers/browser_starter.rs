@@ -1,6 +1,9 @@
 //! Starts the browser of a session, in the session's turn.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{
+    convert::Infallible,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use chrono::TimeDelta;
 use domain::{
@@ -242,6 +245,7 @@ impl BrowserStarter {
             platform,
             custom_url,
             began: self.engine.clock.now(),
+            is_complete: AtomicBool::new(false),
             statistics: self.statistics.clone(),
             nodes,
             author: self.drafts.tools(claim.session).or_else(|| self.author.clone()),

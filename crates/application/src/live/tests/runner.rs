@@ -251,6 +251,35 @@ async fn a_consent_is_carried_out_although_the_store_fails_for_some_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn data_that_was_agreed_to_is_saved_although_the_browser_ends_meanwhile() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.to_consent().await;
+    run.world.database.set(DatabaseCondition::Fails);
+    run.answer(true);
+    pass(2).await;
+    run.browser.end();
+    pass(3).await;
+    run.world.database.set(DatabaseCondition::Works);
+    pass(3).await;
+    let session = run.world.read(run.id).await;
+    assert_eq!(session.status(), Status::Completed);
+    assert_eq!(Value::Object(session.data().unwrap().clone()), json!({ "name": "Ada" }));
+    run.is_over().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_with_data_to_save_ends_before_its_lease_if_the_store_takes_nothing() {
+    let run = Run::new(definition(&json!({}))).await;
+    run.to_consent().await;
+    run.world.database.set(DatabaseCondition::Fails);
+    run.answer(true);
+    pass(2).await;
+    run.browser.end();
+    pass(16).await;
+    run.is_over().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_transition_whose_result_is_lost_is_made_once() {
     let run = Run::new(definition(&json!({}))).await;
     run.to_consent().await;

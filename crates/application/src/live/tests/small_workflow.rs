@@ -1,6 +1,6 @@
 //! A run of a small workflow: sign in, read a name, agree to share it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, atomic::AtomicBool};
 
 use chrono::{DateTime, Utc};
 use domain::{
@@ -77,6 +77,7 @@ impl Run {
             platform: world.platform,
             custom_url: None,
             began: sample::noon(),
+            is_complete: AtomicBool::new(false),
             statistics: Arc::default(),
             nodes,
             author,
