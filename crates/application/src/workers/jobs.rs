@@ -23,7 +23,12 @@ const JOB_BATCH: u16 = 32;
 /// Jobs at once beside those that start browsers, as many of which as there are turns may take long.
 const MAX_CONCURRENT_JOBS: usize = 64;
 /// Longer than any job takes.
-const JOB_LEASE_TTL: TimeDelta = TimeDelta::seconds(90);
+pub(super) const JOB_LEASE_TTL: TimeDelta = TimeDelta::seconds(90);
+/// How long after the store failed the result of a job is recorded again.
+const RECORD_RETRY_DELAY: Duration = Duration::from_secs(1);
+/// How long recording the result of a job is tried. Less than the lease of the job, after which it is carried
+/// out again in any case.
+const MAX_RECORD_TIME: Duration = Duration::from_secs(60);
 
 /// Claims the jobs that this process can carry out, and runs them concurrently.
 pub struct OutboxWorker {
@@ -103,8 +108,24 @@ impl JobExecutor {
             Err(error) => self.failed(claim, &error),
         };
         count_attempt(claim, outcome);
-        if let Err(error) = self.outbox.complete(claim, outcome).await {
-            log_error(&error, "failed to record the result of a job; it is carried out again");
+        self.record(claim, outcome).await;
+    }
+
+    /// Records the outcome of a job, and tries again while the store fails: nobody carries the job out until
+    /// then or until the end of its lease, and a session that waits for a browser has lost its own lease by
+    /// that time. A claim that was lost meanwhile stays as it is.
+    async fn record(&self, claim: &OutboxClaim, outcome: ClaimOutcome) {
+        let recorded = async {
+            while let Err(error) = self.outbox.complete(claim, outcome).await {
+                log_error(&error, "failed to record the result of a job, retrying");
+                tokio::time::sleep(RECORD_RETRY_DELAY).await;
+            }
+        };
+        if tokio::time::timeout(MAX_RECORD_TIME, recorded).await.is_err() {
+            tracing::error!(
+                session.id = %claim.session, job = claim.job.name(),
+                "gave up recording the result of a job; it is carried out again after its lease"
+            );
         }
     }
 

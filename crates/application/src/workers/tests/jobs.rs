@@ -22,7 +22,7 @@ use ports::{
 };
 use serde_json::json;
 use testkit::sample::{INSTANCE, OTHER_INSTANCE};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
 use super::{run_for, seconds};
 use crate::{
@@ -31,7 +31,7 @@ use crate::{
     draining::Draining,
     fakes::NamingRedactor,
     testing::{DatabaseCondition, FakePlaces, FakePool, FakeVault, Script, World},
-    workers::{BrowserStarter, JobExecutor, OutboxWorker, Worker as _},
+    workers::{BrowserStarter, JobExecutor, OutboxWorker, Worker as _, jobs::JOB_LEASE_TTL},
 };
 
 #[tokio::test(start_paused = true)]
@@ -465,9 +465,49 @@ async fn a_job_of_an_unknown_session_is_done() {
     let executor = JobExecutor { outbox: outbox.clone(), ..setup.executor() };
     let mut session = setup.read(id).await;
     session.id = SessionId::from_uuid(uuid::Uuid::nil());
-    outbox.failures.push(());
     executor.execute(&claim(&session, lease, 1)).await;
     assert_eq!(*outbox.outcomes.lock().unwrap(), [ClaimOutcome::Done]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_waits_on_although_the_results_of_its_job_cannot_be_recorded_for_some_seconds() {
+    let setup = Setup::new(1).await;
+    let (first, _) = setup.requested().await;
+    setup.run(1).await;
+    let (second, _) = setup.requested().await;
+    let outbox = Arc::new(UnrecordedOutbox {
+        store: setup.world.store.clone(),
+        failures: Script::default(),
+    });
+    for _ in 0..3 {
+        outbox.failures.push(());
+    }
+    let executor = Arc::new(JobExecutor { outbox: outbox.clone(), ..setup.executor() });
+    let jobs = OutboxWorker { outbox, executor, ..setup.jobs() };
+    // More than the lease of its browser, and less than that of its job.
+    run_for(&jobs, seconds(30)).await;
+    assert_eq!(setup.place(second), Some(1));
+    assert!(setup.world.store.find_due(setup.world.clock.now(), 10).await.unwrap().is_empty());
+    setup.world.apply(first, [Event::TerminatedByPartner]).await;
+    run_for(&jobs, seconds(10)).await;
+    assert!(setup.has_browser(second).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn recording_a_result_is_given_up_before_the_lease_of_the_job_ends() {
+    let setup = Setup::new(1).await;
+    let (id, lease) = setup.requested().await;
+    let outbox = Arc::new(FakeOutbox::default());
+    for _ in 0..1000 {
+        outbox.failures.push(());
+    }
+    let executor = JobExecutor { outbox: outbox.clone(), ..setup.executor() };
+    let claim = OutboxClaim { job: Job::ForgetRecording, ..claim(&setup.read(id).await, lease, 1) };
+    let began = Instant::now();
+    executor.execute(&claim).await;
+    let tried = outbox.outcomes.lock().unwrap().len();
+    assert!(tried > 10, "{tried}");
+    assert!(began.elapsed() < JOB_LEASE_TTL.to_std().unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -675,6 +715,44 @@ impl KeyStore for FailingKeys {
 
     async fn revoke_key(&self, _: ApiKeyId, _: DateTime<Utc>) -> Result<bool, StoreError> {
         Err(StoreError::new("revoke a key", "broken"))
+    }
+}
+
+/// The outbox of the store, which fails to record results as its script says.
+struct UnrecordedOutbox {
+    store: Arc<memory_store::MemoryStore>,
+    failures: Script<()>,
+}
+
+#[async_trait]
+impl Outbox for UnrecordedOutbox {
+    async fn claim(
+        &self,
+        node: InstanceId,
+        now: DateTime<Utc>,
+        lease: TimeDelta,
+        limit: u16,
+    ) -> Result<Vec<OutboxClaim>, StoreError> {
+        self.store.claim(node, now, lease, limit).await
+    }
+
+    async fn complete(
+        &self,
+        claim: &OutboxClaim,
+        outcome: ClaimOutcome,
+    ) -> Result<bool, StoreError> {
+        match self.failures.next() {
+            Some(()) => Err(StoreError::new("complete a job", "broken")),
+            None => self.store.complete(claim, outcome).await,
+        }
+    }
+
+    async fn delete_orphans(
+        &self,
+        node: InstanceId,
+        before: DateTime<Utc>,
+    ) -> Result<usize, StoreError> {
+        self.store.delete_orphans(node, before).await
     }
 }
 
