@@ -2,6 +2,7 @@
 
 mod currency;
 mod date;
+mod minus_word;
 mod multiplier;
 mod number;
 mod sign;

@@ -40,6 +40,9 @@ const CAPITAL_MULTIPLIERS: &[&str] = &["MM", "T"];
 /// Multipliers of amounts that are units elsewhere, as in "5 T€" (thousand) and "₹5 L" (lakh).
 const AMOUNT_MULTIPLIERS: &[&str] = &["g", "l", "mm", "t"];
 
+/// Abbreviations that also stand in front of an amount, as in "Mio. EUR 5,2".
+const LEADING_MULTIPLIERS: &[&str] = &["bio", "mio", "mld", "mln", "mlrd", "mrd", "tsd"];
+
 /// Returns whether a text begins with a multiplier, after spaces, a hyphen or a parenthesis.
 pub(super) fn begins_with_multiplier(chars: &[char]) -> bool {
     let (raw, lower) = first_word(chars);
@@ -53,8 +56,13 @@ pub(super) fn begins_with_amount_multiplier(chars: &[char]) -> bool {
     AMOUNT_MULTIPLIERS.contains(&lower.as_str())
 }
 
+/// Returns whether a text ends with what multiplies the amount of money after it.
+pub(super) fn ends_with_multiplier(chars: &[char]) -> bool {
+    LEADING_MULTIPLIERS.contains(&last_word(chars).as_str())
+}
+
 /// Returns the first word as it is, and in lower case without accents that are characters of their own.
-fn first_word(chars: &[char]) -> (String, String) {
+pub(super) fn first_word(chars: &[char]) -> (String, String) {
     let is_accent = |c: char| ('\u{300}'..='\u{36f}').contains(&c);
     let word = chars
         .iter()
@@ -64,4 +72,11 @@ fn first_word(chars: &[char]) -> (String, String) {
     let raw: String = word.collect();
     let lower = raw.to_lowercase().chars().filter(|c| !is_accent(*c)).collect();
     (raw, lower)
+}
+
+/// Returns the last word in lower case, without the dot of an abbreviation.
+pub(super) fn last_word(chars: &[char]) -> String {
+    let reversed = chars.iter().rev().skip_while(|c| matches!(**c, ' ' | '.'));
+    let word: Vec<char> = reversed.take_while(|c| c.is_alphabetic()).copied().collect();
+    word.into_iter().rev().flat_map(char::to_lowercase).collect()
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    multiplier::{begins_with_amount_multiplier, begins_with_multiplier},
+    multiplier::{begins_with_amount_multiplier, begins_with_multiplier, ends_with_multiplier},
     sign::{NumberForm, Sides, is_dash, is_opening, trim_start},
 };
 
@@ -134,8 +134,10 @@ fn split(token: &str, mark: DecimalMark) -> Option<(String, String)> {
     let first = marks.next();
     let same = marks.all(|mark| Some(mark) == first);
     if let [first, middle @ .., last] = groups.as_slice() {
-        // India groups digits in twos in front of the last three.
+        // India groups digits in twos in front of the last three. A group never begins with zero:
+        // "0.123" has the other decimal mark.
         let fits = (1..=3).contains(&first.len())
+            && !first.starts_with('0')
             && middle.iter().all(|group| (2..=3).contains(&group.len()))
             && last.len() == 3;
         if !same || !fits {
@@ -167,6 +169,8 @@ fn is_part_of_number(sides: &Sides<'_>) -> bool {
         || begins_with_multiplier(sides.after)
         || begins_with_multiplier(sides.after_currency())
         || (sides.has_currency() && begins_with_amount_multiplier(sides.after))
+        || (sides.is_amount()
+            && [sides.before, sides.before_currency()].into_iter().any(ends_with_multiplier))
 }
 
 /// Returns whether a character next to a number makes it part of a name or of an abbreviation.

@@ -2,6 +2,7 @@
 
 use super::{
     currency::{is_currency_sign, leading_currency, trailing_currency},
+    minus_word::{begins_with_debit, begins_with_minus_word, ends_with_minus_word},
     number::is_part_of_word,
 };
 
@@ -25,7 +26,7 @@ impl<'a> Sides<'a> {
     /// Returns whether the number is negative; `None` if that is unclear, or if the number is only a
     /// bound, as in "99+" and "< 5".
     pub(super) fn is_negative(&self) -> Option<bool> {
-        if self.is_in_parentheses() {
+        if self.is_in_parentheses() || self.has_minus_word() {
             return None;
         }
         match (self.has_leading_minus()?, self.has_trailing_minus()?) {
@@ -47,7 +48,7 @@ impl<'a> Sides<'a> {
 
     /// Returns what precedes the number and its currency. A space between the number and its currency
     /// does not count, but one before the currency does.
-    fn before_currency(&self) -> &'a [char] {
+    pub(super) fn before_currency(&self) -> &'a [char] {
         let before = trim_end(self.before);
         match trailing_currency(before) {
             0 => self.before,
@@ -56,22 +57,41 @@ impl<'a> Sides<'a> {
     }
 
     /// Returns whether a number is written as amounts are, rather than as counts and grades.
-    fn is_amount(&self) -> bool {
+    pub(super) fn is_amount(&self) -> bool {
         self.form != NumberForm::Digits || self.has_currency()
     }
 
     /// Returns whether parentheses are directly around an amount: accountants write negative ones so,
-    /// others any amount.
+    /// others any amount. A count in them is none if it stands beside its name, as in "Reviews (1,234)".
     fn is_in_parentheses(&self) -> bool {
         let (before, after) = (trim_end(self.before_currency()), trim_start(self.after_currency()));
+        let (is_percentage, after) = match after.split_first() {
+            Some(('%' | '‰', rest)) => (true, trim_start(rest)),
+            _ => (false, after),
+        };
         let (Some(('(', before)), Some((')', after))) = (before.split_last(), after.split_first())
         else {
             return false;
         };
-        self.form == NumberForm::Fraction
+        let is_alone = !before.iter().chain(after).any(|c| c.is_alphabetic());
+        let is_amount = match self.form {
+            NumberForm::Digits => false,
+            NumberForm::Grouped => is_alone,
+            NumberForm::Fraction => is_alone || !is_percentage,
+        };
+        is_amount
             || self.has_currency()
             || trailing_currency(trim_end(before)) > 0
             || leading_currency(trim_start(after)) > 0
+    }
+
+    /// Returns whether a word beside the number or its currency may be its sign.
+    fn has_minus_word(&self) -> bool {
+        let after = self.after_currency();
+        ends_with_minus_word(self.before)
+            || ends_with_minus_word(self.before_currency())
+            || begins_with_minus_word(after)
+            || (self.is_amount() && begins_with_debit(after))
     }
 
     /// Returns whether a minus sign precedes the number or its currency; `None` if a dash may be one.
