@@ -693,6 +693,38 @@ fn an_interrupt_waits_and_tries_again() {
 }
 
 #[test]
+fn a_date_that_is_shared_as_the_page_writes_it_is_a_warning() {
+    let found = |mutate: Mutation| {
+        let mut document = document();
+        document["nodes"]["page"]["fields"]["since"] = json!("time");
+        document["nodes"]["api"]["fields"] = json!({});
+        document["nodes"]["api"]["variables"] = json!({ "full": "/full" });
+        document["nodes"]["details"]["url"] = json!("https://shop.test/u/{user}/{full}");
+        mutate(&mut document);
+        let definition: Definition = serde_json::from_value(document).unwrap();
+        check(&definition)
+    };
+    let findings = found(&|_| ());
+    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!(finding.severity, Severity::Warning);
+    assert_eq!(finding.path.to_string(), "$.nodes.page.fields.since");
+    let matched = json!({ "at": "time", "convert": [{ "match": "[0-9-]+" }] });
+    assert_eq!(found(&|d| d["nodes"]["page"]["fields"]["since"] = matched.clone()).len(), 1);
+    assert_eq!(found(&|d| d["output"]["since"]["format"] = json!("dateTime")).len(), 1);
+
+    assert_eq!(found(&|d| d["output"]["since"]["format"] = Value::Null), []);
+    let converted = json!({ "at": "time", "convert": [{ "date": { "pattern": "d.M.y" } }] });
+    assert_eq!(found(&|d| d["nodes"]["page"]["fields"]["since"] = converted.clone()), []);
+    let attribute = json!({ "at": "time", "read": { "attribute": "datetime" } });
+    assert_eq!(found(&|d| d["nodes"]["page"]["fields"]["since"] = attribute.clone()), []);
+    let of_response = |d: &mut Value| {
+        d["nodes"]["page"]["fields"].as_object_mut().unwrap().remove("since");
+        d["nodes"]["api"]["fields"] = json!({ "since": "/data/joined" });
+    };
+    assert_eq!(found(&of_response), []);
+}
+
+#[test]
 fn retries_of_interrupts_are_bounded() {
     let errors = |mutate: Mutation| {
         let mut document = document();

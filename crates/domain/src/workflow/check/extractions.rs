@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{Checker, conditions::is_json_pointer, not_a_pointer, top};
 use crate::workflow::{
-    Action, CsrfToken, ElementChoice, ElementContent, Extraction, Field, FieldType, JsonPath,
-    Method, NextPage, Node, Pages, Request, Source,
+    Action, Converter, CsrfToken, ElementChoice, ElementContent, Extraction, Field, FieldFormat,
+    FieldType, JsonPath, Method, NextPage, Node, Pages, Request, Source,
     convert::ConvertedType,
     placeholders::{body_names, names},
 };
@@ -94,6 +94,15 @@ impl<'a> Checker<'a> {
         if output.is_some_and(|output| !output.fits(field.kind)) {
             let types = "its last converter returns another type than the field of the output has";
             self.error(&path.member("convert"), types);
+        }
+        let is_date = field.kind == FieldType::String
+            && matches!(field.format, Some(FieldFormat::Date | FieldFormat::DateTime));
+        let is_text = matches!(via, Source::Dom {}) && from.read == ElementContent::Text;
+        let is_read = from.convert.iter().any(|converter| matches!(converter, Converter::Date(_)));
+        if is_date && is_text && !is_read {
+            let wrong = "is a date, but is shared as the page writes it: add a `date` converter, or \
+                         read an attribute that has the date in ISO 8601";
+            self.warning(path, wrong);
         }
     }
 

@@ -43,7 +43,7 @@ pub struct ValidationError {
 pub enum Severity {
     /// It cannot be published.
     Error,
-    /// It can; a part of it has no effect.
+    /// It can; a part of it has no effect, or not the one that its author expects.
     Warning,
 }
 
