@@ -340,6 +340,39 @@ fn values_are_read_by_their_look() {
 }
 
 #[test]
+fn a_currency_is_a_whole_sign_or_code() {
+    for (sample, currency) in [
+        ("R$ 50,00", Some("BRL")),
+        ("A$50.00", Some("AUD")),
+        ("AU$50.00", Some("AUD")),
+        ("CA$50.00", Some("CAD")),
+        ("NZ$50.00", Some("NZD")),
+        ("HK$50.00", Some("HKD")),
+        ("S$50.00", Some("SGD")),
+        ("MX$50.00", Some("MXN")),
+        ("US$50.00", Some("USD")),
+        ("NT$50.00", Some("TWD")),
+        ("$50.00", Some("USD")),
+        ("-$50.00", Some("USD")),
+        ("$50.00 CAD", Some("CAD")),
+        ("50,00 EUR", Some("EUR")),
+        ("50,00 \u{20ac}", Some("EUR")),
+        ("Z$50.00", None),
+        ("50,00 kr", None),
+        ("Rs 50.00", None),
+        ("50.00 USDT", None),
+        ("\u{20ac}/\u{a3} 50.00", None),
+    ] {
+        let proposals = propose_values(sample, "en");
+        let number = proposals.iter().find(|one| one.kind == FieldType::Number);
+        let number = number.or_else(|| proposals.iter().find(|one| one.kind == FieldType::Integer));
+        let found = number.and_then(|one| one.currency);
+        assert_eq!(found, currency, "{sample}: {proposals:?}");
+        assert!(number.is_some() || currency.is_none(), "{sample}");
+    }
+}
+
+#[test]
 fn pages_are_told_apart_by_what_only_they_have() {
     let form = KnownPage {
         url: "https://a.test/login".into(),

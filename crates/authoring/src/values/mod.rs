@@ -1,10 +1,14 @@
 //! Proposals of the type of a value, and of the converters that lead to it, by an example.
 
+mod currency;
+
 use domain::workflow::{
     Converter, DateFormat, DateLanguage, DecimalMark, FieldFormat, FieldType, NumberFormat,
 };
 use serde::Serialize;
 use serde_json::Value;
+
+use self::currency::currency_of;
 
 const MAX_PROPOSALS: usize = 8;
 /// Characters of an example that are looked at.
@@ -42,21 +46,6 @@ const DATE_PATTERNS: &[&str] = &[
     "d/M/y",
     "MMMM y",
 ];
-/// Signs and codes of currencies.
-const CURRENCIES: &[(&str, &str)] = &[
-    ("€", "EUR"),
-    ("EUR", "EUR"),
-    ("£", "GBP"),
-    ("GBP", "GBP"),
-    ("US$", "USD"),
-    ("USD", "USD"),
-    ("$", "USD"),
-    ("CHF", "CHF"),
-    ("PLN", "PLN"),
-    ("₹", "INR"),
-    ("¥", "JPY"),
-];
-
 /// A value that an example can be read as.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -171,7 +160,7 @@ fn dates(sample: &str, language: &str) -> Vec<ValueProposal> {
 }
 
 fn numbers(sample: &str) -> Vec<ValueProposal> {
-    let currency = CURRENCIES.iter().find(|(sign, _)| sample.contains(sign)).map(|(_, code)| *code);
+    let currency = currency_of(sample);
     let mut found: Vec<ValueProposal> = Vec::new();
     // The mark that comes last in the text is the more likely one.
     let last = sample.rfind([',', '.']).and_then(|at| sample.get(at..));
