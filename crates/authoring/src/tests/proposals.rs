@@ -340,6 +340,100 @@ fn values_are_read_by_their_look() {
 }
 
 #[test]
+fn dates_are_proposed_as_a_site_writes_them() {
+    for (sample, language, value) in [
+        ("30 Nov 2026, 04:44 PM", "en", "2026-11-30T16:44:00"),
+        ("30 Nov 2026, 04:44PM", "en", "2026-11-30T16:44:00"),
+        ("Last seen: 30 November 2026 4:44 p.m.", "en", "2026-11-30T16:44:00"),
+        ("30-Nov-2026 04:44:05 pm", "en", "2026-11-30T16:44:05"),
+        ("Nov 30, 2026 at 4:44 PM", "en", "2026-11-30T16:44:00"),
+        ("Monday, November 30, 2026, 4:44:05 PM", "en", "2026-11-30T16:44:05"),
+        ("4:44 PM, 30 November 2026", "en", "2026-11-30T16:44:00"),
+        ("2026-11-30 04:44 PM", "en", "2026-11-30T16:44:00"),
+        ("Tue, 01 Dec 2026 05:00:58 +0000", "en", "2026-12-01T05:00:58+00:00"),
+        ("2026-12-01T05:00+02:00", "en", "2026-12-01T05:00:00+02:00"),
+        ("2026-12-01 05:00:58.123", "en", "2026-12-01T05:00:58"),
+        ("1. März 2019, 14:30 Uhr", "de", "2019-03-01T14:30:00"),
+        ("Registriert am 1. März 2019 um 14:30", "de", "2019-03-01T14:30:00"),
+        ("E-Mail bestätigt am 1.3.2019.", "de", "2019-03-01"),
+        ("Alta: 2 de marzo de 2026", "es", "2026-03-02"),
+        ("(Member since November 2019)", "en", "2019-11"),
+        ("Due 13/05/2026", "en", "2026-05-13"),
+    ] {
+        let proposals = propose_values(sample, language);
+        let first = proposals.first().unwrap();
+        assert_eq!(first.value, json!(value), "{sample}: {proposals:?}");
+        assert!(first.format.is_some(), "{sample}");
+    }
+}
+
+#[test]
+fn no_date_is_proposed_without_what_changes_its_meaning() {
+    for (sample, language) in [
+        ("30 Nov 2026, 04:44 م", "ar"),
+        ("30 نوفمبر 2026، 04:44 م", "ar"),
+        ("1 Aralık 2026 04:44 ÖS", "tr"),
+        ("1 dic 2026, 4:44 p. m.", "es"),
+        ("1 December 2026 04:44 UTC", "en"),
+        ("UTC 04:44, 1 December 2026", "en"),
+        ("PM 04:44, 1 December 2026", "en"),
+        ("PM, 1 December 2026 04:44", "en"),
+        ("1 December 2026 04:44 GMT+2", "en"),
+        ("1 December 2026 04:44 PST", "en"),
+        ("Tue, 01 Dec 2026 05:00:58 GMT", "en"),
+        ("1 December 2026 BC", "en"),
+        ("AH 1900-05-06", "en"),
+        ("1403-05-06 SH", "en"),
+        ("-2026-12-01", "en"),
+        ("< 2026-12-01", "en"),
+        ("1 Dec 2026 \u{2013} 3 Dec 2026", "en"),
+        ("1 Dec 2026 - 3 Dec 2026", "en"),
+        ("December \u{2013} January 2026", "en"),
+        ("December to January 2026", "en"),
+        ("1 to 3 Dec 2026", "en"),
+        ("1 Dec 2026, 3 changes", "en"),
+        ("2026-12-01 05:00:58,5", "en"),
+    ] {
+        let proposals = propose_values(sample, language);
+        assert!(proposals.iter().all(|one| one.format.is_none()), "{sample}: {proposals:?}");
+    }
+}
+
+#[test]
+fn what_may_be_read_in_two_ways_is_chosen_by_the_author() {
+    for (sample, language, one, other) in [
+        ("04/05/2026", "en", json!("2026-04-05"), json!("2026-05-04")),
+        (
+            "Due 04/05/2026, 4:44 PM",
+            "en",
+            json!("2026-04-05T16:44:00"),
+            json!("2026-05-04T16:44:00"),
+        ),
+        ("04-05-2026", "nl", json!("2026-04-05"), json!("2026-05-04")),
+        ("1,234", "en", json!(1234), json!(1.234)),
+        ("1.234", "de", json!(1.234), json!(1234)),
+        ("1.234 \u{20ac}", "de", json!(1.234), json!(1234)),
+    ] {
+        let proposals = propose_values(sample, language);
+        let first = proposals.first().unwrap();
+        assert_eq!((first.kind, &first.value), (FieldType::String, &json!(sample)));
+        for value in [one, other] {
+            let found = proposals.iter().find(|proposal| proposal.value == value);
+            let description =
+                &found.unwrap_or_else(|| panic!("{sample}: {proposals:?}")).description;
+            assert!(description.contains("does not show"), "{sample}: {description}");
+        }
+    }
+    // Of other accounts the two differ.
+    let same = propose_values("03/03/2026", "en");
+    assert_eq!(same.first().unwrap().value, json!("03/03/2026"));
+    assert_eq!(same.iter().filter(|one| one.value == json!("2026-03-03")).count(), 2);
+    for (sample, value) in [("1,234.50", json!(1234.5)), ("1.5", json!(1.5)), ("1,5", json!(1.5))] {
+        assert_eq!(propose_values(sample, "en").first().unwrap().value, value, "{sample}");
+    }
+}
+
+#[test]
 fn a_currency_is_a_whole_sign_or_code() {
     for (sample, currency) in [
         ("R$ 50,00", Some("BRL")),

@@ -1,51 +1,17 @@
 //! Proposals of the type of a value, and of the converters that lead to it, by an example.
 
 mod currency;
+mod dates;
 
-use domain::workflow::{
-    Converter, DateFormat, DateLanguage, DecimalMark, FieldFormat, FieldType, NumberFormat,
-};
+use domain::workflow::{Converter, DecimalMark, FieldFormat, FieldType, NumberFormat};
 use serde::Serialize;
 use serde_json::Value;
 
-use self::currency::currency_of;
+use self::{currency::currency_of, dates::dates};
 
-const MAX_PROPOSALS: usize = 8;
+const MAX_PROPOSALS: usize = 10;
 /// Characters of an example that are looked at.
 const MAX_SAMPLE_CHARS: usize = 500;
-/// The patterns of dates that are tried, those with a time first.
-const DATE_PATTERNS: &[&str] = &[
-    "y-MM-dd'T'HH:mm:ssXXX",
-    "y-MM-dd HH:mm:ss",
-    "y-MM-dd HH:mm",
-    "y/MM/dd HH:mm:ss",
-    "y/MM/dd HH:mm",
-    "y-MM-dd.HH:mm:ss",
-    "d.M.y HH:mm:ss",
-    "d.M.y HH:mm",
-    "d.M.y, HH:mm",
-    "d. MMMM y HH:mm",
-    "d. MMMM y, HH:mm",
-    "d MMMM y HH:mm",
-    "d MMMM y, HH:mm",
-    "HH:mm, d MMMM y",
-    "MMMM d, y h:mm a",
-    "MMMM d, y, h:mm a",
-    "M/d/y h:mm a",
-    "M/d/y, h:mm a",
-    "d/M/y HH:mm",
-    "y-MM-dd",
-    "y/MM/dd",
-    "d.M.y",
-    "d. MMMM y",
-    "d MMMM y",
-    "MMMM d, y",
-    "EEEE, d MMMM y",
-    "EEEE, MMMM d, y",
-    "M/d/y",
-    "d/M/y",
-    "MMMM y",
-];
 /// A value that an example can be read as.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -58,12 +24,16 @@ pub struct ValueProposal {
     /// What the example becomes.
     pub value: Value,
     pub description: String,
+    /// Whether the example could as well have another value, so that the author has to choose.
+    #[serde(skip)]
+    is_unclear: bool,
 }
 
 impl ValueProposal {
     fn new(kind: FieldType, value: Value, description: &str) -> Self {
         let description = description.to_owned();
-        Self { kind, format: None, currency: None, convert: vec![], value, description }
+        let (format, currency, convert) = (None, None, vec![]);
+        Self { kind, format, currency, convert, value, description, is_unclear: false }
     }
 }
 
@@ -91,13 +61,16 @@ pub fn propose_json_values(sample: &Value, language: &str) -> Vec<ValueProposal>
     }
 }
 
-/// Returns what a text can be read as, the most likely first. `language` is the language tag of its
-/// page.
+/// Returns what a text can be read as, the most likely first; a value that is unclear is never the
+/// first. `language` is the language tag of its page.
 #[must_use]
 pub fn propose_values(sample: &str, language: &str) -> Vec<ValueProposal> {
     let sample: String = sample.chars().take(MAX_SAMPLE_CHARS).collect();
-    let mut proposals = dates(&sample, language);
-    let numbers = numbers(&sample);
+    let is_unclear = |proposal: &ValueProposal| proposal.is_unclear;
+    let dates = dates(&sample, language);
+    let (unclear_dates, mut proposals): (Vec<_>, Vec<_>) = dates.into_iter().partition(is_unclear);
+    let (unclear_numbers, numbers): (Vec<_>, Vec<_>) =
+        numbers(&sample, &[]).into_iter().partition(is_unclear);
     let text = texts(&sample);
     // A text with few letters is most likely its number.
     let letters = sample.chars().filter(|c| c.is_alphabetic()).count();
@@ -109,6 +82,8 @@ pub fn propose_values(sample: &str, language: &str) -> Vec<ValueProposal> {
         proposals.extend(text);
         proposals.extend(numbers);
     }
+    proposals.extend(unclear_dates);
+    proposals.extend(unclear_numbers);
     proposals.truncate(MAX_PROPOSALS);
     proposals
 }
@@ -118,75 +93,44 @@ fn converted(sample: &str, converters: &[Converter]) -> Option<Value> {
     converters.iter().try_fold(first, |value, converter| converter.apply(&value))
 }
 
-fn dates(sample: &str, language: &str) -> Vec<ValueProposal> {
-    let tag = language.split('-').next().unwrap_or_default().to_ascii_lowercase();
-    let own = serde_json::from_value::<DateLanguage>(tag.into()).ok();
-    let languages = own.into_iter().chain([DateLanguage::En]);
-    let languages: Vec<_> =
-        if own == Some(DateLanguage::En) { vec![DateLanguage::En] } else { languages.collect() };
-    // A date alone, or after some words such as "Member since".
-    let before = [None, Some(r"(\d.*\d)"), Some(r":\s*(.+)$"), Some(r"^\D*?(\p{L}+ \d.*\d)")];
-    for prefix in before {
-        let prefix: Vec<_> =
-            prefix.map(|pattern| Converter::Match(pattern.into())).into_iter().collect();
-        let mut found: Vec<ValueProposal> = Vec::new();
-        for pattern in DATE_PATTERNS {
-            for language in &languages {
-                let format =
-                    DateFormat { pattern: (*pattern).to_owned(), language: Some(*language) };
-                let mut convert = prefix.clone();
-                convert.push(Converter::Date(format));
-                let Some(value) = converted(sample, &convert) else { continue };
-                if found.iter().any(|other| other.value == value) {
-                    continue;
-                }
-                let with_time = pattern.contains("mm");
-                let format = if with_time { FieldFormat::DateTime } else { FieldFormat::Date };
-                let named = if with_time { "Date and time" } else { "Date" };
-                found.push(ValueProposal {
-                    format: Some(format),
-                    convert,
-                    description: format!("{named}, written as {pattern}"),
-                    ..ValueProposal::new(FieldType::String, value, "")
-                });
-            }
-        }
-        if !found.is_empty() {
-            found.truncate(3);
-            return found;
-        }
-    }
-    vec![]
-}
-
-fn numbers(sample: &str) -> Vec<ValueProposal> {
-    let currency = currency_of(sample);
-    let mut found: Vec<ValueProposal> = Vec::new();
+/// Returns the number that converters make of an example, after those in `first`; with both decimal
+/// marks if these lead to two numbers.
+fn numbers(sample: &str, first: &[Converter]) -> Vec<ValueProposal> {
+    let text = converted(sample, first);
+    let Some(text) = text.as_ref().and_then(Value::as_str) else { return vec![] };
+    let currency = currency_of(text);
     // The mark that comes last in the text is the more likely one.
-    let last = sample.rfind([',', '.']).and_then(|at| sample.get(at..));
+    let last = text.rfind([',', '.']).and_then(|at| text.get(at..));
     let is_comma = last.is_some_and(|rest| {
         rest.starts_with(',') && rest.trim_end_matches(|c: char| !c.is_ascii_digit()).len() != 4
     });
     let comma = (DecimalMark::Comma, "Number with a decimal comma");
     let point = (DecimalMark::Point, "Number with a decimal point");
     let order = if is_comma { [comma, point] } else { [point, comma] };
+    let mut found: Vec<(Value, Vec<Converter>, &str)> = Vec::new();
     for (decimal_mark, description) in order {
-        let convert = vec![Converter::Number(NumberFormat { decimal_mark })];
+        let mut convert = first.to_vec();
+        convert.push(Converter::Number(NumberFormat { decimal_mark }));
         let Some(value) = converted(sample, &convert) else { continue };
-        if found.iter().any(|other| other.value == value) {
-            continue;
+        if found.iter().all(|(other, _, _)| *other != value) {
+            found.push((value, convert, description));
         }
+    }
+    let is_unclear = found.len() > 1;
+    let found = found.into_iter().map(|(value, convert, description)| {
         let whole = value.is_i64() || value.is_u64();
         let kind = if whole && currency.is_none() { FieldType::Integer } else { FieldType::Number };
+        let unclear = ". The text does not show whether its mark is decimal or groups digits";
         let description = match currency {
             Some(code) => format!("Amount in {code}: {}", description.to_lowercase()),
-            None if whole => "Whole number".to_owned(),
+            None if whole && !is_unclear => "Whole number".to_owned(),
             None => description.to_owned(),
         };
+        let description = description + if is_unclear { unclear } else { "" };
         let proposal = ValueProposal::new(kind, value, &description);
-        found.push(ValueProposal { currency, convert, ..proposal });
-    }
-    found
+        ValueProposal { currency, convert, is_unclear, ..proposal }
+    });
+    found.collect()
 }
 
 fn texts(sample: &str) -> Vec<ValueProposal> {
