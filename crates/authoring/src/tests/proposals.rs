@@ -434,6 +434,29 @@ fn what_may_be_read_in_two_ways_is_chosen_by_the_author() {
 }
 
 #[test]
+fn the_first_and_the_last_of_a_few_numbers_are_proposed() {
+    for (sample, first, last) in [
+        ("6 of 12 Tasks", Some(json!(6)), Some(json!(12))),
+        ("Page 3/12", Some(json!(3)), Some(json!(12))),
+        ("1.5 of 2 GB, 3 files", Some(json!(1.5)), Some(json!(3))),
+        ("-5 of 1,234.50", Some(json!(-5)), Some(json!(1234.5))),
+        ("1.2K of 5 million", None, None),
+        ("10-12 items", None, None),
+        ("6 Tasks", None, None),
+        ("1 of 2 of 3 of 4 of 5", None, None),
+    ] {
+        let proposals = propose_values(sample, "en");
+        assert_eq!(proposals.first().unwrap().value, json!(sample), "{proposals:?}");
+        let of = |name: &str| {
+            let found = proposals.iter().find(|one| one.description.starts_with(name));
+            found.map(|one| one.value.clone())
+        };
+        assert_eq!(of("First number"), first, "{sample}");
+        assert_eq!(of("Last number"), last, "{sample}");
+    }
+}
+
+#[test]
 fn a_currency_is_a_whole_sign_or_code() {
     for (sample, currency) in [
         ("R$ 50,00", Some("BRL")),

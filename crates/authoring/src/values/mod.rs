@@ -12,6 +12,12 @@ use self::{currency::currency_of, dates::dates};
 const MAX_PROPOSALS: usize = 10;
 /// Characters of an example that are looked at.
 const MAX_SAMPLE_CHARS: usize = 500;
+/// A number with what is around it, which may be its sign or a multiplier, up to the next number. No
+/// dash is between the two, since it could be the sign of either.
+const FIRST_NUMBER: &str = r"^(\D*\d+(?:[.,'’\s]\d+)*[^\d–—−-]*[\pL/|][^\d–—−-]*)\d";
+/// The same from the last number but one.
+const LAST_NUMBER: &str = r"\d([^\d–—−-]*[\pL/|][^\d–—−-]*\d+(?:[.,'’\s]\d+)*\D*)$";
+
 /// A value that an example can be read as.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -68,6 +74,7 @@ pub fn propose_values(sample: &str, language: &str) -> Vec<ValueProposal> {
     let sample: String = sample.chars().take(MAX_SAMPLE_CHARS).collect();
     let is_unclear = |proposal: &ValueProposal| proposal.is_unclear;
     let dates = dates(&sample, language);
+    let parts = if dates.is_empty() { parts(&sample) } else { vec![] };
     let (unclear_dates, mut proposals): (Vec<_>, Vec<_>) = dates.into_iter().partition(is_unclear);
     let (unclear_numbers, numbers): (Vec<_>, Vec<_>) =
         numbers(&sample, &[]).into_iter().partition(is_unclear);
@@ -84,6 +91,7 @@ pub fn propose_values(sample: &str, language: &str) -> Vec<ValueProposal> {
     }
     proposals.extend(unclear_dates);
     proposals.extend(unclear_numbers);
+    proposals.extend(parts);
     proposals.truncate(MAX_PROPOSALS);
     proposals
 }
@@ -131,6 +139,29 @@ fn numbers(sample: &str, first: &[Converter]) -> Vec<ValueProposal> {
         ValueProposal { currency, convert, is_unclear, ..proposal }
     });
     found.collect()
+}
+
+/// Returns the first and the last number of a text that has a few, such as "6 of 12 tasks".
+fn parts(sample: &str) -> Vec<ValueProposal> {
+    let pieces = sample.split(|c: char| !c.is_numeric() && !matches!(c, '.' | ','));
+    let count = pieces.filter(|piece| piece.contains(char::is_numeric)).count();
+    if !(2..=4).contains(&count) {
+        return vec![];
+    }
+    let named =
+        [(FIRST_NUMBER, "First number in the text"), (LAST_NUMBER, "Last number in the text")];
+    let parts = named.into_iter().flat_map(|(pattern, name)| {
+        let found = numbers(sample, &[Converter::Match(pattern.to_owned())]);
+        found.into_iter().map(move |proposal| {
+            let description = if proposal.is_unclear || proposal.currency.is_some() {
+                format!("{name}. {}", proposal.description)
+            } else {
+                name.to_owned()
+            };
+            ValueProposal { description, ..proposal }
+        })
+    });
+    parts.collect()
 }
 
 fn texts(sample: &str) -> Vec<ValueProposal> {
