@@ -92,12 +92,7 @@ async fn a_definition_is_made_by_choosing_what_to_read() {
     studio.until_at("/account").await;
     assert_eq!(studio.mark("signedIn").await, "The element `#account` is visible");
     assert_eq!(studio.state().await["findings"], json!([]));
-    studio.add_field("gold", "dd").await;
-    eventually("the field", TIMEOUT, async || {
-        let fields = studio.state().await["outline"]["fields"].clone();
-        (fields[0]["name"] == "tier").then_some(())
-    })
-    .await;
+    add_a_field(&studio).await;
     correct_a_field(&studio).await;
     for tab in ["Pages", "Fields", "Responses", "Run", "Definition"] {
         studio.press(tab).await;
@@ -294,6 +289,23 @@ async fn watch_the_frame(studio: &StudioPage) {
         const { top, height } = document.querySelector('iframe')?.getBoundingClientRect() ?? {}; \
         window.places.add(`${top} ${height}`); requestAnimationFrame(look); }; look(); return true; })()";
     assert_eq!(studio.page.evaluate(watch).await, true);
+}
+
+/// Adds a field, after a look at the conversion of another one.
+async fn add_a_field(studio: &StudioPage) {
+    studio.press("Fields").await;
+    studio.press("Add from the page").await;
+    studio.choose_element("1289", "dd").await;
+    let steps = "document.getElementById('card-steps').textContent";
+    assert_eq!(studio.page.evaluate(steps).await, "Steps: Read a number .");
+    studio.choose_element("gold", "dd").await;
+    assert_eq!(studio.page.evaluate(steps).await, "The value is used as it is.");
+    studio.press("Add field").await;
+    eventually("the field", TIMEOUT, async || {
+        let fields = studio.state().await["outline"]["fields"].clone();
+        (fields[0]["name"] == "tier").then_some(())
+    })
+    .await;
 }
 
 /// Changes the conversion of the first field by controls, and cancels another change.

@@ -136,6 +136,13 @@ impl StudioPage {
     pub async fn add_field(&self, text: &str, tag: &str) {
         self.press("Fields").await;
         self.press("Add from the page").await;
+        self.choose_element(text, tag).await;
+        self.press("Add field").await;
+    }
+
+    /// Selects the element with this text in the picture of the page, and waits for what it can be used
+    /// as.
+    pub async fn choose_element(&self, text: &str, tag: &str) {
         let filter = format!(
             "(() => {{ const f = [...document.querySelectorAll('label')].find((l) => l.textContent === 'Filter elements')?.control; \
              if (!f) return false; f.value = {text:?}; f.dispatchEvent(new Event('input', {{ bubbles: true }})); return true; }})()"
@@ -146,7 +153,11 @@ impl StudioPage {
              e?.click(); return !!e; }})()"
         );
         self.until("the element", &choose).await;
-        self.press("Add field").await;
+        let read = format!(
+            "document.querySelector('.card .selected')?.textContent.includes({text:?}) === true \
+             && !!document.getElementById('card-steps')"
+        );
+        self.until("what the element can be used as", &read).await;
     }
 
     /// Enters a text into the newest control of the panel with a label, or chooses it there.

@@ -3,6 +3,7 @@
 import { ApiError, messageOf, post } from "./api.js";
 import { h } from "./dom.js";
 import { kindName, kindOptions, preferred, suggestionRadios } from "./marking.js";
+import { stepsText } from "./reading.js";
 import { act, announce, ui, update } from "./store.js";
 import { action, checkbox, choice as select, failure, form, radios, rich, shownValue, textField } from "./widgets.js";
 import { say, words } from "./words.js";
@@ -221,6 +222,8 @@ const valueForm = (selection, answer, isPage, set) => {
             detail: [`${words.readsAs} `, h("span", { class: "sample" }, typeof value.value === "object" ? JSON.stringify(value.value) : shownValue(value.value))],
           })),
         }),
+    // A step may cut off a part of the text, which the value alone does not show.
+    typed && stepsText("card-steps", typed.convert),
     typed && [
       textField({ id: "card-name", label: words.name, hint: isShared ? words.nameHint : words.variableNameHint, value: selection.name, code: true, required: true, oninput: (name) => set({ name }) }),
       isShared && [

@@ -78,6 +78,23 @@ const converterOf = ({ kind, text, other, language }) => {
   }
 };
 
+/** The steps of a conversion, to be read only. @param {string} id @param {any[]} convert */
+export const stepsText = (id, convert) =>
+  h(
+    "p",
+    { id, class: "hint" },
+    convert.length === 0
+      ? words.noConverters
+      : [
+          `${words.steps} `,
+          convert.map(stepOf).map(({ kind, text }, index) => [
+            index > 0 && ", ",
+            words.converters[/** @type {keyof typeof words.converters} */ (kind)],
+            text !== "" && [" ", h("code", null, text)],
+          ]),
+        ],
+  );
+
 /** @param {Reading} reading @returns {Draft} */
 export const draftOf = (reading) => ({ reading: { ...reading }, steps: reading.convert.map(stepOf), tried: null });
 

@@ -241,6 +241,7 @@ const en = {
   convert: "Conversion",
   convertHint: "Each step reads the result of the one before.",
   noConverters: "The value is used as it is.",
+  steps: "Steps:",
   converterNumber: "Step {number}",
   addConverter: "Add step",
   converters: {
