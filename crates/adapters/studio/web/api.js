@@ -20,7 +20,7 @@ import { words, say } from "./words.js";
  *   run: {state: string, error: string | null, node: string | null, data: any},
  *   fixture: {events: number, pages: number, matches: boolean | null, differences: string[]} | null,
  *   saved: {definition: boolean, fixture: boolean, file: string | null, canPublish: boolean, obstacle: string | null, published: string | null},
- *   home: string | null, canProbe: boolean}} State
+ *   home: string | null, timeZone: string | null, canProbe: boolean}} State
  * @typedef {{node: number, parent: number | null, label: string, text: string, box: [number, number, number, number]}} PageNode
  * @typedef {{inspection: number, url: string, width: number, height: number, image: string | null, nodes: PageNode[]}} Inspection
  * @typedef {{type: string, format?: string | null, currency?: string | null, convert: any[], value: any, description: string}} TypedValue

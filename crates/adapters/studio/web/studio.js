@@ -139,6 +139,7 @@ const stageView = (state) => {
         { class: "page-status", key: "page-status" },
         page && !page.settled && h("span", { class: "tag quiet" }, words.pageLoading),
         page && h("span", { class: `tag ${shown.length > 0 ? "shown" : "quiet"}` }, shown.length > 0 ? shown.map(({ kind }) => kindName(kind)).join(", ") : words.pageUnknown),
+        page && state?.timeZone && h("span", { class: "tag quiet", key: "time-zone", title: words.timeZoneHint }, say(words.timeZone, { zone: state.timeZone })),
         inspection.opening && [h("span", { class: "none", role: "status", key: "opening" }, words.takingPicture), h("button", { type: "button", key: "cancel-opening", onclick: cancelInspection }, words.cancel)],
       ),
       action({ key: "new-browser", label: words.newBrowser, work: () => post("run", { from: "explore" }).then(() => stopInspection()) }),

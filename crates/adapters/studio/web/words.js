@@ -50,6 +50,8 @@ const en = {
   backHint: "Go back to the page before",
   pageLoading: "Loading",
   pageUnknown: "Not a known page",
+  timeZone: "Time zone: {zone}",
+  timeZoneHint: "Scripts of the page show times in this zone, which is that of the country of a session",
   newBrowser: "New browser",
   chooseElement: "Choose an element",
 

@@ -72,6 +72,8 @@ pub struct StudioParts {
     pub probe: Option<Arc<dyn AttestationProbe>>,
     /// The path of the page that the author comes from.
     pub home: Option<String>,
+    /// The IANA time zone of the browsers; `None` for the machine's own.
+    pub time_zone: Option<String>,
 }
 
 /// The studio of one definition.
@@ -416,12 +418,14 @@ impl Studio {
         } else {
             Some(NO_PUBLISHER)
         };
-        let home = self.parts.home.as_deref();
-        StudioView::of(
-            &state,
-            number,
-            &Surroundings { file: &file, obstacle, home, can_probe: self.parts.probe.is_some() },
-        )
+        let around = Surroundings {
+            file: &file,
+            obstacle,
+            home: self.parts.home.as_deref(),
+            time_zone: self.parts.time_zone.as_deref(),
+            can_probe: self.parts.probe.is_some(),
+        };
+        StudioView::of(&state, number, &around)
     }
 
     /// Takes the page as it is now, for the author to choose elements of it.

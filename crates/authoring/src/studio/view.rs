@@ -47,6 +47,8 @@ pub struct StudioView {
     saved: Value,
     /// The path of the page that the author comes from.
     home: Option<String>,
+    /// The time zone in which scripts of the page show times.
+    time_zone: Option<String>,
     can_probe: bool,
 }
 
@@ -57,6 +59,7 @@ pub(super) struct Surroundings<'a> {
     /// Why the definition cannot be published.
     pub(super) obstacle: Option<&'static str>,
     pub(super) home: Option<&'a str>,
+    pub(super) time_zone: Option<&'a str>,
     pub(super) can_probe: bool,
 }
 
@@ -107,6 +110,7 @@ impl StudioView {
                 "published": state.published.as_ref().map(|published| &published.version),
             }),
             home: around.home.map(str::to_owned),
+            time_zone: around.time_zone.map(str::to_owned),
             can_probe: around.can_probe,
         }
     }

@@ -176,6 +176,7 @@ impl Studios {
             clock: parts.clock.clone(),
             probe: document.probe.clone(),
             home: document.home.clone(),
+            time_zone: parts.places.locale(&document.country).time_zone,
         };
         let studio = Arc::new(Studio::new(studio, &trace, document));
         let used_at = Mutex::new(Instant::now());

@@ -214,6 +214,15 @@ async fn a_fixture_is_stored_with_the_responses_that_the_definition_watches() {
 }
 
 #[tokio::test]
+async fn an_author_sees_the_time_zone_of_the_browser() {
+    let world = World::new().await;
+    let draft = world.draft("1.0.0").await;
+    let (_, studio) = world.open(&author(ANNA), draft).await;
+    let view = serde_json::to_value(studio.view()).unwrap();
+    assert_eq!(view["timeZone"], "America/New_York");
+}
+
+#[tokio::test]
 async fn publishing_requires_a_recent_authentication_and_the_role() {
     let world = World::new().await;
     let (anna, draft) = (author(ANNA), world.draft("1.0.0").await);
@@ -558,8 +567,9 @@ impl Places for OneCountry {
         COUNTRIES.iter().find(|country| country.code == code)
     }
 
-    fn locale(&self, _: &str) -> Locale {
-        Locale::default()
+    fn locale(&self, country: &str) -> Locale {
+        let time_zone = (country == "US").then(|| "America/New_York".to_owned());
+        Locale { time_zone, ..Locale::default() }
     }
 }
 

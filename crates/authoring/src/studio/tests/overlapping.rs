@@ -124,6 +124,7 @@ impl World {
             clock: clock.clone(),
             probe: None,
             home: None,
+            time_zone: None,
         };
         let document = StudioDocument {
             document: text_of(&with_orders()),
