@@ -93,6 +93,8 @@ async fn a_definition_is_made_by_choosing_what_to_read() {
     assert_eq!(studio.mark("signedIn").await, "The element `#account` is visible");
     assert_eq!(studio.state().await["findings"], json!([]));
     add_a_field(&studio).await;
+    let address = studio.state().await["outline"]["fields"][0]["address"]["url"].clone();
+    assert!(address.as_str().is_some_and(|url| url.ends_with("/account")), "{address}");
     correct_a_field(&studio).await;
     for tab in ["Pages", "Fields", "Responses", "Run", "Definition"] {
         studio.press(tab).await;

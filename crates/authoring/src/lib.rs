@@ -15,19 +15,20 @@ mod values;
 
 pub use self::{
     draft::{
-        DraftError, FieldChange, FieldSource, KnownValues, NewField, NewList, NewMember, PageKind,
-        Reading, add_field, add_member, add_variable, dismiss, dismissed, edit_field, mark_page,
-        move_field, move_member, new_definition, remove_dismissed, remove_field, remove_member,
-        remove_next_page, remove_page, remove_variable, set_next_page,
+        AddressChoice, DraftError, FieldChange, FieldSource, KnownValues, NewField, NewList,
+        NewMember, PageKind, PartChoice, Reading, add_field, add_member, add_variable, dismiss,
+        dismissed, edit_field, mark_page, move_field, move_member, new_definition,
+        remove_dismissed, remove_field, remove_member, remove_next_page, remove_page,
+        remove_variable, set_next_page,
     },
     lists::{ListProposal, propose_json_list, propose_list},
     naming::{label_of, label_of_name, name_of},
     selectors::{SelectorProposal, propose_selectors},
     signals::{ConditionProposal, KnownPage, describe, page_language, propose_conditions},
     studio::{
-        DefinitionPublisher, Edit, ElementView, InspectionView, PublicationError, ReadingView,
-        RunFrom, Studio, StudioError, StudioParts, StudioView, SuggestedConditions, TraceSink,
-        TriedReading, text_of,
+        AddressView, ChosenSource, DefinitionPublisher, Edit, ElementView, InspectionView,
+        PublicationError, ReadingView, RunFrom, Studio, StudioError, StudioParts, StudioView,
+        SuggestedConditions, TraceSink, TriedReading, text_of,
     },
     studios::{StudioDocument, Studios, StudiosParts},
     values::{ValueProposal, propose_json_values, propose_values},

@@ -14,7 +14,8 @@ use actix_web::{
     web,
 };
 use authoring::{
-    Edit, PageKind, PublicationError, RunFrom, Studio, StudioError, Studios, TriedReading,
+    ChosenSource, Edit, PageKind, PublicationError, RunFrom, Studio, StudioError, Studios,
+    TriedReading,
 };
 use ports::driving::SignedInUser;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 /// The files of the page, with their media types.
 const FILES: &[(&str, &str, &str)] = &[
     ("studio.css", "text/css; charset=utf-8", include_str!("../web/studio.css")),
+    ("address.js", SCRIPT, include_str!("../web/address.js")),
     ("api.js", SCRIPT, include_str!("../web/api.js")),
     ("card.js", SCRIPT, include_str!("../web/card.js")),
     ("definition.js", SCRIPT, include_str!("../web/definition.js")),
@@ -84,6 +86,7 @@ pub fn routes(access: StudioAccess) -> impl FnOnce(&mut web::ServiceConfig) {
                 .route("/api/element", web::post().to(element))
                 .route("/api/responses/{number}", web::get().to(response))
                 .route("/api/member", web::post().to(member))
+                .route("/api/address", web::post().to(address))
                 .route("/api/suggest", web::post().to(suggest))
                 .route("/api/reading", web::post().to(reading))
                 .route("/api/schema", web::get().to(schema))
@@ -293,6 +296,13 @@ async fn member(
 ) -> Result<HttpResponse, Refused> {
     let studio = studio(&request).await?;
     computed(move || studio.member(chosen.response, &chosen.pointer)).await
+}
+
+async fn address(
+    request: HttpRequest,
+    from: web::Json<ChosenSource>,
+) -> Result<HttpResponse, Refused> {
+    Ok(HttpResponse::Ok().json(studio(&request).await?.address(&from).await?))
 }
 
 #[derive(Deserialize)]

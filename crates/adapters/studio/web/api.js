@@ -6,14 +6,17 @@ import { words, say } from "./words.js";
  * @typedef {{severity: "error" | "warning", path: string, line: number | null, column: number | null, message: string}} Finding
  * @typedef {{name: string, kind: string, conditions: string[], holds: boolean | null}} KnownPage
  * @typedef {{name: string, label: string, type: string, required: boolean, pii: boolean, attested: boolean, source: "page" | "request" | "response",
- *   place: string, node: string, reading: Reading | null, members: Member[], nextPage: {text: string, max: number} | null, value: any, problem: string | null}} Field
+ *   place: string, node: string, address: Address | null, reading: Reading | null, members: Member[], nextPage: {text: string, max: number} | null, value: any, problem: string | null}} Field
  * @typedef {{name: string, label: string, required: boolean, pii: boolean, reading: Reading | null}} Member
  * @typedef {{type: string, format: string | null, currency: string | null, at: string, read: "text" | "value" | {attribute: string}, element: "first" | "last",
  *   convert: any[], each: string | null, emptyWhen: string | null}} Reading
  * @typedef {{matches: number, rows: number | null, instead: number | null, found: string | null, value: any, problem: string | null, values: TypedValue[]}} Tried
  * @typedef {{displayName: string, platform: string, version: string, environment: string, loginUrl: string, hasOwnIcon: boolean, hosts: string[], ssoHosts: string[],
  *   pages: KnownPage[], fields: Field[], variables: Variable[], dismissed: string[]}} Outline
- * @typedef {{name: string, source: "page" | "request" | "response", place: string, node: string, value: any, problem: string | null}} Variable
+ * @typedef {{name: string, source: "page" | "request" | "response", place: string, node: string, address: Address | null, value: any, problem: string | null}} Variable
+ * @typedef {"asItIs" | {value: string}} PartChoice
+ * @typedef {{text: string | null, place: string, values: string[], choice: PartChoice | null, mayBeOwn: boolean, inFragment: boolean}} AddressPart
+ * @typedef {{source: "page" | "request" | "response", method: string, url: string, watched: {pattern: string, own: string[]} | null, parts: AddressPart[], own: string[], names: string[]}} Address
  * @typedef {{number: number, embedUrl: string | null, document: string, documentNumber: number, findings: Finding[], outline: Outline | null,
  *   page: {url: string, settled: boolean} | null, events: {number: number, time: string, text: string}[],
  *   responses: {number: number, url: string, status: number, hasBody: boolean}[],

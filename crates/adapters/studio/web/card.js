@@ -1,5 +1,6 @@
 // The card of a selected element or member: what it is used as, how it is found, what is read, and which field it becomes.
 
+import { addressParts, isDecided, newChoices, rememberChoices, sentChoices } from "./address.js";
 import { ApiError, messageOf, post } from "./api.js";
 import { h } from "./dom.js";
 import { kindName, kindOptions, preferred, suggestionRadios } from "./marking.js";
@@ -13,7 +14,7 @@ import { say, words } from "./words.js";
  * @typedef {{page: {inspection: number, node: number}} | {response: {number: number, pointer: string}}} Origin
  * @typedef {{origin: Origin, title: string, text: string, answer: import("./api.js").Choice | null, error: string | null, use: Use,
  *   selector: number, content: number, value: number, list: string, listName: string, listLabel: string, paged: string, maxPages: string, name: string, label: string,
- *   required: boolean, pii: boolean, pageKind: string, suggestions: import("./api.js").Suggestion[] | null, compared: boolean, suggestion: number | null}} Selection
+ *   required: boolean, pii: boolean, address: import("./address.js").Choices | null, addressError: string | null, pageKind: string, suggestions: import("./api.js").Suggestion[] | null, compared: boolean, suggestion: number | null}} Selection
  */
 
 const NEW_LIST = "";
@@ -33,6 +34,7 @@ export const selectionOf = (origin, { title, text, use, pageKind = "" }) => {
     required: false,
     // What an account has is about a person more often than not, and a mark too many does no harm.
     pii: true,
+    address: null, addressError: null,
     suggestions: null, compared: false, suggestion: null,
   };
   for (const key of ["card", "card-kind"]) ui.errors.delete(key);
@@ -51,9 +53,28 @@ export const selectionOf = (origin, { title, text, use, pageKind = "" }) => {
     }
     update();
   })();
+  void readAddress(selection);
   if (use === "mark" && pageKind) void suggest(selection);
   return selection;
 };
+
+/** Reads the address at which a value would be read. @param {Selection} selection */
+const readAddress = async (selection) => {
+  const { origin } = selection;
+  try {
+    // The address of a page is the same for all its elements.
+    const from = "page" in origin ? { page: { inspection: origin.page.inspection, at: "", read: "text" } } : { response: origin.response };
+    selection.address = newChoices(await post("address", from));
+    selection.addressError = null;
+  } catch (error) {
+    selection.address = null;
+    selection.addressError = messageOf(error);
+  }
+  update();
+};
+
+/** Whether what is added has an address of its own: a column of a list is read where the list is. @param {Selection} selection */
+const hasAddress = ({ use, list }) => use === "field" || use === "variable" || (use === "column" && !listFields().some((field) => field.name === list));
 
 const listFields = () => ui.state?.outline?.fields.filter((field) => field.type === "list") ?? [];
 
@@ -135,7 +156,8 @@ const content = (selection, answer, isPage, { onDone, onCancel }) => {
   }[selection.use]();
   const label = { field: words.addField, column: words.addColumn, next: words.setNextPage, variable: words.addVariable, mark: words.markPage, dismiss: words.clickWhenever }[selection.use];
   const isValue = selection.use === "field" || selection.use === "column" || selection.use === "variable";
-  const unavailable = isValue && !answer.contents[selection.content]?.values[selection.value];
+  const isReading = hasAddress(selection) && selection.address === null && selection.addressError === null;
+  const unavailable = isValue && (isReading || !answer.contents[selection.content]?.values[selection.value]);
   return form(
     isPage ? words.selectedElement : words.selectedMember,
     () => unavailable || submit(),
@@ -231,8 +253,24 @@ const valueForm = (selection, answer, isPage, set) => {
         checkbox({ id: "card-required", label: words.required, hint: isColumn ? words.requiredInRowHint : words.requiredHint, checked: selection.required, onchange: (required) => set({ required }) }),
         checkbox({ id: "card-pii", label: words.pii, hint: words.piiHint, checked: selection.pii, onchange: (pii) => set({ pii }) }),
       ],
+      hasAddress(selection) && addressForm(selection, set),
     ],
   ];
+};
+
+/** @param {Selection} selection @param {(change: Partial<Selection>) => void} set */
+const addressForm = ({ address: chosen, addressError }, set) => {
+  if (addressError !== null) return h("p", { class: "trouble", role: "alert", key: "card-address-error" }, addressError);
+  if (chosen === null) return h("p", { class: "none", role: "status", key: "card-address-pending" }, words.addressPending);
+  return addressParts({
+    id: "card",
+    chosen,
+    onchange: (choices) => {
+      const address = { ...chosen, choices };
+      rememberChoices(address);
+      set({ address });
+    },
+  });
 };
 
 /** @param {import("./api.js").Content} content */
@@ -299,15 +337,29 @@ const edit = async (selection, answer) => {
   const from = "page" in origin ? { page: { inspection: origin.page.inspection, at: selector, read: content.read } } : { response: origin.response };
   const name = selection.name.trim();
   if (!name) throw refusal(words.nameMissing);
+  const chosen = hasAddress(selection) ? selection.address : null;
+  if (chosen && !isDecided(chosen)) throw refusal(words.choosePartsFirst);
+  const address = chosen && sentChoices(chosen);
   if (use === "variable") {
-    await post("edit", { op: "addVariable", name, from, convert: typed.convert });
+    await add(selection, { op: "addVariable", name, from, convert: typed.convert, address });
     return say(words.variableAdded, { name });
   }
   const label = selection.label.trim();
   if (!label) throw refusal(words.labelMissing);
   const list = use === "column" ? listOf(selection, answer) : null;
-  await post("edit", { op: "addField", name, label, type: typed.type, format: typed.format ?? null, currency: typed.currency ?? null, required: selection.required, pii: selection.pii, from, convert: typed.convert, list });
+  await add(selection, { op: "addField", name, label, type: typed.type, format: typed.format ?? null, currency: typed.currency ?? null, required: selection.required, pii: selection.pii, from, convert: typed.convert, list, address });
   return list ? say(words.columnAdded, { name: label, list: list.label }) : say(words.fieldAdded, { name: label });
+};
+
+/** @param {Selection} selection @param {any} change */
+const add = async (selection, change) => {
+  try {
+    await post("edit", change);
+  } catch (error) {
+    // What was refused may be the address, which has changed since.
+    if (hasAddress(selection)) void readAddress(selection);
+    throw error;
+  }
 };
 
 /** @param {Selection} selection @param {import("./api.js").Choice} answer */

@@ -1,5 +1,6 @@
 // The tab with the fields that applicants share, and the columns of lists.
 
+import { addressFacts, addressHints, addressParts, canChangeAddress, currentChoices, firstPartId, isDecided, sentChoices } from "./address.js";
 import { ApiError, post } from "./api.js";
 import { h } from "./dom.js";
 import { inspectButton } from "./inspection.js";
@@ -10,7 +11,8 @@ import { say, words } from "./words.js";
 
 /**
  * What is edited: a field, or a column of the list `within`; without a name, a new column.
- * @type {{within: string | null, name: string | null, newName: string, label: string, required: boolean, pii: boolean, draft: import("./reading.js").Draft | null, opener: string} | null}
+ * @type {{within: string | null, name: string | null, newName: string, label: string, required: boolean, pii: boolean, draft: import("./reading.js").Draft | null,
+ *   address: import("./address.js").Choices | null, opener: string} | null}
  */
 let editing = null;
 
@@ -43,12 +45,14 @@ const variableCard = (variable) => [
   h(
     "dl",
     { class: "facts" },
+    variable.address && addressFacts(variable.address),
     h("dt", null, sourceName(variable.source)),
     h("dd", null, variable.place ? h("code", null, variable.place) : words.whole),
     variable.problem === null
       ? [h("dt", { key: "value" }, words.value), h("dd", { key: "value-of", class: "sample" }, variable.value === null ? h("span", { class: "none" }, words.noValue) : shownValue(variable.value))]
       : [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, rich(variable.problem))],
   ),
+  variable.address && addressHints(variable.address),
   h(
     "div",
     { class: "row small" },
@@ -84,6 +88,7 @@ const fieldCard = (field, index, count) => {
     h(
       "dl",
       { class: "facts" },
+      field.address && addressFacts(field.address),
       h("dt", null, sourceName(field.source)),
       h("dd", null, field.place ? h("code", null, field.place) : words.whole),
       each && [h("dt", { key: "each" }, words.rowSelector), h("dd", { key: "each-of" }, h("code", null, each))],
@@ -93,6 +98,7 @@ const fieldCard = (field, index, count) => {
         ? [h("dt", { key: "value" }, words.value), h("dd", { key: "value-of", class: "sample" }, field.value === null ? h("span", { class: "none" }, words.noValue) : shownValue(field.value))]
         : [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, rich(field.problem))],
     ),
+    field.address && addressHints(field.address),
     field.members.length > 0 && membersView(field),
     h(
       "div",
@@ -237,6 +243,7 @@ const startEditing = (within, part, opener) => {
     pii: part?.pii ?? true,
     // A column that is not read yet gets a place.
     draft: reading ? draftOf(reading) : within ? draftOf(newReading()) : null,
+    address: null,
     opener,
   };
   for (const key of ["edit-field", "edit-try"]) ui.errors.delete(key);
@@ -271,6 +278,12 @@ const editForm = (part, within) => {
     const name = current.newName.trim();
     if (!label) throw new ApiError(words.labelMissing, 0);
     if (!name) throw new ApiError(words.nameMissing, 0);
+    if (current.address) {
+      if (!isDecided(current.address)) throw new ApiError(words.choosePartsFirst, 0);
+      await post("edit", { op: "setAddress", node: whole.node, address: sentChoices(current.address) });
+      // It is the address of the definition now, also if what follows is refused.
+      current.address = null;
+    }
     const marks = { within: current.within, label, required: current.required, pii: current.pii, reading: draft && readingOf(draft) };
     await post("edit", current.name === null ? { op: "addMember", name, ...marks } : { op: "editField", name: current.name, newName: name, ...marks });
     announce(told(current.name === null ? "added" : "saved", label, within));
@@ -290,7 +303,34 @@ const editForm = (part, within) => {
     draft
       ? readingForm({ id: "edit", draft, isPage: whole.source === "page", node: whole.node, within: within?.reading ?? null })
       : h("p", { class: "hint" }, words.notRead),
+    addressView(whole, current.address, (address) => set({ address })),
     h("div", { class: "row actions" }, action({ key: "edit-field", label: submit, class: "primary", work: async () => {}, submit: true }), h("button", { type: "button", class: "plain", onclick: stopEditing }, words.cancel)),
     draft && hasMembers(draft.reading) ? h("p", { class: "hint" }, words.columnsBelow) : null,
   );
+};
+
+/**
+ * The address at which a field is read, which it shares with others.
+ * @param {import("./api.js").Field} field
+ * @param {import("./address.js").Choices | null} chosen What is changed of it.
+ * @param {(chosen: import("./address.js").Choices) => void} set
+ */
+const addressView = ({ name, address }, chosen, set) => {
+  if (!address) return null;
+  const others = address.names.filter((other) => other !== name);
+  if (chosen) {
+    return [
+      addressParts({ id: "edit", chosen, onchange: (choices) => set({ ...chosen, choices }) }),
+      others.length > 0 && h("p", { class: "hint", key: "edit-also" }, say(words.alsoChanges, { names: others.join(", ") })),
+    ];
+  }
+  const change = () => {
+    set(currentChoices(address));
+    focusLater(firstPartId("edit", address));
+  };
+  return [
+    h("dl", { class: "facts", key: "edit-address-facts" }, addressFacts(address)),
+    addressHints(address),
+    canChangeAddress(address) && h("div", { class: "row small", key: "edit-address-row" }, h("button", { type: "button", onclick: change }, words.changeAddress)),
+  ];
 };

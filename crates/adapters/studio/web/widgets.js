@@ -111,17 +111,18 @@ export const radios = ({ name, legend, hint, selected, options, onchange }) =>
     }),
   );
 
-/** @param {{id: string, label: string, selected: string, options: {value: string, label: string}[], onchange: (value: string) => void}} options */
-export const choice = ({ id, label, selected, options, onchange }) =>
+/** @param {{id: string, label: Children, selected: string, options: {value: string, label: string}[], warning?: string, onchange: (value: string) => void}} options */
+export const choice = ({ id, label, selected, options, warning, onchange }) =>
   h(
     "div",
     { class: "field", key: `${id}-field` },
     h("label", { for: id }, label),
     h(
       "select",
-      { id, value: selected, onchange: (/** @type {any} */ event) => onchange(event.target.value) },
+      { id, value: selected, "aria-describedby": warning && `${id}-warning`, onchange: (/** @type {any} */ event) => onchange(event.target.value) },
       options.map(({ value, label: text }) => h("option", { key: value, value }, text)),
     ),
+    warning && h("span", { class: "hint warn", id: `${id}-warning` }, warning),
   );
 
 /** A form that never leaves the page. @param {string} label @param {() => void} submit @param {...Children} children */

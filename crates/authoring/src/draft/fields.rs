@@ -29,12 +29,12 @@ pub(super) fn read_names(definition: &Definition) -> BTreeSet<&str> {
     names.collect()
 }
 
-/// Adds a field that is shared. Values that were read before take the place of their text in the address
-/// of its page.
+/// Adds a field that is shared. Known values take the place of the parts of the address of its source
+/// that equal them.
 ///
 /// # Errors
-/// A name or label is not allowed or taken, or the definition has another form than that of
-/// [`new_definition`].
+/// A name or label is not allowed or taken, the author has to choose what stands in the address, or the
+/// definition has another form than that of [`new_definition`].
 pub fn add_field(
     definition: &mut Definition,
     field: NewField,

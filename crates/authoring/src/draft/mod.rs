@@ -1,6 +1,7 @@
 //! Changes of a definition that its author makes without writing it: each leaves the definition with
 //! the nodes and texts that the change needs.
 
+mod address;
 mod changes;
 mod fields;
 mod pages;
@@ -22,12 +23,17 @@ use url::Url;
 
 use self::pages::prompt_node;
 pub use self::{
+    address::{AddressChoice, PartChoice},
     changes::{
         FieldChange, NewMember, Reading, add_member, edit_field, move_member, remove_member,
         remove_next_page, set_next_page,
     },
     fields::{add_field, add_variable, move_field, remove_field, remove_variable},
     pages::{dismiss, dismissed, mark_page, remove_dismissed, remove_page},
+};
+pub(crate) use self::{
+    address::{AddressPart, address_parts, proposed_parts, without_braces},
+    steps::{read_address, set_address},
 };
 use crate::lists::ListProposal;
 
@@ -179,6 +185,16 @@ pub enum DraftError {
     TooMany,
     #[error("the place is too long")]
     PlaceTooLong,
+    #[error("choose what stands in the address at `{0}`: more than one choice is possible")]
+    PartUndecided(String),
+    #[error("`{name}` does not equal `{place}` in the address, or is read later")]
+    OtherValue { name: String, place: String },
+    #[error("the value at `{0}` in the address was not read yet: run the definition first")]
+    PartUnread(String),
+    #[error("the address has changed since it was shown: choose what stands in it again")]
+    AddressChanged,
+    #[error("the address has more than 64 parts: change it as text")]
+    TooManyParts,
 }
 
 /// Where a new field is read.

@@ -8,8 +8,8 @@ use domain::{
 };
 
 use super::{
-    DraftError, FieldSource, KnownValues, MAX_PARTS, MAX_RESPONSE_BYTES, REVIEW, ROUTE, SIGNED_IN,
-    capitalized, unused_name,
+    AddressChoice, DraftError, FieldSource, KnownValues, MAX_PARTS, MAX_RESPONSE_BYTES, REVIEW,
+    ROUTE, SIGNED_IN, address::with_proposals, capitalized, unused_name,
 };
 
 /// Returns the node that reads a source; adds it, and the one that opens its page, if there is none.
@@ -24,17 +24,17 @@ pub(super) fn reading_node(
     let (page, via) = match source {
         FieldSource::Page { url, .. } => (Some(url), Source::Dom {}),
         FieldSource::Request { url, .. } => {
-            let url = with_values(url, known);
+            let url = with_proposals(url, known)?;
             (None, Source::Fetch(request(definition, &url)))
         }
         FieldSource::Response { page_url, pattern, .. } => {
             (Some(page_url), Source::Response(pattern.clone()))
         }
     };
-    let page = page.map(|page| with_values(page, known));
+    let page = page.map(|page| with_proposals(page, known)).transpose()?;
     let existing = steps(definition)
         .into_iter()
-        .find(|step| step.via == via && (page.is_none() || step.url == page));
+        .find(|step| step.via == via && (page.is_none() || step.url() == page.as_deref()));
     if let Some(step) = existing {
         return Ok(step.node);
     }
@@ -66,11 +66,25 @@ pub(super) fn reading_node(
     Ok(read)
 }
 
-/// A node that reads, and the address that was opened last before it.
+/// A node that reads, and what opened the page that it reads.
 struct Step {
     node: String,
     via: Source,
-    url: Option<String>,
+    opened: Option<Opened>,
+}
+
+/// An address that was opened.
+#[derive(Clone)]
+struct Opened {
+    /// The name of the node.
+    by: String,
+    url: String,
+}
+
+impl Step {
+    fn url(&self) -> Option<&str> {
+        self.opened.as_ref().map(|opened| opened.url.as_str())
+    }
 }
 
 /// Returns the nodes that read, in the order of a run.
@@ -82,11 +96,11 @@ fn steps(definition: &Definition) -> Vec<Step> {
     while let Some(name) = at.filter(|name| seen.insert(name.clone())) {
         at = match definition.nodes.get(&name) {
             Some(Node::Goto { url, next, .. }) => {
-                opened = Some(url.clone());
+                opened = Some(Opened { by: name, url: url.clone() });
                 Some(next.clone())
             }
             Some(Node::Collect { via, next, .. }) => {
-                steps.push(Step { node: name, via: via.clone(), url: opened.clone() });
+                steps.push(Step { node: name, via: via.clone(), opened: opened.clone() });
                 Some(next.clone())
             }
             Some(Node::Act { next, .. }) => Some(next.clone()),
@@ -101,6 +115,132 @@ fn steps(definition: &Definition) -> Vec<Step> {
         };
     }
     steps
+}
+
+/// What has the address at which a node reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum AddressOwner {
+    /// The node that opens the page.
+    Page(String),
+    Request(String),
+}
+
+impl AddressOwner {
+    /// Returns whether a step is one for which the address is opened or requested.
+    fn is_needed_by(&self, step: &Step) -> bool {
+        match self {
+            Self::Page(by) => step.opened.as_ref().is_some_and(|opened| opened.by == *by),
+            Self::Request(name) => step.via == Source::Fetch(name.clone()),
+        }
+    }
+}
+
+/// The address at which a node reads, as the definition has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReadAddress {
+    owner: AddressOwner,
+    pub(crate) method: Method,
+    pub(crate) url: String,
+    /// The pattern of the path of the response that the page receives there.
+    pub(crate) watched: Option<String>,
+    /// The names of all fields and values that are read at the address.
+    pub(crate) names: Vec<String>,
+    /// The values that are read before.
+    earlier: BTreeSet<String>,
+}
+
+impl ReadAddress {
+    /// Returns the values that the address can have: those that a run has read by then.
+    pub(crate) fn offered(&self, known: &KnownValues) -> KnownValues {
+        let earlier = known.iter().filter(|(name, _)| self.earlier.contains(*name));
+        earlier.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}
+
+/// Returns the address at which a node reads; `None` if the node does not read, or its page is not
+/// opened as the studio has it.
+pub(crate) fn read_address(definition: &Definition, node: &str) -> Option<ReadAddress> {
+    let Node::Collect { via, .. } = definition.nodes.get(node)? else { return None };
+    let steps = steps(definition);
+    let (owner, method, url) = match via {
+        Source::Fetch(name) => {
+            let request = definition.requests.get(name)?;
+            (AddressOwner::Request(name.clone()), request.method, request.url.clone())
+        }
+        Source::Dom {} | Source::Response(_) => {
+            let step = steps.iter().find(|step| step.node == node)?;
+            let opened = step.opened.clone()?;
+            (AddressOwner::Page(opened.by), Method::Get, opened.url)
+        }
+    };
+    let watched = if let Source::Response(pattern) = via { Some(pattern.clone()) } else { None };
+    // Where the order of the nodes is not known, no value is read before.
+    let first = steps.iter().position(|step| owner.is_needed_by(step)).unwrap_or_default();
+    let earlier = steps.iter().take(first).flat_map(|step| reads_of(definition, &step.node).1);
+    let earlier = earlier.collect();
+    let here: Vec<&String> = match &owner {
+        AddressOwner::Page(_) => {
+            let reads = steps.iter().filter(|step| owner.is_needed_by(step));
+            let reads = reads.filter(|step| !matches!(step.via, Source::Fetch(_)));
+            reads.map(|step| &step.node).collect()
+        }
+        AddressOwner::Request(_) => {
+            let makes = definition.nodes.iter().filter(|(_, node)| match node {
+                Node::Collect { via: other, .. } => other == via,
+                Node::Goto { .. }
+                | Node::Act { .. }
+                | Node::Branch { .. }
+                | Node::AwaitUser { .. }
+                | Node::Review { .. }
+                | Node::Done
+                | Node::Fail { .. } => false,
+            });
+            makes.map(|(name, _)| name).collect()
+        }
+    };
+    let names = here.into_iter().flat_map(|node| {
+        let (fields, variables) = reads_of(definition, node);
+        fields.into_iter().chain(variables)
+    });
+    let names = names.collect();
+    Some(ReadAddress { owner, method, url, watched, names, earlier })
+}
+
+/// Returns the names of the fields and of the variables that a node reads.
+fn reads_of(definition: &Definition, node: &str) -> (Vec<String>, Vec<String>) {
+    let Some(Node::Collect { fields, variables, .. }) = definition.nodes.get(node) else {
+        return (vec![], vec![]);
+    };
+    (fields.keys().cloned().collect(), variables.keys().cloned().collect())
+}
+
+/// Changes what stands in the address at which a node reads, for all that is read there. `known` are the
+/// values for addresses, and `read` are all that were read.
+///
+/// # Errors
+/// The node has no address, or the choice is not one for it.
+pub(crate) fn set_address(
+    definition: &mut Definition,
+    node: &str,
+    choice: &AddressChoice,
+    known: &KnownValues,
+    read: &KnownValues,
+) -> Result<(), DraftError> {
+    let address = read_address(definition, node).ok_or(DraftError::OtherForm)?;
+    let changed = choice.apply(&address.url, &address.offered(known), read)?;
+    match &address.owner {
+        AddressOwner::Page(by) => {
+            if let Some(Node::Goto { url, .. }) = definition.nodes.get_mut(by) {
+                *url = changed;
+            }
+        }
+        AddressOwner::Request(name) => {
+            if let Some(request) = definition.requests.get_mut(name) {
+                request.url = changed;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns the node that follows when the applicant is signed in.
@@ -173,41 +313,6 @@ fn words(url: &str) -> String {
     let name = last.get(start..).unwrap_or_default().concat();
     let name: String = name.chars().take(30).collect();
     if name.is_empty() { "Home".to_owned() } else { name }
-}
-
-/// Returns a URL with the names of values in place of whole parts of its path and values of its query
-/// that equal them.
-fn with_values(url: &str, known: &KnownValues) -> String {
-    let named = |part: &str| {
-        let found = known.iter().find(|(_, value)| {
-            !value.is_empty() && (value.as_str() == part || percent_encoded(value) == part)
-        });
-        found.map(|(name, _)| format!("{{{name}}}"))
-    };
-    // The scheme and the host are never replaced.
-    let start = url.find("://").map_or(0, |at| at.saturating_add(3));
-    let start = url
-        .get(start..)
-        .and_then(|rest| rest.find('/'))
-        .map_or(url.len(), |at| at.saturating_add(start));
-    let (origin, rest) = url.split_at_checked(start).unwrap_or((url, ""));
-    let (rest, fragment) = rest.split_once('#').map_or((rest, None), |(rest, f)| (rest, Some(f)));
-    let mut text = origin.to_owned();
-    for part in rest.split_inclusive(['/', '?', '&', '=']) {
-        let end = part.len().saturating_sub(usize::from(part.ends_with(['/', '?', '&', '='])));
-        let (value, separator) = part.split_at_checked(end).unwrap_or((part, ""));
-        text.push_str(&named(value).unwrap_or_else(|| value.to_owned()));
-        text.push_str(separator);
-    }
-    if let Some(fragment) = fragment {
-        text.push('#');
-        text.push_str(fragment);
-    }
-    text
-}
-
-fn percent_encoded(value: &str) -> String {
-    url::form_urlencoded::byte_serialize(value.as_bytes()).collect()
 }
 
 /// Removes nodes that read nothing, those that open pages for them, and requests that nothing makes.

@@ -1,20 +1,22 @@
 //! The changes that an author makes.
 
 use domain::workflow::{
-    Condition, Converter, Definition, ElementContent, FieldFormat, FieldType, Node, PageFetch,
-    Severity,
+    Condition, Converter, Definition, ElementContent, FieldFormat, FieldType, PageFetch, Severity,
 };
 use ports::driving::Finding;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Shared, Studio, StudioError};
+use super::{
+    Shared, Studio, StudioError,
+    addresses::{known_values, read_values},
+};
 use crate::{
     draft::{
-        self, FieldChange, FieldSource, KnownValues, NewField, NewList, NewMember, PageKind,
-        add_field, add_member, add_variable, edit_field, mark_page, move_field, move_member,
-        remove_dismissed, remove_field, remove_member, remove_next_page, remove_page,
-        remove_variable, set_next_page,
+        self, AddressChoice, FieldChange, FieldSource, KnownValues, NewField, NewList, NewMember,
+        PageKind, add_field, add_member, add_variable, edit_field, mark_page, move_field,
+        move_member, remove_dismissed, remove_field, remove_member, remove_next_page, remove_page,
+        remove_variable, set_address, set_next_page, without_braces,
     },
     lists::ListProposal,
 };
@@ -51,17 +53,27 @@ pub enum Edit {
         convert: Vec<Converter>,
         #[serde(default)]
         list: Option<ChosenList>,
+        /// What stands in the address of the source; as proposed if it is left out.
+        #[serde(default)]
+        address: Option<AddressChoice>,
     },
     /// Adds a value for the addresses of later pages, which is not shared.
     AddVariable {
         name: String,
         from: ChosenSource,
         convert: Vec<Converter>,
+        #[serde(default)]
+        address: Option<AddressChoice>,
     },
     RemoveVariable {
         name: String,
     },
     EditField(FieldChange),
+    /// Changes what stands in the address at which a node reads, for all that is read there.
+    SetAddress {
+        node: String,
+        address: AddressChoice,
+    },
     /// Adds a column to a list, or a member to an object.
     AddMember(NewMember),
     RemoveField {
@@ -136,6 +148,7 @@ impl Studio {
             | Edit::RemovePage { .. }
             | Edit::RemoveVariable { .. }
             | Edit::EditField(_)
+            | Edit::SetAddress { .. }
             | Edit::AddMember(_)
             | Edit::RemoveField { .. }
             | Edit::MoveField { .. }
@@ -146,16 +159,25 @@ impl Studio {
             | Edit::SetDetails { .. }
             | Edit::Replace { .. } => return Ok(None),
         };
-        Ok(Some(match from {
+        self.field_source(from, list).await.map(Some)
+    }
+
+    /// Returns where a value is read that the author has chosen.
+    pub(super) async fn field_source(
+        &self,
+        from: &ChosenSource,
+        list: Option<&ChosenList>,
+    ) -> Result<FieldSource, StudioError> {
+        match from {
             ChosenSource::Page { inspection, at, read } => {
-                let url = self.inspection(*inspection)?.url.clone();
-                FieldSource::Page { url, at: at.clone(), read: read.clone() }
+                let url = without_braces(&self.inspection(*inspection)?.url);
+                Ok(FieldSource::Page { url, at: at.clone(), read: read.clone() })
             }
             ChosenSource::Response { number, pointer } => {
                 let place = list.map_or(pointer, |list| &list.rows.at).clone();
-                self.response_source(*number, pointer, place).await?
+                self.response_source(*number, pointer, place).await
             }
-        }))
+        }
     }
 
     /// Returns a request of the definition's own if the page gets the same member by it, and else the
@@ -179,8 +201,9 @@ impl Studio {
         let body = body.and_then(|fetched| serde_json::from_str::<Value>(&fetched.body).ok());
         let member = body.as_ref().and_then(|body| body.pointer(pointer));
         if member.is_some() && member == expected.as_ref() {
-            return Ok(FieldSource::Request { url, pointer: place });
+            return Ok(FieldSource::Request { url: without_braces(&url), pointer: place });
         }
+        let page_url = without_braces(&page_url);
         let path = url::Url::parse(&url).map(|url| url.path().to_owned()).unwrap_or_default();
         Ok(FieldSource::Response { page_url, pattern: path, pointer: place })
     }
@@ -191,7 +214,10 @@ impl Edit {
     /// has entered by hand may be wrong.
     pub(super) const fn is_checked(&self) -> bool {
         match self {
-            Self::EditField(_) | Self::AddMember(_) | Self::SetNextPage { .. } => true,
+            Self::EditField(_)
+            | Self::SetAddress { .. }
+            | Self::AddMember(_)
+            | Self::SetNextPage { .. } => true,
             Self::MarkPage { .. }
             | Self::RemovePage { .. }
             | Self::AddField { .. }
@@ -249,20 +275,27 @@ pub(super) fn apply(
             pii,
             convert,
             list,
+            address,
             ..
         } => {
             let list = list.map(|ChosenList { rows, name, label }| NewList { name, label, rows });
             let field =
                 NewField { name, label, kind, format, currency, required, pii, convert, list };
-            let source = source.ok_or(StudioError::NoInspection)?;
-            add_field(definition, field, &source, &known_values(definition, shared))?;
+            let (source, known) = addressed(source, address.as_ref(), definition, shared)?;
+            add_field(definition, field, &source, &known)?;
         }
-        Edit::AddVariable { name, convert, .. } => {
-            let source = source.ok_or(StudioError::NoInspection)?;
-            let known = known_values(definition, shared);
+        Edit::AddVariable { name, convert, address, .. } => {
+            let (source, known) = addressed(source, address.as_ref(), definition, shared)?;
             add_variable(definition, &name, convert, &source, &known)?;
         }
         Edit::EditField(change) => edit_field(definition, change)?,
+        Edit::SetAddress { node, address } => {
+            let (known, read) = {
+                let state = shared.state();
+                (known_values(definition, &state), read_values(&state))
+            };
+            set_address(definition, &node, &address, &known, &read)?;
+        }
         Edit::AddMember(new) => add_member(definition, new)?,
         Edit::RemoveField { within: None, name } => remove_field(definition, &name)?,
         Edit::RemoveField { within: Some(group), name } => {
@@ -296,21 +329,18 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// Returns the values of variables that runs have read.
-fn known_values(definition: &Definition, shared: &Shared) -> KnownValues {
-    let state = shared.state();
-    let variables = definition.nodes.values().filter_map(|node| {
-        let Node::Collect { variables, .. } = node else { return None };
-        Some(variables.keys())
-    });
-    let values = variables.flatten().filter_map(|name| {
-        let value = state.values.get(name)?.as_ref().ok()?;
-        let text = match value {
-            Value::String(text) => text.clone(),
-            Value::Number(number) => number.to_string(),
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
-        };
-        Some((name.clone(), text))
-    });
-    values.collect()
+/// Returns the source of a new field with what the author has chosen for its address, and the values
+/// that may take the place of further parts of it: none if the author has chosen.
+fn addressed(
+    source: Option<FieldSource>,
+    address: Option<&AddressChoice>,
+    definition: &Definition,
+    shared: &Shared,
+) -> Result<(FieldSource, KnownValues), StudioError> {
+    let source = source.ok_or(StudioError::NoInspection)?;
+    let known = known_values(definition, &shared.state());
+    match address {
+        Some(address) => Ok((source.with_choice(address, &known)?, KnownValues::new())),
+        None => Ok((source, known)),
+    }
 }

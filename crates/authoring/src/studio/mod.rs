@@ -1,5 +1,6 @@
 //! The studio: one definition, one author, one browser.
 
+mod addresses;
 mod choices;
 mod edits;
 mod publisher;
@@ -37,8 +38,9 @@ use tokio::sync::watch;
 use self::state::{Inspection, RunState, State};
 use self::view::Surroundings;
 pub use self::{
+    addresses::AddressView,
     choices::{ElementView, SuggestedConditions},
-    edits::Edit,
+    edits::{ChosenSource, Edit},
     publisher::{DefinitionPublisher, PublicationError},
     readings::{ReadingView, TriedReading},
     view::{InspectionView, StudioView},

@@ -1,5 +1,6 @@
 //! What a studio keeps of its runs, and what it tells of places that an author edits.
 
+mod addresses;
 mod overlapping;
 
 use std::{collections::BTreeMap, sync::Arc};

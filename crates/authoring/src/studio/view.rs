@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
+    addresses::{AddressView, source_name},
     sizes,
     state::{RunState, State},
 };
@@ -162,6 +163,9 @@ fn outline(definition: &Definition, state: &State) -> Value {
         definition.ordered_output().map(|(name, field)| field_view(definition, state, name, field));
     let variables = definition.nodes.iter().flat_map(|(node, content)| {
         let Node::Collect { via, variables, .. } = content else { return vec![] };
+        let address =
+            (!variables.is_empty()).then(|| AddressView::of_node(definition, state, node));
+        let address = address.flatten();
         let all = variables.iter().map(|(name, extraction)| {
             let value = state.values.get(name);
             json!({
@@ -169,6 +173,7 @@ fn outline(definition: &Definition, state: &State) -> Value {
                 "source": source_name(via),
                 "place": extraction.at,
                 "node": node,
+                "address": address,
                 "value": value.and_then(|value| value.as_ref().ok()),
                 "problem": value.and_then(|value| value.as_ref().err()),
             })
@@ -222,6 +227,7 @@ fn field_view(definition: &Definition, state: &State, name: &str, field: &Field)
         "source": read.as_ref().map(|read| source_name(read.via)),
         "place": read.as_ref().map(|read| &read.extraction.at),
         "node": read.as_ref().map(|read| read.node),
+        "address": read.as_ref().and_then(|read| AddressView::of_node(definition, state, read.node)),
         "reading": read.as_ref().map(|read| Reading::of(field, read.extraction)),
         "members": members.collect::<Vec<_>>(),
         "nextPage": read.as_ref().and_then(|read| read.pages).map(next_page),
@@ -267,14 +273,6 @@ fn next_page(pages: &Pages) -> Value {
         }
     };
     json!({ "text": text, "max": pages.max })
-}
-
-const fn source_name(source: &Source) -> &'static str {
-    match source {
-        Source::Dom {} => "page",
-        Source::Fetch(_) => "request",
-        Source::Response(_) => "response",
-    }
 }
 
 /// A page as it was, for the author to choose elements of it.

@@ -13,9 +13,10 @@ use serde_json::json;
 
 use crate::{
     draft::{
-        DraftError, FieldChange, FieldSource, KnownValues, NewField, NewList, PageKind, add_field,
-        add_variable, dismiss, edit_field, mark_page, move_field, new_definition, remove_dismissed,
-        remove_field, remove_page, remove_variable,
+        AddressChoice, DraftError, FieldChange, FieldSource, KnownValues, NewField, NewList,
+        PageKind, add_field, add_variable, dismiss, edit_field, mark_page, move_field,
+        new_definition, read_address, remove_dismissed, remove_field, remove_page, remove_variable,
+        set_address,
     },
     explore::exploring,
     lists::ListProposal,
@@ -167,6 +168,88 @@ fn a_definition_made_of_choices_can_be_published() {
     assert_eq!(definition.nodes, empty.nodes);
 }
 
+/// Returns a definition that reads two values for addresses on its first page, and the values: both are
+/// the same.
+fn with_two_values() -> (Definition, KnownValues) {
+    let mut definition = draft();
+    let home = on_page("https://shop.example/");
+    for name in ["organization", "user"] {
+        add_variable(&mut definition, name, vec![], &home, &KnownValues::new()).unwrap();
+    }
+    let known = ["organization", "user"].map(|name| (name.to_owned(), "1".to_owned())).into();
+    (definition, known)
+}
+
+fn choice(url: &str, parts: &serde_json::Value) -> AddressChoice {
+    let choice = json!({ "url": url, "parts": parts });
+    serde_json::from_value(choice).unwrap()
+}
+
+/// Returns the node that reads a field.
+fn node_of(definition: &Definition, field: &str) -> String {
+    let reads = definition.nodes.iter().find_map(|(node, content)| {
+        let Node::Collect { fields, .. } = content else { return None };
+        fields.contains_key(field).then(|| node.clone())
+    });
+    reads.unwrap()
+}
+
+#[test]
+fn the_author_says_which_value_an_address_takes() {
+    let (mut definition, known) = with_two_values();
+    let url = "https://shop.example/api/organizations/1/memberships/1";
+    let api = FieldSource::Request { url: url.into(), pointer: "/role".into() };
+    let before = definition.clone();
+    let refused = add_field(&mut definition, field("role"), &api, &known).unwrap_err();
+    assert_eq!(refused, DraftError::PartUndecided("organizations/1".into()));
+    assert_eq!(definition, before);
+
+    let (organization, user) = (json!({ "value": "organization" }), json!({ "value": "user" }));
+    let parts = json!(["asItIs", "asItIs", organization, "asItIs", user]);
+    let decided = api.with_choice(&choice(url, &parts), &known).unwrap();
+    add_field(&mut definition, field("role"), &decided, &KnownValues::new()).unwrap();
+    let urls: Vec<_> = definition.requests.values().map(|request| request.url.as_str()).collect();
+    let expected = "https://shop.example/api/organizations/{organization}/memberships/{user}";
+    assert_eq!(urls, [expected]);
+    let unused = check(&definition).into_iter().filter(|error| error.message.contains("not used"));
+    assert_eq!(unused.count(), 0);
+    assert_eq!(errors(&definition), [""; 0]);
+}
+
+#[test]
+fn an_address_is_changed_for_all_that_is_read_there() {
+    let (mut definition, mut known) = with_two_values();
+    let url = "https://shop.example/users/1";
+    let parts = json!(["asItIs", { "value": "user" }]);
+    let page = on_page(url).with_choice(&choice(url, &parts), &known).unwrap();
+    for name in ["fullName", "email"] {
+        add_field(&mut definition, field(name), &page, &KnownValues::new()).unwrap();
+    }
+    let later = on_page("https://shop.example/later");
+    add_variable(&mut definition, "late", vec![], &later, &KnownValues::new()).unwrap();
+    known.insert("late".to_owned(), "1".to_owned());
+
+    let node = node_of(&definition, "fullName");
+    let address = read_address(&definition, &node).unwrap();
+    assert_eq!(address.url, "https://shop.example/users/{user}");
+    assert_eq!(address.names, ["email", "fullName"]);
+    assert!(address.offered(&known).into_keys().eq(["organization", "user"]));
+
+    let chosen = |name: &str| choice(&address.url, &json!(["asItIs", { "value": name }]));
+    let set = |definition: &mut Definition, node: &str, name: &str| {
+        set_address(definition, node, &chosen(name), &known, &known)
+    };
+    // It is read after the page was opened.
+    let refused = set(&mut definition, &node, "late");
+    assert!(matches!(refused, Err(DraftError::OtherValue { .. })), "{refused:?}");
+    assert_eq!(set(&mut definition, "route", "user"), Err(DraftError::OtherForm));
+    set(&mut definition, &node, "organization").unwrap();
+    assert_eq!(errors(&definition), [""; 0]);
+    let changed = read_address(&definition, &node).unwrap();
+    assert_eq!(changed.url, "https://shop.example/users/{organization}");
+    assert_eq!(set(&mut definition, &node, "user"), Err(DraftError::AddressChanged));
+}
+
 #[test]
 fn a_new_definition_has_the_icon_of_no_other_platform() {
     assert_eq!(draft().icon, NEUTRAL_ICON);
@@ -246,6 +329,12 @@ fn a_change_is_read_as_the_page_sends_it() {
         column,
         json!({ "op": "addVariable", "name": "user", "convert": [],
             "from": { "response": { "number": 1, "pointer": "/id" } } }),
+        json!({ "op": "addVariable", "name": "user", "convert": [],
+            "from": { "page": { "inspection": 1, "at": "#x", "read": "text" } },
+            "address": { "url": "https://shop.example/1",
+                "parts": [null, "asItIs", { "value": "user" }] } }),
+        json!({ "op": "setAddress", "node": "read",
+            "address": { "url": "https://shop.example/", "parts": [] } }),
         json!({ "op": "markPage", "kind": "signedIn", "condition": { "selector": "#in" } }),
         json!({ "op": "editField", "name": "a", "newName": "b", "label": "B", "required": true, "pii": true }),
         json!({ "op": "editField", "within": "orders", "name": "a", "newName": "a", "label": "A",

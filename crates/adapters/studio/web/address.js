@@ -1,0 +1,115 @@
+// The address of the page or the request that a value is read from: its parts, and what stands in place of each.
+
+import { h } from "./dom.js";
+import { choice } from "./widgets.js";
+import { say, words } from "./words.js";
+
+/**
+ * @typedef {import("./api.js").Address} Address
+ * @typedef {import("./api.js").AddressPart} AddressPart
+ * @typedef {{address: Address, choices: string[]}} Choices For each part the name of a value, `AS_IT_IS` or `UNDECIDED`.
+ */
+
+/** No name of a value has this character. */
+const AS_IT_IS = "=";
+const UNDECIDED = "";
+
+/** What an author has chosen before for an address, so that it is asked once for all fields of a page. @type {Map<string, string[]>} */
+const chosenBefore = new Map();
+
+/** @param {AddressPart} part */
+const initial = ({ choice: chosen }) => (chosen === null ? UNDECIDED : chosen === "asItIs" ? AS_IT_IS : chosen.value);
+
+/** @param {AddressPart} part */
+const optionsOf = ({ text, values }) => [
+  ...(text === null ? [] : [{ value: AS_IT_IS, label: say(words.partAsItIs, { text }) }]),
+  ...values.map((name) => ({ value: name, label: say(words.partValue, { name }) })),
+];
+
+/** @param {AddressPart} part */
+const canChange = (part) => part.values.length > 0 && optionsOf(part).length > 1;
+
+/** What stands in an address of the definition. @param {Address} address @returns {Choices} */
+export const currentChoices = (address) => ({ address, choices: address.parts.map(initial) });
+
+/** What stands in an address that is new, or what was chosen for it before. @param {Address} address @returns {Choices} */
+export const newChoices = (address) => {
+  const before = chosenBefore.get(address.url);
+  const choices = address.parts.map((part, index) => {
+    const chosen = before?.[index];
+    return chosen !== undefined && optionsOf(part).some(({ value }) => value === chosen) ? chosen : initial(part);
+  });
+  return { address, choices };
+};
+
+/** @param {Choices} chosen */
+export const rememberChoices = ({ address, choices }) => void chosenBefore.set(address.url, choices);
+
+/** @param {Choices} chosen */
+export const isDecided = ({ choices }) => !choices.includes(UNDECIDED);
+
+/** The choices as the studio reads them. @param {Choices} chosen */
+export const sentChoices = ({ address, choices }) => ({
+  url: address.url,
+  parts: choices.map((chosen) => (chosen === UNDECIDED ? null : chosen === AS_IT_IS ? "asItIs" : { value: chosen })),
+});
+
+/** Whether anything in an address can be changed. @param {Address} address */
+export const canChangeAddress = (address) => address.parts.some(canChange);
+
+/** @param {string} id @param {number} index */
+const partId = (id, index) => `${id}-part-${index}`;
+
+/** The control of the first part that can be changed. @param {string} id @param {Address} address */
+export const firstPartId = (id, address) => partId(id, address.parts.findIndex(canChange));
+
+/** The address as terms and their descriptions. @param {Address} address */
+export const addressFacts = (address) => [
+  h("dt", { key: "address" }, words.addressOf),
+  h("dd", { key: "address-of" }, address.source === "request" && [address.method, " "], h("code", null, address.url)),
+  address.watched && [h("dt", { key: "watched" }, words.watchedPath), h("dd", { key: "watched-of" }, h("code", null, address.watched.pattern))],
+];
+
+/** What may be of the author's account in an address. @param {Address} address */
+export const addressHints = (address) => [
+  address.own.map((place, index) => h("p", { class: "hint warn", key: `own-${index}` }, h("code", null, place), " ", words.partStaysOwn)),
+  watchedHint(address),
+];
+
+/** @param {Address} address */
+const watchedHint = ({ watched }) => watched && watched.own.map((place, index) => h("p", { class: "hint warn", key: `watched-${index}` }, h("code", null, place), " ", words.watchedOwn));
+
+/**
+ * The parts of an address, with a control for each that can be chosen.
+ * @param {{id: string, chosen: Choices, onchange: (choices: string[]) => void}} options
+ */
+export const addressParts = ({ id, chosen: { address, choices }, onchange }) =>
+  h(
+    "fieldset",
+    { key: `${id}-address`, class: "address-parts", "aria-describedby": `${id}-address-hint` },
+    h("legend", null, words.addressParts),
+    h("p", { class: "hint", id: `${id}-address-hint` }, words.addressPartsHint),
+    h("dl", { class: "facts" }, addressFacts(address)),
+    h(
+      "ul",
+      { class: "plain-list" },
+      address.parts.map((part, index) => {
+        const selected = choices[index] ?? UNDECIDED;
+        const warning = part.mayBeOwn && selected === AS_IT_IS && (part.inFragment ? words.fragmentMayBeOwn : words.partMayBeOwn);
+        if (!canChange(part)) return h("li", { key: index, class: warning ? "whole-line" : undefined }, h("code", null, part.place), warning && h("span", { class: "hint warn" }, warning));
+        return h(
+          "li",
+          { key: index, class: "whole-line" },
+          choice({
+            id: partId(id, index),
+            label: [`${words.addressPart} `, h("code", null, part.place)],
+            selected,
+            options: [...(selected === UNDECIDED ? [{ value: UNDECIDED, label: words.choosePart }] : []), ...optionsOf(part)],
+            warning: selected === UNDECIDED ? words.partUndecided : warning || undefined,
+            onchange: (value) => onchange(choices.map((other, at) => (at === index ? value : other))),
+          }),
+        );
+      }),
+    ),
+    watchedHint(address),
+  );

@@ -1,0 +1,136 @@
+//! The addresses at which values are read, as the author sees them.
+
+use domain::workflow::{Definition, Method, Node, Source};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Studio, StudioError, edits::ChosenSource, state::State};
+use crate::draft::{
+    AddressPart, FieldSource, KnownValues, address_parts, proposed_parts, read_address,
+};
+
+/// The address of the page or the request that has a value.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AddressView {
+    source: &'static str,
+    method: &'static str,
+    url: String,
+    /// The pattern of the path of the response that the page receives.
+    watched: Option<AddressPattern>,
+    parts: Vec<AddressPart>,
+    /// The places of the parts that may be those of the author's account, and stay as they are.
+    own: Vec<String>,
+    /// The names of all fields and values that are read at the address.
+    names: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AddressPattern {
+    pattern: String,
+    /// The places of the parts that may be those of the author's account.
+    own: Vec<String>,
+}
+
+impl Studio {
+    /// Returns the address at which a chosen value would be read.
+    ///
+    /// # Errors
+    /// The page or the response is not kept, there is no browser, or the address has too many parts.
+    pub async fn address(&self, from: &ChosenSource) -> Result<AddressView, StudioError> {
+        let source = self.field_source(from, None).await?;
+        let definition = self.definition()?;
+        AddressView::of_source(&source, &definition, &self.shared.state())
+    }
+}
+
+impl AddressView {
+    pub(super) fn of_source(
+        source: &FieldSource,
+        definition: &Definition,
+        state: &State,
+    ) -> Result<Self, StudioError> {
+        let (known, read) = (known_values(definition, state), read_values(state));
+        let (name, watched) = match source {
+            FieldSource::Page { .. } => ("page", None),
+            FieldSource::Request { .. } => ("request", None),
+            FieldSource::Response { pattern, .. } => ("response", Some(pattern.clone())),
+        };
+        let url = source.url().to_owned();
+        let parts = proposed_parts(&url, &known, &read)?;
+        let watched = watched.map(|pattern| AddressPattern::of(pattern, &read));
+        let (method, own) = (Method::Get.as_str(), own_places(&parts));
+        Ok(Self { source: name, method, url, watched, parts, own, names: vec![] })
+    }
+
+    /// Returns the address of what a node reads, as the definition has it; `None` if it has none.
+    pub(super) fn of_node(definition: &Definition, state: &State, node: &str) -> Option<Self> {
+        let Node::Collect { via, .. } = definition.nodes.get(node)? else { return None };
+        let address = read_address(definition, node)?;
+        let (known, read) = (known_values(definition, state), read_values(state));
+        let offered = address.offered(&known);
+        // Of an address with too many parts, none can be changed.
+        let parts = address_parts(&address.url, &offered, &read).unwrap_or_default();
+        let own = own_places(&parts);
+        Some(Self {
+            source: source_name(via),
+            method: address.method.as_str(),
+            url: address.url,
+            watched: address.watched.map(|pattern| AddressPattern::of(pattern, &read)),
+            parts,
+            own,
+            names: address.names,
+        })
+    }
+}
+
+impl AddressPattern {
+    fn of(pattern: String, read: &KnownValues) -> Self {
+        let parts = address_parts(&pattern, &KnownValues::new(), read).unwrap_or_default();
+        let own = own_places(&parts);
+        Self { pattern, own }
+    }
+}
+
+fn own_places(parts: &[AddressPart]) -> Vec<String> {
+    parts.iter().filter(|part| part.stays_own()).map(|part| part.place.clone()).collect()
+}
+
+pub(super) const fn source_name(source: &Source) -> &'static str {
+    match source {
+        Source::Dom {} => "page",
+        Source::Fetch(_) => "request",
+        Source::Response(_) => "response",
+    }
+}
+
+/// Returns the values of variables that runs have read.
+pub(super) fn known_values(definition: &Definition, state: &State) -> KnownValues {
+    let variables = definition.nodes.values().filter_map(|node| {
+        let Node::Collect { variables, .. } = node else { return None };
+        Some(variables.keys())
+    });
+    let values = variables.flatten().filter_map(|name| {
+        let value = state.values.get(name)?.as_ref().ok()?;
+        Some((name.clone(), scalar_text(value)?))
+    });
+    values.collect()
+}
+
+/// Returns all values that runs have read and that may stand in an address.
+pub(super) fn read_values(state: &State) -> KnownValues {
+    let values = state.values.iter().filter_map(|(name, value)| {
+        let text = scalar_text(value.as_ref().ok()?)?;
+        (!text.is_empty()).then(|| (name.clone(), text))
+    });
+    values.collect()
+}
+
+fn scalar_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
+}

@@ -1,0 +1,117 @@
+//! The addresses that an author sees, and what is chosen for their parts.
+
+use std::sync::Arc;
+
+use domain::workflow::{Definition, ElementContent};
+use serde_json::{Value, json};
+
+use crate::{
+    draft::{DraftError, FieldSource, KnownValues, add_variable},
+    studio::{
+        Edit, Shared, StudioError, StudioView, addresses::AddressView, edits::apply,
+        view::Surroundings,
+    },
+    tests::changes::with_orders,
+};
+
+const PAGE: &str = "https://shop.example/organizations/1/memberships/1?page=2";
+
+/// Returns a definition with two values for addresses, and a studio that has read the same for both.
+fn with_values() -> (Definition, Shared) {
+    let mut definition = with_orders();
+    let orders = FieldSource::Page {
+        url: "https://shop.example/orders".to_owned(),
+        at: "#id".to_owned(),
+        read: ElementContent::Text,
+    };
+    let shared = Shared::default();
+    for name in ["organization", "user"] {
+        add_variable(&mut definition, name, vec![], &orders, &KnownValues::new()).unwrap();
+        shared.state().values.insert(name.to_owned(), Ok(json!(1)));
+    }
+    (definition, shared)
+}
+
+fn watched() -> FieldSource {
+    FieldSource::Response {
+        page_url: PAGE.to_owned(),
+        pattern: "/api/users/12".to_owned(),
+        pointer: "/role".to_owned(),
+    }
+}
+
+fn added(address: &Value) -> Edit {
+    let edit = json!({
+        "op": "addField", "name": "role", "label": "Role", "type": "string", "required": true,
+        "pii": false, "convert": [], "from": { "response": { "number": 1, "pointer": "/role" } },
+        "address": address,
+    });
+    serde_json::from_value(edit).unwrap()
+}
+
+fn field(definition: &Definition, shared: &Shared, name: &str) -> Value {
+    let mut state = shared.state();
+    state.definition = Some(Arc::new(definition.clone()));
+    let around = Surroundings { file: "shop", obstacle: None, home: None, can_probe: false };
+    let view = serde_json::to_value(StudioView::of(&state, 1, &around)).unwrap();
+    let fields = view["outline"]["fields"].as_array().unwrap();
+    fields.iter().find(|field| field["name"] == name).unwrap().clone()
+}
+
+#[test]
+fn the_address_of_a_new_field_is_shown_in_parts() {
+    let (definition, shared) = with_values();
+    let view = AddressView::of_source(&watched(), &definition, &shared.state()).unwrap();
+    let view = serde_json::to_value(view).unwrap();
+    assert_eq!((&view["source"], &view["url"]), (&json!("response"), &json!(PAGE)));
+    let watched = json!({ "pattern": "/api/users/12", "own": ["users/12"] });
+    assert_eq!(view["watched"], watched);
+    let organization = json!({
+        "text": "1", "place": "organizations/1", "values": ["organization", "user"],
+        "choice": null, "mayBeOwn": true, "inFragment": false,
+    });
+    assert_eq!(view["parts"][1], organization);
+    let page = json!({
+        "text": "2", "place": "page=2", "values": [], "choice": "asItIs", "mayBeOwn": false,
+        "inFragment": false,
+    });
+    assert_eq!(view["parts"][4], page);
+}
+
+#[test]
+fn a_field_has_the_address_that_its_author_has_chosen() {
+    let (mut definition, shared) = with_values();
+    let before = definition.clone();
+    let undecided = json!({ "url": PAGE, "parts": ["asItIs", null, "asItIs", null, "asItIs"] });
+    for address in [Value::Null, undecided] {
+        let refused = apply(&mut definition, added(&address), Some(watched()), &shared);
+        let is_undecided = matches!(refused, Err(StudioError::Draft(DraftError::PartUndecided(_))));
+        assert!(is_undecided, "{refused:?}");
+        assert_eq!(definition, before);
+    }
+    let user = json!({ "value": "user" });
+    let chosen = json!({ "url": PAGE, "parts": ["asItIs", "asItIs", "asItIs", user, "asItIs"] });
+    apply(&mut definition, added(&chosen), Some(watched()), &shared).unwrap();
+    let shown = field(&definition, &shared, "role")["address"].clone();
+    let url = "https://shop.example/organizations/1/memberships/{user}?page=2";
+    assert_eq!((&shown["method"], &shown["url"]), (&json!("GET"), &json!(url)));
+    assert_eq!((&shown["own"], &shown["names"]), (&json!(["organizations/1"]), &json!(["role"])));
+    assert_eq!(shown["watched"]["pattern"], "/api/users/12");
+    assert_eq!(shown["parts"][3]["choice"], user);
+
+    let node = field(&definition, &shared, "role")["node"].clone();
+    let organization = json!({ "value": "organization" });
+    let parts = json!(["asItIs", organization, "asItIs", user, "asItIs"]);
+    let edit =
+        json!({ "op": "setAddress", "node": node, "address": { "url": url, "parts": parts } });
+    let edit: Edit = serde_json::from_value(edit).unwrap();
+    assert!(edit.is_checked());
+    apply(&mut definition, edit, None, &shared).unwrap();
+    let shown = field(&definition, &shared, "role")["address"].clone();
+    let url = "https://shop.example/organizations/{organization}/memberships/{user}?page=2";
+    assert_eq!((&shown["url"], &shown["own"]), (&json!(url), &json!([])));
+    // Others keep theirs.
+    let tier = field(&definition, &shared, "tier")["address"].clone();
+    assert_eq!(tier["url"], "https://shop.example/orders");
+    assert_eq!(tier["names"], json!(["orders", "tier", "organization", "user"]));
+}
