@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::workflow::{Converter, Definition, ElementContent, Extraction, Field, FieldType, Node};
+use serde_json::Value;
 
 use super::{
     DraftError, FieldSource, KnownValues, MAX_PARTS, MAX_PLACE_CHARS, NewField, capitalized,
@@ -235,11 +236,14 @@ pub fn remove_variable(definition: &mut Definition, name: &str) -> Result<(), Dr
         | Node::Done
         | Node::Fail { .. } => false,
     });
+    // Headers have no values, and bodies have them for whole texts alone: a query of GraphQL may have the
+    // same text for a selection.
     let in_requests = definition.requests.values().any(|request| {
-        let body = request.body.as_ref().map(ToString::to_string).unwrap_or_default();
-        request.url.contains(&placeholder) || body.contains(&placeholder)
+        request.url.contains(&placeholder)
+            || request.body.as_ref().is_some_and(|body| has_text(body, &placeholder))
     });
-    if in_nodes || in_requests {
+    let in_login = definition.login_url.contains(&placeholder);
+    if in_nodes || in_requests || in_login {
         return Err(DraftError::ValueUsed(name.to_owned()));
     }
     let mut found = false;
@@ -253,6 +257,16 @@ pub fn remove_variable(definition: &mut Definition, name: &str) -> Result<(), Dr
     }
     remove_empty_steps(definition);
     Ok(())
+}
+
+/// Returns whether a text is one of the strings in a body.
+fn has_text(body: &Value, text: &str) -> bool {
+    match body {
+        Value::String(own) => own == text,
+        Value::Array(items) => items.iter().any(|item| has_text(item, text)),
+        Value::Object(members) => members.values().any(|member| has_text(member, text)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// Moves a field one place up or down in the order in which applicants read the fields.

@@ -256,6 +256,29 @@ fn a_new_definition_has_the_icon_of_no_other_platform() {
 }
 
 #[test]
+fn a_value_is_removed_unless_an_address_or_a_body_has_it() {
+    let (mut definition, _) = with_two_values();
+    let post = |body: serde_json::Value| {
+        let request = json!({
+            "url": "https://shop.example/graphql", "method": "POST", "body": body,
+            "expectStatus": 200, "maxBytes": 1000,
+        });
+        serde_json::from_value(request).unwrap()
+    };
+    let used = Err(DraftError::ValueUsed("user".into()));
+    let body = json!({ "query": "{user}", "variables": [{ "id": "{user}" }] });
+    definition.requests.insert("user".into(), post(body));
+    assert_eq!(remove_variable(&mut definition, "user"), used);
+    definition.requests.clear();
+    definition.login_url = "https://shop.example/login?as={user}".into();
+    assert_eq!(remove_variable(&mut definition, "user"), used);
+    definition.login_url = "https://shop.example/login".into();
+    // The selection of a query, which has the form of a name.
+    definition.requests.insert("user".into(), post(json!({ "query": "query me {user}" })));
+    remove_variable(&mut definition, "user").unwrap();
+}
+
+#[test]
 fn what_is_not_known_yet_is_an_error_that_says_so() {
     let definition =
         new_definition("https://shop.example/login", "Shop", Environment::Production).unwrap();
