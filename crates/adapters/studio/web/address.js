@@ -95,7 +95,7 @@ export const addressParts = ({ id, chosen: { address, choices }, onchange }) =>
       { class: "plain-list" },
       address.parts.map((part, index) => {
         const selected = choices[index] ?? UNDECIDED;
-        const warning = part.mayBeOwn && selected === AS_IT_IS && (part.inFragment ? words.fragmentMayBeOwn : words.partMayBeOwn);
+        const warning = part.mayBeOwn && selected === AS_IT_IS && words.partMayBeOwn;
         if (!canChange(part)) return h("li", { key: index, class: warning ? "whole-line" : undefined }, h("code", null, part.place), warning && h("span", { class: "hint warn" }, warning));
         return h(
           "li",

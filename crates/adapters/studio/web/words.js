@@ -227,7 +227,6 @@ const en = {
   partValue: "The value {name}",
   partUndecided: "More than one choice is possible. Choose what stands here for other accounts.",
   partMayBeOwn: "This part may belong to your account. If it does, cancel and add it as a value for addresses first.",
-  fragmentMayBeOwn: "This part may belong to your account, and no value for addresses can stand after #. If it does, read the value from a response or another page.",
   partStaysOwn: "may belong to your account. If it does, remove what is read here, add the part as a value for addresses, and add this again.",
   choosePartsFirst: "Choose what stands in each part of the address.",
   addressPending: "Reading the address…",

@@ -86,7 +86,8 @@ impl FieldSource {
     }
 }
 
-/// A part of an address: a whole segment of its path, or the whole value of a parameter.
+/// A part of an address: a whole segment of its path, or the whole value of a parameter; also those of
+/// an address after `#`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AddressPart {
@@ -100,8 +101,6 @@ pub(crate) struct AddressPart {
     choice: Option<PartChoice>,
     /// Whether its text may be that of the author's account.
     may_be_own: bool,
-    /// Whether it is in a fragment, where no value can stand.
-    in_fragment: bool,
 }
 
 impl AddressPart {
@@ -124,9 +123,7 @@ impl AddressPart {
             Some(PartChoice::Value(name)) => {
                 Err(DraftError::OtherValue { name: name.clone(), place: self.place.clone() })
             }
-            Some(PartChoice::AsItIs) if self.in_fragment || whole_name(written).is_none() => {
-                Ok(written.to_owned())
-            }
+            Some(PartChoice::AsItIs) if whole_name(written).is_none() => Ok(written.to_owned()),
             Some(PartChoice::AsItIs) => {
                 let text = self.text.as_deref().map(encoded);
                 text.ok_or_else(|| DraftError::PartUnread(self.place.clone()))
@@ -153,12 +150,11 @@ pub(crate) fn address_parts(
 ) -> Result<Vec<AddressPart>, DraftError> {
     let mut parts = Vec::new();
     for piece in pieces(url) {
-        let Piece::Part { text, before, in_fragment } = piece else { continue };
+        let Piece::Part { text, before } = piece else { continue };
         if parts.len() >= MAX_ADDRESS_PARTS {
             return Err(DraftError::TooManyParts);
         }
-        let part = part(text, before, offered, read);
-        parts.push(if in_fragment { fixed(part) } else { part });
+        parts.push(part(text, before, offered, read));
     }
     Ok(parts)
 }
@@ -233,7 +229,6 @@ fn part(text: &str, before: Before<'_>, offered: &KnownValues, read: &KnownValue
             text: Some(text),
             place,
             choice: Some(PartChoice::AsItIs),
-            in_fragment: false,
         };
     };
     let text = read.get(name).cloned();
@@ -247,15 +242,7 @@ fn part(text: &str, before: Before<'_>, offered: &KnownValues, read: &KnownValue
         place,
         values,
         choice: Some(PartChoice::Value(name.to_owned())),
-        in_fragment: false,
     }
-}
-
-/// Returns a part of a fragment, in which nothing is chosen.
-fn fixed(part: AddressPart) -> AddressPart {
-    let as_it_is = Some(PartChoice::AsItIs);
-    let may_be_own = part.may_be_own && part.choice == as_it_is;
-    AddressPart { values: vec![], choice: as_it_is, may_be_own, in_fragment: true, ..part }
 }
 
 fn names_of(text: &str, offered: &KnownValues) -> Vec<String> {
@@ -314,7 +301,7 @@ impl Before<'_> {
 
 /// A piece of an address. All pieces one after the other are the address.
 enum Piece<'a> {
-    Part { text: &'a str, before: Before<'a>, in_fragment: bool },
+    Part { text: &'a str, before: Before<'a> },
     Between(&'a str),
 }
 
@@ -322,14 +309,14 @@ fn pieces(url: &str) -> Vec<Piece<'_>> {
     let (origin, rest) = url.split_at_checked(origin_length(url)).unwrap_or((url, ""));
     let (rest, fragment) = split_before(rest, '#');
     let mut pieces = vec![Piece::Between(origin)];
-    add_pieces(rest, false, &mut pieces);
+    add_pieces(rest, &mut pieces);
     // The address of a page within a single-page application, such as `#/users/1`. Other fragments are
     // places in the page.
     let start = ["#!/", "#/"].into_iter().find(|start| fragment.starts_with(start));
     match start.and_then(|start| fragment.split_at_checked(start.len())) {
         Some((start, rest)) => {
             pieces.push(Piece::Between(start));
-            add_pieces(rest, true, &mut pieces);
+            add_pieces(rest, &mut pieces);
         }
         None => pieces.push(Piece::Between(fragment)),
     }
@@ -337,12 +324,12 @@ fn pieces(url: &str) -> Vec<Piece<'_>> {
 }
 
 /// Adds the pieces of a path and the query that follows it.
-fn add_pieces<'a>(text: &'a str, in_fragment: bool, pieces: &mut Vec<Piece<'a>>) {
+fn add_pieces<'a>(text: &'a str, pieces: &mut Vec<Piece<'a>>) {
     let (path, query) = split_before(text, '?');
     let mut segment_before = "";
     for segment in path.split_inclusive('/') {
         let (text, end) = without_end(segment, '/');
-        pieces.push(Piece::of(text, Before::Segment(segment_before), in_fragment));
+        pieces.push(Piece::of(text, Before::Segment(segment_before)));
         pieces.push(Piece::Between(end));
         segment_before = text;
     }
@@ -355,17 +342,17 @@ fn add_pieces<'a>(text: &'a str, in_fragment: bool, pieces: &mut Vec<Piece<'a>>)
         let (name, text) = parameter.split_at_checked(length).unwrap_or(("", parameter));
         pieces.push(Piece::Between(name));
         let before = Before::Parameter(name.trim_end_matches('='));
-        pieces.push(Piece::of(text, before, in_fragment));
+        pieces.push(Piece::of(text, before));
         pieces.push(Piece::Between(end));
     }
 }
 
 impl<'a> Piece<'a> {
-    fn of(text: &'a str, before: Before<'a>, in_fragment: bool) -> Self {
+    fn of(text: &'a str, before: Before<'a>) -> Self {
         if text.is_empty() {
             return Self::Between(text);
         }
-        Self::Part { text, before, in_fragment }
+        Self::Part { text, before }
     }
 }
 
@@ -446,8 +433,8 @@ mod tests {
             ("https://a.test/users/55", "https://a.test/users/55"),
             ("https://5", "https://5"),
             ("https://a.test", "https://a.test"),
-            // The language has values in the path and the query alone.
-            ("https://a.test/app#/users/5?tab=5", "https://a.test/app#/users/5?tab=5"),
+            ("https://a.test/app#/users/5?tab=6", "https://a.test/app#/users/{id}?tab=6"),
+            ("https://a.test/app#5", "https://a.test/app#5"),
             (
                 "{customOrigin}/users/5?to=https://a.test/x",
                 "{customOrigin}/users/{id}?to=https://a.test/x",
@@ -534,7 +521,7 @@ mod tests {
                 names(&[]),
                 names(&["page"]),
                 names(&[]),
-                names(&[])
+                names(&["organization", "user"]),
             ]
         );
         let mut choice = AddressChoice {

@@ -220,7 +220,8 @@ impl Replay<'_> {
             has_entered && self.current.is_some() && !self.has_moved && !self.is_first_next();
         // What the recorded run saw after its pause is for later attempts and nodes.
         let may_advance = self.paused_until.is_none_or(|until| self.is_seen_before(until));
-        if !sees_current && !(may_advance && self.advance()) {
+        let sees_other = sees_current || (may_advance && self.advance());
+        if !sees_other {
             self.elapsed += TimeDelta::seconds(1);
         }
         StepResult::Seen(self.observe().unwrap_or_default())

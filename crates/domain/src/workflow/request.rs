@@ -12,7 +12,7 @@ use super::{Action, Extraction};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Request {
-    /// `{name}` in the path or query stands for a collected field or variable.
+    /// `{name}` in the path, query or fragment stands for a collected field or variable.
     pub url: String,
     pub expect_status: u16,
     /// The maximum size of the response: 1 to 1,048,576.

@@ -68,12 +68,11 @@ fn the_address_of_a_new_field_is_shown_in_parts() {
     assert_eq!(view["watched"], watched);
     let organization = json!({
         "text": "1", "place": "organizations/1", "values": ["organization", "user"],
-        "choice": null, "mayBeOwn": true, "inFragment": false,
+        "choice": null, "mayBeOwn": true,
     });
     assert_eq!(view["parts"][1], organization);
     let page = json!({
         "text": "2", "place": "page=2", "values": [], "choice": "asItIs", "mayBeOwn": false,
-        "inFragment": false,
     });
     assert_eq!(view["parts"][4], page);
 }

@@ -346,7 +346,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Validates the placeholders of a URL, which may be in its path and query only.
+    /// Validates the placeholders of a URL, which may be anywhere after its host.
     pub(super) fn placeholders(&mut self, path: &JsonPath, url: &str) {
         match names(url) {
             Err(wrong) => self.error(path, format!("`{url}`: {wrong}")),
@@ -356,7 +356,7 @@ impl<'a> Checker<'a> {
                 if url.split("://").next().is_some_and(|scheme| scheme.contains('{'))
                     || authority.contains('{')
                 {
-                    self.error(path, format!("`{url}` may have values in its path and query only"));
+                    self.error(path, format!("`{url}` may have values after its host only"));
                 }
                 for name in names {
                     self.collected_name(path, name);
