@@ -391,9 +391,9 @@ mod tests {
             [(StepResult::Read(Value::Null), true), (StepResult::Unreadable, false)]
         {
             let capture = FixtureCapture::default();
-            let moment = Moment { now: noon(), nodes: 1, is_typing: false };
+            let moment = Moment { now: noon(), nodes: 1 };
             let request = PageFetch::get("https://shop.test/orders", 1000);
-            capture.record(&browser, &Command::Fetch(request), &result, moment).await;
+            capture.record(&browser, &Command::Fetch(request), &result, None, moment).await;
             capture.end(&[], &End::Declined);
             let fixture = capture.finish(&definition).expect("a fixture");
             let [FixtureEvent::Fetch { response: None, is_null, .. }] = &fixture.events[..] else {

@@ -413,8 +413,8 @@ mod tests {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
-    fn value(name: &str) -> Option<PartChoice> {
-        Some(PartChoice::Value(name.to_owned()))
+    fn value(name: &str) -> PartChoice {
+        PartChoice::Value(name.to_owned())
     }
 
     #[test]
@@ -468,9 +468,9 @@ mod tests {
         let parts = vec![
             as_it_is(),
             as_it_is(),
-            value("organization"),
+            Some(value("organization")),
             as_it_is(),
-            value("user"),
+            Some(value("user")),
             as_it_is(),
         ];
         let choice = AddressChoice { url: MEMBERSHIP.to_owned(), parts };
@@ -490,10 +490,13 @@ mod tests {
             AddressChoice { url: url.to_owned(), parts }.apply(url, &known, &known)
         };
         let literal = || Some(PartChoice::AsItIs);
-        assert_eq!(apply(vec![literal(), value("user")]).unwrap(), "https://a.test/users/{user}");
+        assert_eq!(
+            apply(vec![literal(), Some(value("user"))]).unwrap(),
+            "https://a.test/users/{user}"
+        );
         assert_eq!(apply(vec![literal(), literal()]).unwrap(), url);
         for wrong in ["other", "none", "user}/{user"] {
-            let refused = apply(vec![literal(), value(wrong)]);
+            let refused = apply(vec![literal(), Some(value(wrong))]);
             assert!(matches!(refused, Err(DraftError::OtherValue { .. })), "{wrong}");
         }
         let undecided = apply(vec![literal(), None]);
@@ -529,7 +532,7 @@ mod tests {
             parts: parts.into_iter().map(|part| part.choice).collect(),
         };
         assert_eq!(choice.apply(url, &offered, &read).unwrap(), url);
-        choice.parts[1] = value("organization");
+        choice.parts[1] = Some(value("organization"));
         let changed = choice.apply(url, &offered, &read).unwrap();
         assert_eq!(changed, url.replacen("{user}", "{organization}", 1));
         choice.parts[1] = Some(PartChoice::AsItIs);

@@ -52,7 +52,13 @@ fn added(address: &Value) -> Edit {
 fn field(definition: &Definition, shared: &Shared, name: &str) -> Value {
     let mut state = shared.state();
     state.definition = Some(Arc::new(definition.clone()));
-    let around = Surroundings { file: "shop", obstacle: None, home: None, can_probe: false };
+    let around = Surroundings {
+        file: "shop",
+        obstacle: None,
+        home: None,
+        time_zone: None,
+        can_probe: false,
+    };
     let view = serde_json::to_value(StudioView::of(&state, 1, &around)).unwrap();
     let fields = view["outline"]["fields"].as_array().unwrap();
     fields.iter().find(|field| field["name"] == name).unwrap().clone()
