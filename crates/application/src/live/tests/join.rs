@@ -9,6 +9,7 @@ use domain::{
     worker_region::WorkerRegion,
 };
 use ports::{
+    authoring::DraftStore as _,
     brand_store::BrandStore as _,
     browser::Device,
     driving::{ApplicantError, ApplicantService as _, JoinRequest, LinkState, ServerEvent},
@@ -177,7 +178,9 @@ async fn the_page_looks_as_its_team_does_for_those_who_have_the_link() {
 #[tokio::test(start_paused = true)]
 async fn the_page_of_a_draft_is_for_an_author() {
     let setup = Setup::new().await;
-    let drafts = PlatformId::of_drafts(Environment::Development);
+    let environment = Environment::Development;
+    setup.world.store.prepare_platform_of_drafts(environment).await.unwrap();
+    let drafts = PlatformId::of_drafts(environment);
     for (platform, is_draft) in [(drafts, true), (setup.world.platform, false)] {
         let id = setup.world.insert(|session| session.terms.platform = platform).await;
         let token = format!("embed-{id}");
