@@ -119,6 +119,32 @@ fn a_page_that_changes_is_read_earlier_and_no_attempt_is_counted() {
     assert!(matches!(reading.next(complete), Command::Consent { .. }));
 }
 
+/// The applicant may change to another account meanwhile.
+#[test]
+fn an_attempt_has_nothing_of_the_one_before() {
+    let mut document = document();
+    document["start"] = json!("page");
+    document["nodes"]["page"] = json!({
+        "type": "collect", "via": { "dom": {} }, "retries": 2,
+        "fields": { "balance": "#balance", "active": "#active" }, "variables": { "user": "#user" },
+        "onMissing": { "fail": "NO_DATA" }, "next": "review",
+    });
+    let mut run = Run::new(Arc::new(serde_json::from_value(document).unwrap()), noon());
+    run.next(StepResult::Begin, noon());
+    let ada = json!({ "balance": 5, "user": "ada" });
+    assert_eq!(run.next(StepResult::Read(ada), noon()).command, Command::Watch);
+    let after = noon() + TimeDelta::milliseconds(500);
+    assert!(is_read(&run.next(StepResult::Seen(page("/bob", &[])), after).command));
+    let bob = json!({ "active": true });
+    assert_eq!(run.next(StepResult::Read(bob), after).command, Command::Watch);
+    assert_eq!(run.value("balance"), None);
+    let later = after + TimeDelta::seconds(1);
+    assert!(is_read(&run.next(StepResult::Seen(page("/bob", &[])), later).command));
+    let bob = json!({ "balance": 7, "active": true, "user": "bob" });
+    run.next(StepResult::Read(bob), later);
+    assert_eq!(run.value("balance"), Some(&json!(7)));
+}
+
 #[test]
 fn a_request_is_not_made_earlier_because_the_page_has_changed() {
     let mut reading = Reading::lacking(&json!({ "fetch": "me" }), 1);

@@ -41,6 +41,8 @@ pub(super) struct PageProgress {
     step: PageStep,
     /// The pause before the next attempt.
     pause: Option<Pause>,
+    /// What the last reading of the first page had.
+    taken: Vec<String>,
 }
 
 /// A pause before a further attempt, for a page that is not complete yet or a server that has failed.
@@ -221,6 +223,7 @@ impl Run {
             }
         }
         let (missing, rows) = if is_first {
+            self.forget_last_reading();
             let missing = self.take_fields(node.fields, &read, node.via);
             if !self.take_variables(node.variables, &read, node.via) {
                 return self.incomplete(node, now);
@@ -512,7 +515,7 @@ impl Run {
             }
             self.trace_read(name, found, &result);
             match result {
-                Ok(_) => (),
+                Ok(_) => self.pages.taken.push(name.clone()),
                 Err(_) if self.collected.data.contains_key(name) => (),
                 Err(_) => missing.push(name.clone()),
             }
@@ -536,6 +539,14 @@ impl Run {
         }
     }
 
+    /// Drops what an earlier attempt has read: the page may have become that of another account since.
+    fn forget_last_reading(&mut self) {
+        for name in std::mem::take(&mut self.pages.taken) {
+            self.collected.data.remove(&name);
+            self.variables.remove(&name);
+        }
+    }
+
     /// Stores the variables that are present, and returns whether all are.
     fn take_variables(
         &mut self,
@@ -548,6 +559,7 @@ impl Run {
             let result = convert(from, found);
             self.trace_read(name, found, &result);
             if let Ok(value) = result {
+                self.pages.taken.push(name.clone());
                 self.variables.insert(name.clone(), value);
             }
         }
