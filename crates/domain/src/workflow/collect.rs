@@ -6,15 +6,26 @@ use super::{Extraction, Field, FieldType, ReadContent, ReadFailure, Source};
 
 const MAX_STRING_CHARS: usize = 4096;
 
-/// Returns the value at a JSON pointer of a response. A null in a response with errors of GraphQL is none:
-/// it may stand for a value that could not be determined (GraphQL, section 6.4.4).
+/// Returns the value at a JSON pointer of a response. A null is none if an object around it tells of
+/// errors, in `errors` or `error`: it may stand for a value that could not be determined, as in GraphQL
+/// (section 6.4.4), also in one of several responses at once.
 #[must_use]
 pub fn value_at<'a>(body: &'a Value, pointer: &str) -> Option<&'a Value> {
-    let has_errors = || {
-        let errors = body.get("errors").and_then(Value::as_array);
-        errors.is_some_and(|errors| !errors.is_empty())
-    };
-    body.pointer(pointer).filter(|value| !value.is_null() || !has_errors())
+    let value = body.pointer(pointer)?;
+    let ends = pointer.match_indices('/').map(|(end, _)| end);
+    let mut around = ends.filter_map(|end| body.pointer(pointer.get(..end)?));
+    (!value.is_null() || !around.any(tells_errors)).then_some(value)
+}
+
+fn tells_errors(response: &Value) -> bool {
+    ["errors", "error"].iter().any(|name| match response.get(name) {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::Array(errors)) => !errors.is_empty(),
+        Some(Value::Object(errors)) => !errors.is_empty(),
+        Some(Value::String(error)) => !error.is_empty(),
+        Some(Value::Number(number)) => number.as_f64() != Some(0.0),
+        Some(Value::Bool(true)) => true,
+    })
 }
 
 /// Returns the rows of a list of a response; `None` if the value is no list. Null is one without rows, as
@@ -221,9 +232,28 @@ mod tests {
         for via in [&Source::Fetch(String::new()), &Source::Response(String::new())] {
             assert_eq!(read(&json!({ "rows": null }), via).as_ref(), Ok(&empty));
             assert_eq!(read(&json!({ "rows": null, "errors": [] }), via).as_ref(), Ok(&empty));
-            let failed = json!({ "rows": null, "errors": [{ "message": "timeout" }] });
-            for no_list in [json!({}), json!(null), failed] {
+            let harmless = [json!([]), json!({}), json!(""), json!(null), json!(false), json!(0)];
+            for error in harmless {
+                let body = json!({ "rows": null, "errors": error, "error": error });
+                assert_eq!(read(&body, via).as_ref(), Ok(&empty), "{body}");
+            }
+            for no_list in [json!({}), json!(null)] {
                 assert_eq!(read(&no_list, via), Err(ReadFailure::NotFound), "{no_list}");
+            }
+            let errors = [
+                json!([{ "message": "timeout" }]),
+                json!({ "base": ["timeout"] }),
+                json!("timeout"),
+            ];
+            for error in errors.into_iter().chain([json!(true), json!(503)]) {
+                for name in ["errors", "error"] {
+                    let body = json!({ "rows": null, name: error });
+                    assert_eq!(read(&body, via), Err(ReadFailure::NotFound), "{body}");
+                    // One of several responses.
+                    let body = json!([{ "data": { "rows": null }, name: error }, {}]);
+                    assert_eq!(value_at(&body, "/0/data/rows"), None, "{body}");
+                    assert_eq!(value_at(&json!([{ name: error }, null]), "/1"), Some(&json!(null)));
+                }
             }
         }
         let nothing = read_field(&field, &from, Some(&Value::Null), &Source::Dom {});
