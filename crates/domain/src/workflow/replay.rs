@@ -69,9 +69,12 @@ pub fn replay(definition: &Arc<Definition>, fixture: &Fixture, select: Select<'_
             end = reached;
             break;
         }
-        replay.has_entered |= run.path().len() != replay.nodes;
+        let paused_until = run.paused_until();
+        // A pause begins with the page that was read, as a node begins with the one before it.
+        let has_paused = paused_until.is_some() && paused_until != replay.paused_until;
+        replay.has_entered |= has_paused || run.path().len() != replay.nodes;
         replay.nodes = run.path().len();
-        replay.paused_until = run.paused_until();
+        replay.paused_until = paused_until;
         result = replay.execute(step.command);
     }
     Replayed {
@@ -197,8 +200,8 @@ impl Replay<'_> {
     }
 
     /// Returns whether the recorded run saw the next state of the page before a time, and did nothing
-    /// else before.
-    fn is_seen_before(&self, time: DateTime<Utc>) -> bool {
+    /// else before. What a later node saw first is none that a pause has seen, unless it has only begun.
+    fn is_seen_before(&self, time: DateTime<Utc>, has_begun: bool) -> bool {
         let mut later = self.fixture.events.iter().enumerate().skip(self.next);
         let next = later.find(|(index, event)| match event {
             FixtureEvent::Response { .. } => false,
@@ -210,7 +213,11 @@ impl Replay<'_> {
             | FixtureEvent::CustomUrl { .. } => true,
         });
         let elapsed = time - DateTime::UNIX_EPOCH;
-        matches!(next, Some((_, FixtureEvent::Page { at, .. })) if since_beginning(*at) < elapsed)
+        matches!(
+            next,
+            Some((_, FixtureEvent::Page { at, is_first, .. }))
+                if since_beginning(*at) < elapsed && (has_begun || !*is_first)
+        )
     }
 
     fn watch(&mut self) -> StepResult {
@@ -219,10 +226,15 @@ impl Replay<'_> {
         let sees_current =
             has_entered && self.current.is_some() && !self.has_moved && !self.is_first_next();
         // What the recorded run saw after its pause is for later attempts and nodes.
-        let may_advance = self.paused_until.is_none_or(|until| self.is_seen_before(until));
-        let sees_other = sees_current || (may_advance && self.advance());
-        if !sees_other {
-            self.elapsed += TimeDelta::seconds(1);
+        let may_advance =
+            self.paused_until.is_none_or(|until| self.is_seen_before(until, has_entered));
+        let has_seen = sees_current || (may_advance && self.advance());
+        if !has_seen {
+            // A pause ends on time, so that what was recorded after it is not taken for a part of the next.
+            let later = self.elapsed + TimeDelta::seconds(1);
+            let end = self.paused_until.map(|until| until - DateTime::UNIX_EPOCH);
+            let end = end.filter(|end| *end > self.elapsed);
+            self.elapsed = end.map_or(later, |end| end.min(later));
         }
         StepResult::Seen(self.observe().unwrap_or_default())
     }

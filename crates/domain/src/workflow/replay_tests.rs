@@ -252,6 +252,72 @@ fn a_pause_does_not_take_what_later_nodes_saw() {
     assert_eq!(replayed.result.missing, BTreeSet::from(["plan".to_owned()]));
 }
 
+/// A captured run, with a third page that lacks the optional field, and these events in place of the
+/// reading of the page.
+fn fixture_with(events: &[FixtureEvent]) -> Fixture {
+    let mut fixture = fixture();
+    let mut without_plan = fixture.pages[2].clone();
+    without_plan.nodes.pop();
+    fixture.pages.push(without_plan);
+    drop(fixture.events.splice(5..6, events.iter().cloned()));
+    fixture
+}
+
+#[test]
+fn a_second_pause_does_not_take_what_the_next_node_saw() {
+    let mut document = serde_json::to_value(&*with_retries(2, "input")).unwrap();
+    document["nodes"]["page"]["next"] = json!("extra");
+    document["nodes"]["extra"] = json!({
+        "type": "collect", "via": { "dom": {} },
+        "fields": { "extra": { "at": "select", "read": "value" } },
+        "onMissing": { "fail": "NO_DATA" }, "next": "api",
+    });
+    document["output"]["extra"] = json!({ "type": "string", "labelKey": "t" });
+    let definition = serde_json::from_value::<Definition>(document).unwrap();
+    let fixture = fixture_with(&[
+        state(9500, 3, READ),
+        state(9501, 3, FIRST),
+        state(10_003, 3, READ),
+        state(11_006, 3, READ),
+        // The field has appeared after the last attempt.
+        state(11_010, 2, READ),
+    ]);
+    let replayed = replayed(&Arc::new(definition), &fixture);
+    assert_eq!(replayed.result.error, None);
+    let missing = ["extra", "plan"].map(str::to_owned);
+    assert_eq!(replayed.result.missing, BTreeSet::from(missing));
+}
+
+#[test]
+fn a_second_pause_ends_early_as_the_recorded_one() {
+    let mut document = serde_json::to_value(&*with_retries(2, "input")).unwrap();
+    document["nodes"]["page"]["next"] = json!("still");
+    document["nodes"]["still"] = json!({
+        "type": "branch", "settleSeconds": 5,
+        "cases": [{ "when": "in", "next": "api" }],
+        "default": { "fail": "UNEXPECTED_PAGE" },
+    });
+    let definition = serde_json::from_value::<Definition>(document).unwrap();
+    let of_document = |number: u64, mut state: FixtureEvent| {
+        if let FixtureEvent::Page { document, .. } = &mut state {
+            *document = number;
+        }
+        state
+    };
+    let fixture = fixture_with(&[
+        state(9500, 3, READ),
+        state(9501, 3, FIRST),
+        state(10_003, 3, READ),
+        of_document(2, state(10_600, 2, WATCHED)),
+        of_document(2, state(10_602, 2, READ)),
+        of_document(2, state(10_605, 2, FIRST)),
+        of_document(3, state(10_900, 3, WATCHED)),
+    ]);
+    let replayed = replayed(&Arc::new(definition), &fixture);
+    assert_eq!(replayed.result.error, None);
+    assert_eq!(replayed.result.data["plan"], "gold");
+}
+
 fn replayed(definition: &Arc<Definition>, fixture: &Fixture) -> Replayed {
     replay(definition, fixture, &select)
 }
