@@ -41,7 +41,9 @@ const CAPITAL_MULTIPLIERS: &[&str] = &["MM", "T"];
 const AMOUNT_MULTIPLIERS: &[&str] = &["g", "l", "mm", "t"];
 
 /// Abbreviations that also stand in front of an amount, as in "Mio. EUR 5,2".
-const LEADING_MULTIPLIERS: &[&str] = &["bio", "mio", "mld", "mln", "mlrd", "mrd", "tsd"];
+const LEADING_MULTIPLIERS: &[&str] = &["mio", "mld", "mln", "mlrd", "mrd", "tsd"];
+/// One that is a word of its own without its dot, as in "Lait bio 1,29 €".
+const DOTTED_MULTIPLIER: &str = "bio";
 
 /// Returns whether a text begins with a multiplier, after spaces, a hyphen or a parenthesis.
 pub(super) fn begins_with_multiplier(chars: &[char]) -> bool {
@@ -58,7 +60,9 @@ pub(super) fn begins_with_amount_multiplier(chars: &[char]) -> bool {
 
 /// Returns whether a text ends with what multiplies the amount of money after it.
 pub(super) fn ends_with_multiplier(chars: &[char]) -> bool {
-    LEADING_MULTIPLIERS.contains(&last_word(chars).as_str())
+    let word = last_word(chars);
+    let is_dotted = chars.iter().rev().find(|c| **c != ' ') == Some(&'.');
+    LEADING_MULTIPLIERS.contains(&word.as_str()) || (is_dotted && word == DOTTED_MULTIPLIER)
 }
 
 /// Returns the first word as it is, and in lower case without accents that are characters of their own.

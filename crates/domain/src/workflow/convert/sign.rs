@@ -2,7 +2,7 @@
 
 use super::{
     currency::{is_currency_sign, leading_currency, trailing_currency},
-    minus_word::{begins_with_debit, begins_with_minus_word, ends_with_minus_word},
+    minus_word::{begins_with_minus_word, ends_with_minus_word, is_debit},
     number::is_part_of_word,
 };
 
@@ -91,7 +91,7 @@ impl<'a> Sides<'a> {
         ends_with_minus_word(self.before)
             || ends_with_minus_word(self.before_currency())
             || begins_with_minus_word(after)
-            || (self.is_amount() && begins_with_debit(after))
+            || (self.is_amount() && is_debit(after))
     }
 
     /// Returns whether a minus sign precedes the number or its currency; `None` if a dash may be one.
