@@ -169,8 +169,9 @@ pub enum Node {
         pages: Option<Pages>,
         /// The number of further attempts if a field cannot be read, required or not: 0 to 5. Each page
         /// of a list has as many. The run waits before each: 0.5 seconds, then 1, then 2, so that five
-        /// take 7.5 seconds. The page itself is also read as soon as it has changed meanwhile, and a
-        /// response as soon as there is another one; a request is made at the end of the wait.
+        /// take 7.5 seconds. The page itself is also read as soon as its address, its document, a signal
+        /// or a watched response has changed meanwhile, and a response as soon as there is another one; a
+        /// request is made at the end of the wait.
         #[serde(default)]
         retries: u8,
         /// The exit if a required field cannot be read.
