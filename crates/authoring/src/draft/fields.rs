@@ -199,8 +199,11 @@ fn insert_read(
 /// Removes a field, and the nodes that read nothing any more.
 ///
 /// # Errors
-/// There is no such field.
+/// There is no such field, or an address or a request has it.
 pub fn remove_field(definition: &mut Definition, name: &str) -> Result<(), DraftError> {
+    if definition.output.contains_key(name) && is_used(definition, name) {
+        return Err(DraftError::ValueUsed(name.to_owned()));
+    }
     let field = definition.output.remove(name);
     let field = field.ok_or_else(|| DraftError::NoField(name.to_owned()))?;
     let members = field.members.values().map(|member| member.label_key.clone());
@@ -225,6 +228,24 @@ pub fn remove_field(definition: &mut Definition, name: &str) -> Result<(), Draft
 /// # Errors
 /// There is no such value, or an address or a request has it.
 pub fn remove_variable(definition: &mut Definition, name: &str) -> Result<(), DraftError> {
+    if is_used(definition, name) {
+        return Err(DraftError::ValueUsed(name.to_owned()));
+    }
+    let mut found = false;
+    for node in definition.nodes.values_mut() {
+        if let Node::Collect { variables, .. } = node {
+            found |= variables.remove(name).is_some();
+        }
+    }
+    if !found {
+        return Err(DraftError::NoField(name.to_owned()));
+    }
+    remove_empty_steps(definition);
+    Ok(())
+}
+
+/// Returns whether an address or a request has a field or a value for addresses.
+fn is_used(definition: &Definition, name: &str) -> bool {
     let placeholder = format!("{{{name}}}");
     let in_nodes = definition.nodes.values().any(|node| match node {
         Node::Goto { url, .. } => url.contains(&placeholder),
@@ -243,20 +264,7 @@ pub fn remove_variable(definition: &mut Definition, name: &str) -> Result<(), Dr
             || request.body.as_ref().is_some_and(|body| has_text(body, &placeholder))
     });
     let in_login = definition.login_url.contains(&placeholder);
-    if in_nodes || in_requests || in_login {
-        return Err(DraftError::ValueUsed(name.to_owned()));
-    }
-    let mut found = false;
-    for node in definition.nodes.values_mut() {
-        if let Node::Collect { variables, .. } = node {
-            found |= variables.remove(name).is_some();
-        }
-    }
-    if !found {
-        return Err(DraftError::NoField(name.to_owned()));
-    }
-    remove_empty_steps(definition);
-    Ok(())
+    in_nodes || in_requests || in_login
 }
 
 /// Returns whether a text is one of the strings in a body.

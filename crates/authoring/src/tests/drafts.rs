@@ -279,6 +279,18 @@ fn a_value_is_removed_unless_an_address_or_a_body_has_it() {
 }
 
 #[test]
+fn a_field_is_removed_unless_an_address_has_it() {
+    let mut definition = full_draft();
+    let before = definition.clone();
+    let used = Err(DraftError::ValueUsed("fullName".into()));
+    definition.requests.values_mut().next().unwrap().url += "?name={fullName}";
+    assert_eq!(remove_field(&mut definition, "fullName"), used);
+    definition.requests.clone_from(&before.requests);
+    assert_eq!(definition, before);
+    remove_field(&mut definition, "fullName").unwrap();
+}
+
+#[test]
 fn what_is_not_known_yet_is_an_error_that_says_so() {
     let definition =
         new_definition("https://shop.example/login", "Shop", Environment::Production).unwrap();
