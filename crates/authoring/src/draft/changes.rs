@@ -8,6 +8,7 @@ use domain::workflow::{
     FieldType, NextPage, Node, Pages, Source,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
     DraftError, MAX_PLACE_CHARS, capitalized,
@@ -132,7 +133,7 @@ fn edit_own(definition: &mut Definition, change: FieldChange) -> Result<(), Draf
         }
     }
     if is_renamed {
-        rename_in_urls(definition, &name, &new_name);
+        rename_uses(definition, &name, &new_name);
         if let Some(attest) = &mut definition.attest
             && let Some(pointer) = attest.fields.remove(&name)
         {
@@ -378,8 +379,10 @@ fn rename_in(order: &mut [String], name: &str, new_name: &str) {
     }
 }
 
-fn rename_in_urls(definition: &mut Definition, name: &str, new_name: &str) {
+/// Has the addresses and the bodies of requests that have a value have it by its new name.
+fn rename_uses(definition: &mut Definition, name: &str, new_name: &str) {
     let (old, new) = (format!("{{{name}}}"), format!("{{{new_name}}}"));
+    definition.login_url = definition.login_url.replace(&old, &new);
     for node in definition.nodes.values_mut() {
         if let Node::Goto { url, .. } = node {
             *url = url.replace(&old, &new);
@@ -387,5 +390,26 @@ fn rename_in_urls(definition: &mut Definition, name: &str, new_name: &str) {
     }
     for request in definition.requests.values_mut() {
         request.url = request.url.replace(&old, &new);
+        if let Some(body) = &mut request.body {
+            rename_in_body(body, &old, &new);
+        }
+    }
+}
+
+/// Replaces the strings in a body that are a whole placeholder. Without recursion, since a body may be
+/// nested deeply.
+fn rename_in_body(body: &mut Value, old: &str, new: &str) {
+    let mut left = vec![body];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::String(text) => {
+                if text.as_str() == old {
+                    new.clone_into(text);
+                }
+            }
+            Value::Array(items) => left.extend(items),
+            Value::Object(members) => left.extend(members.values_mut()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => (),
+        }
     }
 }

@@ -4,6 +4,7 @@ use domain::workflow::{
     Action, Converter, DecimalMark, Definition, FieldFormat, FieldType, NextPage, Node,
     NumberFormat, Pages,
 };
+use serde_json::json;
 
 use super::drafts::{draft, errors, field, on_page};
 use crate::{
@@ -181,6 +182,28 @@ fn a_field_gets_another_place_and_type() {
     let long = reading(FieldType::String, &"a".repeat(2001));
     let refused = edit_field(&mut definition, change(None, "tier", Some(long)));
     assert_eq!(refused, Err(DraftError::PlaceTooLong));
+}
+
+#[test]
+fn a_field_is_renamed_wherever_its_value_is_used() {
+    let mut definition = with_orders();
+    definition.login_url = "https://shop.example/login?tier={tier}".into();
+    let body =
+        json!({ "query": "{tier}", "variables": [{ "tier": "{tier}", "text": "a {tier}" }] });
+    let request = json!({
+        "url": "https://shop.example/{tier}", "method": "POST", "body": body, "expectStatus": 200,
+        "maxBytes": 1000,
+    });
+    definition.requests.insert("api".into(), serde_json::from_value(request).unwrap());
+    let renamed = FieldChange { new_name: "level".into(), ..change(None, "tier", None) };
+    edit_field(&mut definition, renamed).unwrap();
+    let request = definition.requests.get("api").unwrap();
+    assert_eq!(request.url, "https://shop.example/{level}");
+    // In a body, a value stands for a whole string alone.
+    let body =
+        json!({ "query": "{level}", "variables": [{ "tier": "{level}", "text": "a {tier}" }] });
+    assert_eq!(request.body, Some(body));
+    assert_eq!(definition.login_url, "https://shop.example/login?tier={level}");
 }
 
 #[test]
