@@ -101,6 +101,9 @@ pub(crate) struct AddressPart {
     choice: Option<PartChoice>,
     /// Whether its text may be that of the author's account.
     may_be_own: bool,
+    /// Whether its text says which rows of a list are wanted, which no value does.
+    #[serde(skip)]
+    is_page_number: bool,
 }
 
 impl AddressPart {
@@ -161,7 +164,7 @@ pub(crate) fn address_parts(
 
 /// Returns the parts of an address that is new to a definition. A value takes the place of a part that
 /// equals it, unless another value equals the part or the value another part: then only the author
-/// knows which is meant.
+/// knows which is meant. The number of a page of a list stays as it is, whatever it equals.
 ///
 /// # Errors
 /// It has more than 64 parts.
@@ -171,9 +174,12 @@ pub(crate) fn proposed_parts(
     read: &KnownValues,
 ) -> Result<Vec<AddressPart>, DraftError> {
     let mut parts = address_parts(url, offered, read)?;
-    let uses: Vec<_> = parts.iter().flat_map(|part| part.values.clone()).collect();
+    let others = parts.iter().filter(|part| !part.is_page_number);
+    let uses: Vec<_> = others.flat_map(|part| part.values.clone()).collect();
     let is_once = |name: &String| uses.iter().filter(|other| *other == name).count() == 1;
-    for part in parts.iter_mut().filter(|part| part.choice == Some(PartChoice::AsItIs)) {
+    let is_open =
+        |part: &&mut AddressPart| part.choice == Some(PartChoice::AsItIs) && !part.is_page_number;
+    for part in parts.iter_mut().filter(is_open) {
         part.choice = match part.values.as_slice() {
             [] => Some(PartChoice::AsItIs),
             [name] if is_once(name) => Some(PartChoice::Value(name.clone())),
@@ -226,6 +232,7 @@ fn part(text: &str, before: Before<'_>, offered: &KnownValues, read: &KnownValue
         return AddressPart {
             values: if has_name { vec![] } else { names_of(&text, offered) },
             may_be_own: !has_name && may_be_own(&text, before, read),
+            is_page_number: before.is_page_number(&text),
             text: Some(text),
             place,
             choice: Some(PartChoice::AsItIs),
@@ -238,6 +245,7 @@ fn part(text: &str, before: Before<'_>, offered: &KnownValues, read: &KnownValue
     }
     AddressPart {
         may_be_own: text.is_some(),
+        is_page_number: false,
         text,
         place,
         values,
@@ -253,10 +261,10 @@ fn names_of(text: &str, offered: &KnownValues) -> Vec<String> {
 /// Returns whether a text may tell one account from another: it is an identifier by its form, or equals
 /// what was read of the author's account.
 fn may_be_own(text: &str, before: Before<'_>, read: &KnownValues) -> bool {
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number && text.len() <= MAX_PAGE_DIGITS && before.is_page_parameter() {
+    if before.is_page_number(text) {
         return false;
     }
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     let is_mixed = text.len() >= MIN_MIXED_CHARS
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && text.bytes().any(|byte| byte.is_ascii_digit())
@@ -291,8 +299,12 @@ impl Before<'_> {
         }
     }
 
-    fn is_page_parameter(self) -> bool {
+    /// Returns whether a text says which rows of a list are wanted.
+    fn is_page_number(self, text: &str) -> bool {
         let Self::Parameter(name) = self else { return false };
+        if text.len() > MAX_PAGE_DIGITS || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return false;
+        }
         let letters = name.chars().filter(char::is_ascii_alphabetic);
         let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
         PAGE_PARAMETERS.contains(&letters.as_str())
@@ -457,7 +469,7 @@ mod tests {
             (MEMBERSHIP, &both),
             (MEMBERSHIP, &one),
             ("https://a.test/users/1", &both),
-            ("https://a.test/users/1?page=1", &one),
+            ("https://a.test/users/1?other=1", &one),
         ] {
             let error = with_proposals(url, known).unwrap_err();
             assert!(matches!(error, DraftError::PartUndecided(_)), "{url}: {error}");
@@ -541,6 +553,27 @@ mod tests {
         choice.parts[2] = Some(PartChoice::AsItIs);
         let unread = choice.apply(url, &offered, &read);
         assert_eq!(unread, Err(DraftError::PartUnread("{user}/{unread}".to_owned())));
+    }
+
+    #[test]
+    fn the_number_of_a_page_is_no_value_unless_the_author_says_so() {
+        let known = values(&[("user", "1"), ("long", "12345")]);
+        for (url, expected) in [
+            ("https://a.test/orders?page=1", "https://a.test/orders?page=1"),
+            ("https://a.test/users/1?per_page=1", "https://a.test/users/{user}?per_page=1"),
+            ("https://a.test/app#/orders?offset=1", "https://a.test/app#/orders?offset=1"),
+            ("https://a.test/orders?account=1", "https://a.test/orders?account={user}"),
+            ("https://a.test/orders?start=12345", "https://a.test/orders?start={long}"),
+        ] {
+            assert_eq!(with_proposals(url, &known).unwrap(), expected);
+        }
+        let url = "https://a.test/orders?page=1";
+        let proposed = proposed_parts(url, &known, &known).unwrap();
+        assert_eq!(proposed[1].values, names(&["user"]));
+        let parts = vec![Some(PartChoice::AsItIs), Some(value("user"))];
+        let choice = AddressChoice { url: url.to_owned(), parts };
+        let chosen = choice.apply(url, &known, &known).unwrap();
+        assert_eq!(chosen, "https://a.test/orders?page={user}");
     }
 
     #[test]
