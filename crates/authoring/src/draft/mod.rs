@@ -195,6 +195,11 @@ pub enum DraftError {
     AddressChanged,
     #[error("the address has more than 64 parts: change it as text")]
     TooManyParts,
+    #[error(
+        "another page's response has this path: read the value from the page, or from a response \
+         with another path"
+    )]
+    PathTaken,
 }
 
 /// Where a new field is read.

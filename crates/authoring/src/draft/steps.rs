@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::{
     error_code::ErrorCode,
-    workflow::{Definition, Method, Node, Request, Source, WorkflowExit},
+    workflow::{Definition, Method, Node, Request, Source, WorkflowExit, matches_url},
 };
 
 use super::{
@@ -32,11 +32,18 @@ pub(super) fn reading_node(
         }
     };
     let page = page.map(|page| with_proposals(page, known)).transpose()?;
-    let existing = steps(definition)
-        .into_iter()
+    let before = steps(definition);
+    let existing = before
+        .iter()
         .find(|step| step.via == via && (page.is_none() || step.url() == page.as_deref()));
     if let Some(step) = existing {
-        return Ok(step.node);
+        return Ok(step.node.clone());
+    }
+    // The response that the page before has received would be read once more.
+    if let FieldSource::Response { pattern, .. } = source
+        && before.iter().any(|step| step.watches(pattern))
+    {
+        return Err(DraftError::PathTaken);
     }
     let words = match (&page, source) {
         (Some(page), _) => words(page),
@@ -84,6 +91,11 @@ struct Opened {
 impl Step {
     fn url(&self) -> Option<&str> {
         self.opened.as_ref().map(|opened| opened.url.as_str())
+    }
+
+    /// Returns whether it reads a response with this path.
+    fn watches(&self, path: &str) -> bool {
+        matches!(&self.via, Source::Response(pattern) if matches_url(pattern, path))
     }
 }
 

@@ -291,6 +291,30 @@ fn a_field_is_removed_unless_an_address_has_it() {
 }
 
 #[test]
+fn two_pages_do_not_read_the_same_response() {
+    let mut definition = draft();
+    let none = KnownValues::new();
+    let orders = |state: &str, path: &str| FieldSource::Response {
+        page_url: format!("https://shop.example/app#/orders?state={state}"),
+        pattern: path.to_owned(),
+        pointer: "/total".to_owned(),
+    };
+    let open = orders("open", "/api/orders");
+    for name in ["open", "openAgain"] {
+        add_field(&mut definition, field(name), &open, &none).unwrap();
+    }
+    let before = definition.clone();
+    let closed = orders("closed", "/api/orders");
+    let refused = add_field(&mut definition, field("closed"), &closed, &none);
+    assert_eq!(refused, Err(DraftError::PathTaken));
+    assert_eq!(add_variable(&mut definition, "closed", vec![], &closed, &none), refused);
+    assert_eq!(definition, before);
+    let other = orders("closed", "/api/closed-orders");
+    add_field(&mut definition, field("closed"), &other, &none).unwrap();
+    assert_eq!(errors(&definition), [""; 0]);
+}
+
+#[test]
 fn what_is_not_known_yet_is_an_error_that_says_so() {
     let definition =
         new_definition("https://shop.example/login", "Shop", Environment::Production).unwrap();
