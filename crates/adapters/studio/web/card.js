@@ -46,8 +46,7 @@ export const selectionOf = (origin, { title, text, use, pageKind = "" }) => {
       selection.label = answer.label ?? "";
       if (!answer.list && selection.use === "column") selection.use = "field";
       if ("response" in origin) selection.use = answer.proposedUse;
-      const lists = listFields();
-      if (answer.list && lists[0]) selection.list = lists[0].name;
+      selection.list = answer.lists[0] ?? NEW_LIST;
     } catch (error) {
       selection.error = messageOf(error);
     }
@@ -282,7 +281,7 @@ const readLabel = ({ read }) => {
 
 /** @param {Selection} selection @param {import("./api.js").Choice} answer @param {import("./api.js").ListPlace} place @param {(change: Partial<Selection>) => void} set */
 const listForm = (selection, answer, place, set) => {
-  const lists = listFields();
+  const lists = listFields().filter((field) => answer.lists.includes(field.name));
   return [
     h("p", { class: "hint" }, rich(place.each === null ? say(words.listPlaceResponse, { at: `\`${place.at || "/"}\`` }) : say(words.listPlace, { each: `\`${place.each}\``, at: `\`${place.at}\`` }))),
     answer.pageParameters.length > 0 && h("p", { class: "notice" }, rich(say(words.listGoesOn, { parameters: answer.pageParameters.map((parameter) => `\`${parameter}\``).join(", ") }))),

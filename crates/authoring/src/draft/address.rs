@@ -19,6 +19,9 @@ const PAGE_PARAMETERS: &[&str] = &[
     "start", "top",
 ];
 const MAX_PAGE_DIGITS: usize = 4;
+/// What stands for the address that a session gives, and for its origin.
+const CUSTOM_URL: &str = "{customUrl}";
+const CUSTOM_ORIGIN: &str = "{customOrigin}";
 
 /// What stands at the place of a part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,6 +190,49 @@ pub(crate) fn proposed_parts(
         };
     }
     Ok(parts)
+}
+
+/// Returns whether an address of a definition can be the one that is `shown`: each part is the same, or
+/// a value that equals it or is not known. Numbers of pages may differ.
+pub(super) fn can_be(own: &str, shown: &str, known: &KnownValues) -> bool {
+    if own == CUSTOM_URL {
+        return true;
+    }
+    // The origin of each session.
+    let (own, shown) = match own.strip_prefix(CUSTOM_ORIGIN) {
+        Some(rest) => (rest, shown.get(origin_length(shown)..).unwrap_or_default()),
+        None => (own, shown),
+    };
+    let (own, shown) = (pieces(own), pieces(shown));
+    let mut both = own.iter().zip(&shown);
+    own.len() == shown.len()
+        && both.all(|pair| match pair {
+            (Piece::Between(own), Piece::Between(shown)) => own == shown,
+            (Piece::Part { text, before }, Piece::Part { text: shown, .. }) => {
+                part_can_be(text, shown, *before, known)
+            }
+            (Piece::Between(_), Piece::Part { .. }) | (Piece::Part { .. }, Piece::Between(_)) => {
+                false
+            }
+        })
+}
+
+fn part_can_be(own: &str, shown: &str, before: Before<'_>, known: &KnownValues) -> bool {
+    let decoded = |text: &str| decoded(text, before);
+    if let Some(value) = whole_name(own).and_then(|name| known.get(name)) {
+        return *value == decoded(shown);
+    }
+    match own.split_once('{') {
+        // What stands for a value that is not known, or for less than the whole part.
+        Some((start, rest)) => {
+            let end = rest.rsplit_once('}').map_or("", |(_, end)| end);
+            shown.strip_prefix(start).is_some_and(|rest| rest.ends_with(end))
+        }
+        None => {
+            decoded(own) == decoded(shown)
+                || (before.is_page_number(own) && before.is_page_number(shown))
+        }
+    }
 }
 
 /// Returns an address with the names of known values in place of the parts that equal them.
@@ -574,6 +620,32 @@ mod tests {
         let choice = AddressChoice { url: url.to_owned(), parts };
         let chosen = choice.apply(url, &known, &known).unwrap();
         assert_eq!(chosen, "https://a.test/orders?page={user}");
+    }
+
+    #[test]
+    fn an_address_of_a_definition_can_be_another_one_in_its_values_alone() {
+        let known = values(&[("user", "ada l")]);
+        for (own, shown, expected) in [
+            ("https://a.test/orders", "https://a.test/orders", true),
+            ("https://a.test/orders", "https://a.test/invoices", false),
+            ("https://a.test/orders", "https://b.test/orders", false),
+            ("https://a.test/orders", "https://a.test/orders/1", false),
+            ("https://a.test/orders", "https://a.test/orders?state=open", false),
+            ("https://a.test/app#/orders", "https://a.test/app#/invoices", false),
+            ("https://a.test/x?state=open", "https://a.test/x?state=closed", false),
+            ("https://a.test/x?page=1", "https://a.test/x?page=2", true),
+            ("https://a.test/x?page=1", "https://a.test/x?user=1", false),
+            ("https://a.test/{user}/orders", "https://a.test/ada%20l/orders", true),
+            ("https://a.test/{user}/orders", "https://a.test/bob/orders", false),
+            ("https://a.test/{unread}/orders", "https://a.test/bob/orders", true),
+            ("https://a.test/user{id}.json", "https://a.test/user5.json", true),
+            ("https://a.test/user{id}.json", "https://a.test/order5.json", false),
+            ("{customUrl}", "https://a.test/users/5", true),
+            ("{customOrigin}/api/orders", "https://a.test/api/orders", true),
+            ("{customOrigin}/api/orders", "https://a.test/api/invoices", false),
+        ] {
+            assert_eq!(can_be(own, shown, &known), expected, "{own} {shown}");
+        }
     }
 
     #[test]

@@ -6,12 +6,14 @@ use domain::workflow::{Converter, Definition, ElementContent, Extraction, Field,
 use serde_json::Value;
 
 use super::{
-    DraftError, FieldSource, KnownValues, MAX_PARTS, MAX_PLACE_CHARS, NewField, capitalized,
+    DraftError, FieldSource, KnownValues, MAX_PARTS, MAX_PLACE_CHARS, NewField, NewList,
+    capitalized,
     changes::moved,
     is_label, is_name, remove_text,
-    steps::{reading_node, remove_empty_steps},
+    steps::{reading_node, reads_of_source, remove_empty_steps},
     unused_name,
 };
+use crate::lists::ListProposal;
 
 /// Returns the names of all fields and variables that nodes read.
 pub(super) fn read_names(definition: &Definition) -> BTreeSet<&str> {
@@ -34,8 +36,8 @@ pub(super) fn read_names(definition: &Definition) -> BTreeSet<&str> {
 /// that equal them.
 ///
 /// # Errors
-/// A name or label is not allowed or taken, the author has to choose what stands in the address, or the
-/// definition has another form than that of [`new_definition`].
+/// A name or label is not allowed or taken, the author has to choose what stands in the address, the
+/// list is read at another place, or the definition has another form than that of [`new_definition`].
 pub fn add_field(
     definition: &mut Definition,
     field: NewField,
@@ -77,32 +79,68 @@ pub fn add_field(
         definition.output_order.push(name);
         return Ok(());
     };
-    let key = format!("{}{}", list.name, capitalized(&name));
-    let label_key = text_for(definition, &key, &label);
-    let member = Field { label_key, ..own };
     let (_, read) = place(source);
     let extraction =
         Extraction { at: list.rows.member.clone(), read, convert, ..Extraction::default() };
-    if let Some(existing) = definition.output.get_mut(&list.name) {
-        if existing.kind != FieldType::List {
-            return Err(DraftError::NoList(list.name));
-        }
-        if existing.members.contains_key(&name) {
-            return Err(DraftError::NameTaken(name));
-        }
-        existing.members.insert(name.clone(), member);
-        existing.member_order.push(name.clone());
-        let reads = definition.nodes.values_mut().find_map(|node| {
-            let Node::Collect { fields, .. } = node else { return None };
-            fields.get_mut(&list.name)
-        });
-        reads.ok_or(DraftError::OtherForm)?.members.insert(name, extraction);
-        return Ok(());
+    let column = Column { name, label, field: own, extraction };
+    if definition.output.contains_key(&list.name) {
+        return add_column(definition, column, &list, source, known);
     }
+    add_list(definition, column, list, source, known)
+}
+
+/// A member of the rows of a list.
+struct Column {
+    name: String,
+    label: String,
+    field: Field,
+    extraction: Extraction,
+}
+
+fn add_column(
+    definition: &mut Definition,
+    column: Column,
+    list: &NewList,
+    source: &FieldSource,
+    known: &KnownValues,
+) -> Result<(), DraftError> {
+    let Column { name, label, field, extraction } = column;
+    let existing = definition.output.get(&list.name);
+    let existing = existing.filter(|existing| existing.kind == FieldType::List);
+    let existing = existing.ok_or_else(|| DraftError::NoList(list.name.clone()))?;
+    if existing.members.contains_key(&name) {
+        return Err(DraftError::NameTaken(name));
+    }
+    // What is read there may be something else with a member of the same name.
+    if !is_read_at(definition, &list.name, &list.rows, source, known) {
+        return Err(DraftError::OtherPlace(list.name.clone()));
+    }
+    let label_key = text_for(definition, &column_key(list, &name), &label);
+    if let Some(existing) = definition.output.get_mut(&list.name) {
+        existing.members.insert(name.clone(), Field { label_key, ..field });
+        existing.member_order.push(name.clone());
+    }
+    let reads = definition.nodes.values_mut().find_map(|node| {
+        let Node::Collect { fields, .. } = node else { return None };
+        fields.get_mut(&list.name)
+    });
+    reads.ok_or(DraftError::OtherForm)?.members.insert(name, extraction);
+    Ok(())
+}
+
+fn add_list(
+    definition: &mut Definition,
+    column: Column,
+    list: NewList,
+    source: &FieldSource,
+    known: &KnownValues,
+) -> Result<(), DraftError> {
+    let Column { name, label, field, extraction } = column;
     if read_names(definition).contains(list.name.as_str()) {
         return Err(DraftError::NameTaken(list.name));
     }
     let node = reading_node(definition, source, known)?;
+    let key = column_key(&list, &name);
     let rows = Extraction {
         at: list.rows.at,
         each: list.rows.each,
@@ -110,6 +148,7 @@ pub fn add_field(
         ..Extraction::default()
     };
     insert_read(definition, &node, &list.name, rows, false)?;
+    let member = Field { label_key: text_for(definition, &key, &label), ..field };
     let label_key = text_for(definition, &list.name, &list.label);
     let whole = Field {
         label_key,
@@ -120,6 +159,43 @@ pub fn add_field(
     definition.output.insert(list.name.clone(), whole);
     definition.output_order.push(list.name);
     Ok(())
+}
+
+/// Returns the name of the text of a column.
+fn column_key(list: &NewList, name: &str) -> String {
+    format!("{}{}", list.name, capitalized(name))
+}
+
+/// Returns the names of the lists that a member of these rows can be a column of: those that are read at
+/// the same place of the same source.
+pub(crate) fn lists_at(
+    definition: &Definition,
+    rows: &ListProposal,
+    source: &FieldSource,
+    known: &KnownValues,
+) -> Vec<String> {
+    let lists = definition.ordered_output().filter(|(name, field)| {
+        field.kind == FieldType::List && is_read_at(definition, name, rows, source, known)
+    });
+    lists.map(|(name, _)| name.clone()).collect()
+}
+
+fn is_read_at(
+    definition: &Definition,
+    list: &str,
+    rows: &ListProposal,
+    source: &FieldSource,
+    known: &KnownValues,
+) -> bool {
+    let read = definition.nodes.iter().find_map(|(node, content)| {
+        let Node::Collect { fields, .. } = content else { return None };
+        Some((node, fields.get(list)?))
+    });
+    read.is_some_and(|(node, from)| {
+        from.at == rows.at
+            && from.each == rows.each
+            && reads_of_source(definition, node, source, known)
+    })
 }
 
 /// Adds a value that later addresses use and that is not shared.

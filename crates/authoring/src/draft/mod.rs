@@ -33,6 +33,7 @@ pub use self::{
 };
 pub(crate) use self::{
     address::{AddressPart, address_parts, proposed_parts, without_braces},
+    fields::lists_at,
     steps::{read_address, set_address},
 };
 use crate::lists::ListProposal;
@@ -168,6 +169,8 @@ pub enum DraftError {
     NoPage(String),
     #[error("`{0}` is no list")]
     NoList(String),
+    #[error("the list `{0}` is read at another place: choose a new list")]
+    OtherPlace(String),
     #[error("a list or an object keeps its type: remove it, and add another field")]
     HasMembers,
     #[error("it is the only column: remove the list instead")]
@@ -209,8 +212,8 @@ pub enum FieldSource {
     Page { url: String, at: String, read: ElementContent },
     /// A member of the response to a request that the definition makes.
     Request { url: String, pointer: String },
-    /// A member of a response that the page at this address receives by itself.
-    Response { page_url: String, pattern: String, pointer: String },
+    /// A member of a response that the page at this address receives by itself, from `url`.
+    Response { page_url: String, url: String, pattern: String, pointer: String },
 }
 
 /// A field to be added.

@@ -9,7 +9,9 @@ use domain::{
 
 use super::{
     AddressChoice, DraftError, FieldSource, KnownValues, MAX_PARTS, MAX_RESPONSE_BYTES, REVIEW,
-    ROUTE, SIGNED_IN, address::with_proposals, capitalized, unused_name,
+    ROUTE, SIGNED_IN,
+    address::{can_be, with_proposals},
+    capitalized, unused_name,
 };
 
 /// Returns the node that reads a source; adds it, and the one that opens its page, if there is none.
@@ -78,6 +80,8 @@ struct Step {
     node: String,
     via: Source,
     opened: Option<Opened>,
+    /// Whether something is done on the page before, which may lead to another one.
+    is_acted_on: bool,
 }
 
 /// An address that was opened.
@@ -104,18 +108,24 @@ fn steps(definition: &Definition) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut at = signed_in_node(definition);
     let mut opened = None;
+    let mut is_acted_on = false;
     let mut seen = BTreeSet::new();
     while let Some(name) = at.filter(|name| seen.insert(name.clone())) {
         at = match definition.nodes.get(&name) {
             Some(Node::Goto { url, next, .. }) => {
                 opened = Some(Opened { by: name, url: url.clone() });
+                is_acted_on = false;
                 Some(next.clone())
             }
             Some(Node::Collect { via, next, .. }) => {
-                steps.push(Step { node: name, via: via.clone(), opened: opened.clone() });
+                let (via, opened) = (via.clone(), opened.clone());
+                steps.push(Step { node: name, via, opened, is_acted_on });
                 Some(next.clone())
             }
-            Some(Node::Act { next, .. }) => Some(next.clone()),
+            Some(Node::Act { next, .. }) => {
+                is_acted_on = true;
+                Some(next.clone())
+            }
             Some(
                 Node::Branch { .. }
                 | Node::AwaitUser { .. }
@@ -127,6 +137,35 @@ fn steps(definition: &Definition) -> Vec<Step> {
         };
     }
     steps
+}
+
+/// Returns whether a node reads what a source is of: the same page, or the same response.
+pub(super) fn reads_of_source(
+    definition: &Definition,
+    node: &str,
+    source: &FieldSource,
+    known: &KnownValues,
+) -> bool {
+    let Some(Node::Collect { via, .. }) = definition.nodes.get(node) else { return false };
+    let is_page = |shown: &str| {
+        let step = steps(definition).into_iter().find(|step| step.node == node);
+        let opened = step.filter(|step| !step.is_acted_on).and_then(|step| step.opened);
+        // Where its page is not opened by an address, the definition does not tell which one it is.
+        opened.is_none_or(|opened| can_be(&opened.url, shown, known))
+    };
+    match (via, source) {
+        (Source::Dom {}, FieldSource::Page { url, .. }) => is_page(url),
+        (
+            Source::Fetch(name),
+            FieldSource::Request { url, .. } | FieldSource::Response { url, .. },
+        ) => definition.requests.get(name).is_some_and(|request| can_be(&request.url, url, known)),
+        (Source::Response(pattern), FieldSource::Response { page_url, url, .. }) => {
+            matches_url(pattern, url) && is_page(page_url)
+        }
+        (Source::Dom {}, FieldSource::Request { .. } | FieldSource::Response { .. })
+        | (Source::Fetch(_), FieldSource::Page { .. })
+        | (Source::Response(_), FieldSource::Page { .. } | FieldSource::Request { .. }) => false,
+    }
 }
 
 /// What has the address at which a node reads.

@@ -6,9 +6,9 @@ use domain::workflow::{ElementContent, PageTree, SeenResponse, Select, element_t
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Studio, StudioError};
+use super::{Studio, StudioError, addresses::known_values, edits::watched_source, state::State};
 use crate::{
-    draft::PageKind,
+    draft::{FieldSource, PageKind, lists_at, without_braces},
     lists::{ListProposal, propose_json_list, propose_list},
     naming::{label_of, label_of_name, name_of},
     selectors::{SelectorProposal, propose_selectors},
@@ -38,6 +38,8 @@ pub struct ElementView {
     pub selectors: Vec<SelectorProposal>,
     contents: Vec<ContentView>,
     list: Option<ListProposal>,
+    /// The names of the lists of the definition that it can be a column of.
+    lists: Vec<String>,
     proposed_use: ProposedUse,
     /// What the address of a response says of the part of a list that it has, such as
     /// `page_size=10`.
@@ -94,15 +96,19 @@ impl Studio {
             (propose_selectors(tree, node, select), propose_list(tree, node, select))
         });
         let name = name_of(&label);
+        let url = without_braces(&page.url);
+        let source = FieldSource::Page { url, at: String::new(), read: ElementContent::Text };
         Ok(ElementView {
             selectors,
             contents,
             list,
+            lists: vec![],
             proposed_use: ProposedUse::Field,
             page_parameters: vec![],
             name,
             label,
-        })
+        }
+        .with_lists(&source, &self.shared.state()))
     }
 
     /// Returns what can be made of a member of a response.
@@ -112,7 +118,9 @@ impl Studio {
     pub fn member(&self, response: u64, pointer: &str) -> Result<ElementView, StudioError> {
         let state = self.shared.state();
         let response = state.response(response).ok_or(StudioError::NoResponse)?;
-        of_member(response, pointer).ok_or(StudioError::NoResponse)
+        let view = of_member(response, pointer).ok_or(StudioError::NoResponse)?;
+        let source = watched_source(&state, response, pointer.to_owned());
+        Ok(view.with_lists(&source, &state))
     }
 
     /// Returns conditions by which an inspected page is told from the other known ones.
@@ -128,6 +136,17 @@ impl Studio {
         let page = self.inspection(inspection)?;
         let known = self.shared.state().known.clone();
         Ok(self.select(|select| suggested(kind, &page, node, known, select)))
+    }
+}
+
+impl ElementView {
+    /// Adds the lists of the definition that have their rows where this has its own.
+    pub(super) fn with_lists(self, source: &FieldSource, state: &State) -> Self {
+        let Some((definition, rows)) = state.definition.as_ref().zip(self.list.as_ref()) else {
+            return self;
+        };
+        let lists = lists_at(definition, rows, source, &known_values(definition, state));
+        Self { lists, ..self }
     }
 }
 
@@ -168,6 +187,7 @@ pub(super) fn of_member(response: &SeenResponse, pointer: &str) -> Option<Elemen
         selectors: vec![],
         contents: vec![ContentView { read: None, sample, values }],
         list,
+        lists: vec![],
         proposed_use: if is_column { ProposedUse::Column } else { ProposedUse::Field },
         page_parameters: page_parameters(&response.url),
         label: label_of_name(&name),

@@ -1,7 +1,8 @@
 //! The changes that an author makes.
 
 use domain::workflow::{
-    Condition, Converter, Definition, ElementContent, FieldFormat, FieldType, PageFetch, Severity,
+    Condition, Converter, Definition, ElementContent, FieldFormat, FieldType, PageFetch,
+    SeenResponse, Severity,
 };
 use ports::driving::Finding;
 use serde::Deserialize;
@@ -10,6 +11,7 @@ use serde_json::Value;
 use super::{
     Shared, Studio, StudioError,
     addresses::{known_values, read_values},
+    state::State,
 };
 use crate::{
     draft::{
@@ -159,6 +161,14 @@ impl Studio {
             | Edit::SetDetails { .. }
             | Edit::Replace { .. } => return Ok(None),
         };
+        if let (Some(list), ChosenSource::Response { number, .. }) = (list, from)
+            && self.definition()?.output.contains_key(&list.name)
+        {
+            // A column is read with its list, so that nothing is asked of the page.
+            let state = self.shared.state();
+            let response = state.response(*number).ok_or(StudioError::NoResponse)?;
+            return Ok(Some(watched_source(&state, response, list.rows.at.clone())));
+        }
         self.field_source(from, list).await.map(Some)
     }
 
@@ -188,12 +198,12 @@ impl Studio {
         pointer: &str,
         place: String,
     ) -> Result<FieldSource, StudioError> {
-        let (url, expected, page_url) = {
+        let (url, expected, watched) = {
             let state = self.shared.state();
             let response = state.response(number).ok_or(StudioError::NoResponse)?;
             let expected = response.body.as_ref().and_then(|body| body.pointer(pointer)).cloned();
-            let page = state.page.as_ref().map(|(url, _)| url.clone()).unwrap_or_default();
-            (response.url.clone(), expected, page)
+            let watched = watched_source(&state, response, place.clone());
+            (response.url.clone(), expected, watched)
         };
         let browser = self.parts.runs.browser().ok_or(StudioError::NoBrowser)?;
         let fetched = browser.fetch(&PageFetch::get(&url, MAX_RESPONSE_BYTES)).await;
@@ -203,9 +213,19 @@ impl Studio {
         if member.is_some() && member == expected.as_ref() {
             return Ok(FieldSource::Request { url: without_braces(&url), pointer: place });
         }
-        let page_url = without_braces(&page_url);
-        let path = url::Url::parse(&url).map(|url| url.path().to_owned()).unwrap_or_default();
-        Ok(FieldSource::Response { page_url, pattern: path, pointer: place })
+        Ok(watched)
+    }
+}
+
+/// Returns the source of what is read at a place of a response that the page receives by itself.
+pub(super) fn watched_source(state: &State, response: &SeenResponse, place: String) -> FieldSource {
+    let page_url = state.page.as_ref().map(|(url, _)| without_braces(url)).unwrap_or_default();
+    let path = url::Url::parse(&response.url).map(|url| url.path().to_owned());
+    FieldSource::Response {
+        page_url,
+        url: without_braces(&response.url),
+        pattern: path.unwrap_or_default(),
+        pointer: place,
     }
 }
 

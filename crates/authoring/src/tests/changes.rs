@@ -207,6 +207,65 @@ fn a_field_is_renamed_wherever_its_value_is_used() {
 }
 
 #[test]
+fn a_column_is_added_to_a_list_of_the_same_place_alone() {
+    let mut definition = with_orders();
+    let none = KnownValues::new();
+    let items = |at: &str, member: &str| ListProposal {
+        at: at.into(),
+        each: None,
+        member: member.into(),
+        rows: 3,
+    };
+    let api = |path: &str| FieldSource::Request {
+        url: format!("https://shop.example/api/{path}"),
+        pointer: "/items".into(),
+    };
+    let seen = |path: &str| FieldSource::Response {
+        page_url: "https://shop.example/bills".into(),
+        url: format!("https://shop.example/api/{path}"),
+        pattern: format!("/api/{path}"),
+        pointer: "/items".into(),
+    };
+    let column = |name: &str, list: &str, rows: ListProposal| {
+        let list = NewList { name: list.into(), label: "List".into(), rows };
+        NewField { list: Some(list), ..field(name) }
+    };
+    let bills = column("total", "bills", items("/items", "/total"));
+    add_field(&mut definition, bills, &api("bills"), &none).unwrap();
+    let taxes = column("total", "taxes", items("/items", "/total"));
+    add_field(&mut definition, taxes, &seen("taxes"), &none).unwrap();
+    let before = definition.clone();
+    let elsewhere = FieldSource::Response {
+        page_url: "https://shop.example/home".into(),
+        url: "https://shop.example/api/taxes".into(),
+        pattern: "/api/taxes".into(),
+        pointer: "/items".into(),
+    };
+    for (list, rows, source) in [
+        ("bills", items("/items", "/id"), api("invoices")),
+        ("bills", items("/items", "/id"), seen("invoices")),
+        ("bills", items("/others", "/id"), api("bills")),
+        ("taxes", items("/items", "/id"), elsewhere),
+        ("taxes", items("/items", "/id"), seen("bills")),
+        ("orders", items("#orders", "td"), on_page("https://shop.example/orders")),
+    ] {
+        let refused = add_field(&mut definition, column("id", list, rows), &source, &none);
+        assert_eq!(refused, Err(DraftError::OtherPlace(list.into())), "{source:?}");
+        assert_eq!(definition, before);
+    }
+    // A request and the page's own response have the same rows.
+    for (list, name, source) in [
+        ("bills", "id", api("bills")),
+        ("bills", "date", seen("bills")),
+        ("taxes", "id", seen("taxes")),
+    ] {
+        let column = column(name, list, items("/items", &format!("/{name}")));
+        add_field(&mut definition, column, &source, &none).unwrap();
+    }
+    assert_eq!(errors(&definition), [""; 0]);
+}
+
+#[test]
 fn a_list_goes_on_with_its_next_page() {
     let mut definition = with_orders();
     set_next_page(&mut definition, "orders", "a.next", 5).unwrap();

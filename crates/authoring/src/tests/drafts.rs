@@ -106,6 +106,7 @@ fn full_draft() -> Definition {
     }
     let own = FieldSource::Response {
         page_url: "https://shop.example/orders".into(),
+        url: "https://shop.example/graphql".into(),
         pattern: "/graphql".into(),
         pointer: "/data/tier".into(),
     };
@@ -296,6 +297,7 @@ fn two_pages_do_not_read_the_same_response() {
     let none = KnownValues::new();
     let orders = |state: &str, path: &str| FieldSource::Response {
         page_url: format!("https://shop.example/app#/orders?state={state}"),
+        url: format!("https://shop.example{path}?state={state}"),
         pattern: path.to_owned(),
         pointer: "/total".to_owned(),
     };

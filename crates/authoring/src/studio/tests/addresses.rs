@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use domain::workflow::{Definition, ElementContent};
+use domain::workflow::{Definition, ElementContent, SeenResponse};
 use serde_json::{Value, json};
 
 use crate::{
     draft::{DraftError, FieldSource, KnownValues, add_variable},
     studio::{
-        Edit, Shared, StudioError, StudioView, addresses::AddressView, edits::apply,
+        Edit, Shared, StudioError, StudioView,
+        addresses::AddressView,
+        choices::of_member,
+        edits::{apply, watched_source},
         view::Surroundings,
     },
     tests::changes::with_orders,
@@ -35,6 +38,7 @@ fn with_values() -> (Definition, Shared) {
 fn watched() -> FieldSource {
     FieldSource::Response {
         page_url: PAGE.to_owned(),
+        url: "https://shop.example/api/users/12".to_owned(),
         pattern: "/api/users/12".to_owned(),
         pointer: "/role".to_owned(),
     }
@@ -47,6 +51,44 @@ fn added(address: &Value) -> Edit {
         "address": address,
     });
     serde_json::from_value(edit).unwrap()
+}
+
+#[test]
+fn a_member_is_a_column_of_lists_of_the_same_place_alone() {
+    let mut definition = with_orders();
+    let shared = Shared::default();
+    let response = |path: &str| {
+        let body = json!({ "items": [{ "id": 1, "total": 2 }, { "id": 3, "total": 4 }] });
+        let url = format!("https://shop.example/api/{path}");
+        SeenResponse { number: 1, url, status: 200, body: Some(body) }
+    };
+    let bills = json!({
+        "op": "addField", "name": "total", "label": "Total", "type": "number", "required": true,
+        "pii": false, "convert": [], "from": { "response": { "number": 1, "pointer": "/items/0/total" } },
+        "list": { "at": "/items", "each": null, "member": "/total", "name": "bills", "label": "Bills" },
+    });
+    let request = |path: &str| FieldSource::Request {
+        url: format!("https://shop.example/api/{path}"),
+        pointer: "/items".to_owned(),
+    };
+    let edit = |edit: &Value| serde_json::from_value::<Edit>(edit.clone()).unwrap();
+    apply(&mut definition, edit(&bills), Some(request("bills")), &shared).unwrap();
+    shared.state().definition = Some(Arc::new(definition.clone()));
+    let lists = |path: &str, pointer: &str| {
+        let (response, state) = (response(path), shared.state());
+        let source = watched_source(&state, &response, pointer.to_owned());
+        let view = of_member(&response, pointer).unwrap().with_lists(&source, &state);
+        serde_json::to_value(view).unwrap()["lists"].clone()
+    };
+    assert_eq!(lists("bills", "/items/1/id"), json!(["bills"]));
+    assert_eq!(lists("orders", "/items/1/id"), json!([]));
+    assert_eq!(lists("bills", "/items"), json!([]));
+
+    let mut other = bills;
+    other["name"] = json!("id");
+    let refused = apply(&mut definition, edit(&other), Some(request("orders")), &shared);
+    let is_refused = matches!(&refused, Err(StudioError::Draft(DraftError::OtherPlace(list))) if list == "bills");
+    assert!(is_refused, "{refused:?}");
 }
 
 fn field(definition: &Definition, shared: &Shared, name: &str) -> Value {
