@@ -549,8 +549,8 @@ impl Studio {
         self.shared.change(|state| {
             state.document = document;
             state.document_number = state.document_number.saturating_add(1);
-            if definition.is_some() {
-                state.last_definition.clone_from(&definition);
+            if let Some(definition) = &definition {
+                state.defined(definition.clone());
             }
             state.definition = definition;
             state.findings = report.findings;

@@ -8,7 +8,10 @@ use std::{
 use chrono::{DateTime, Utc};
 use domain::{
     error_code::ErrorCode,
-    workflow::{Definition, Field, Fixture, Observation, SeenResponse, TraceEvent},
+    workflow::{
+        Definition, Extraction, Field, FieldType, Fixture, Node, Observation, SeenResponse, Source,
+        TraceEvent,
+    },
 };
 use ports::driving::Finding;
 use serde_json::Value;
@@ -134,10 +137,22 @@ impl State {
         is_same.then_some("this version is published: change the version to publish again")
     }
 
-    /// Records that a run begins.
+    /// Records that a run begins. What was read before may be of another account.
     pub(super) fn began(&mut self, run: RunState, recorded: Option<Arc<Definition>>) {
+        self.values.clear();
         (self.run, self.recorded_definition, self.has_ended) = (run, recorded, false);
         (self.run_node, self.run_data) = (None, None);
+    }
+
+    /// Takes over a definition, and forgets what was read of each field and value that it reads in another
+    /// way than the one before, or not at all.
+    pub(super) fn defined(&mut self, definition: Arc<Definition>) {
+        let before = self.last_definition.replace(definition.clone());
+        self.values.retain(|name, _| {
+            let reading = reading_of(&definition, name);
+            reading.is_some()
+                && before.as_deref().and_then(|before| reading_of(before, name)) == reading
+        });
     }
 
     /// Records an event, and returns whether anything has changed.
@@ -283,6 +298,21 @@ impl State {
         (self.fixture, self.is_fixture_saved) = (Some(fixture), false);
         self.differences = Some(differences);
     }
+}
+
+/// Returns how a field or a value is read, without the members of a list or an object: these stand in no
+/// address.
+fn reading_of(
+    definition: &Definition,
+    name: &str,
+) -> Option<(Source, Option<FieldType>, Extraction)> {
+    definition.nodes.values().find_map(|node| {
+        let Node::Collect { via, fields, variables, .. } = node else { return None };
+        let from = fields.get(name).or_else(|| variables.get(name))?;
+        let from = Extraction { members: BTreeMap::new(), ..from.clone() };
+        let kind = definition.output.get(name).map(|field| field.kind);
+        Some((via.clone(), kind, from))
+    })
 }
 
 /// Returns the hosts that a browser of a definition visits.

@@ -17,9 +17,9 @@ use super::{
     state::{RunState, State},
 };
 use crate::{
-    draft::PageKind,
+    draft::{KnownValues, PageKind, add_variable, edit_field, remove_variable},
     signals::KnownPage,
-    tests::{changes::with_orders, page, select},
+    tests::{changes::with_orders, drafts::on_page, page, select},
 };
 
 fn traced(state: &mut State, event: &TraceEvent) {
@@ -58,6 +58,53 @@ fn a_list_has_the_rows_of_all_its_pages() {
     let data = json!({ "orders": [{ "n": 8 }] });
     traced(&mut state, &TraceEvent::Completed { data: Some(data) });
     assert_eq!(shown(&state), json!([{ "n": 8 }]));
+}
+
+#[test]
+fn what_was_read_is_forgotten_with_its_run_and_its_reading() {
+    let mut definition = with_orders();
+    let page = on_page("https://shop.example/orders");
+    for name in ["user", "team"] {
+        add_variable(&mut definition, name, vec![], &page, &KnownValues::new()).unwrap();
+    }
+    let mut state = State::default();
+    state.defined(Arc::new(definition.clone()));
+    let names = ["orders", "team", "tier", "user"];
+    let read = |state: &mut State| {
+        for name in names {
+            state.values.insert(name.to_owned(), Ok(json!(1)));
+        }
+    };
+    let left = |state: &State| state.values.keys().cloned().collect::<Vec<_>>();
+    read(&mut state);
+    remove_variable(&mut definition, "team").unwrap();
+    state.defined(Arc::new(definition.clone()));
+    assert_eq!(left(&state), ["orders", "tier", "user"]);
+    // A value with the name of one that was removed is another one.
+    read(&mut state);
+    add_variable(&mut definition, "team", vec![], &page, &KnownValues::new()).unwrap();
+    state.defined(Arc::new(definition.clone()));
+    assert_eq!(left(&state), ["orders", "tier", "user"]);
+    let mut edited = |change: Value| {
+        let change = serde_json::from_value(change).unwrap();
+        edit_field(&mut definition, change).unwrap();
+        state.defined(Arc::new(definition.clone()));
+        left(&state)
+    };
+    let tier =
+        json!({ "name": "tier", "newName": "tier", "label": "T", "required": true, "pii": true });
+    assert_eq!(edited(tier.clone()), ["orders", "tier", "user"], "it is read as before");
+    let column = json!({ "within": "orders", "name": "total", "newName": "sum", "label": "S",
+        "required": true, "pii": true });
+    assert_eq!(edited(column), ["orders", "tier", "user"]);
+    let mut elsewhere = tier;
+    elsewhere["reading"] = json!({ "type": "string", "at": "#other" });
+    assert_eq!(edited(elsewhere), ["orders", "user"]);
+    let renamed = json!({ "name": "orders", "newName": "bills", "label": "B", "required": true, "pii": true });
+    assert_eq!(edited(renamed), ["user"]);
+
+    state.began(RunState::Exploring, None);
+    assert!(state.values.is_empty(), "another account may be signed in");
 }
 
 #[test]

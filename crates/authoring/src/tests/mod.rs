@@ -1,7 +1,7 @@
 //! Tests on pages that are built from text.
 
 pub(crate) mod changes;
-mod drafts;
+pub(crate) mod drafts;
 mod proposals;
 
 use definition_syntax::Syntax;
