@@ -1,16 +1,18 @@
 //! The changes that an author makes.
 
+use std::sync::Arc;
+
 use domain::workflow::{
     Condition, Converter, Definition, ElementContent, FieldFormat, FieldType, PageFetch,
     SeenResponse, Severity,
 };
 use ports::driving::Finding;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::{
     Shared, Studio, StudioError,
     addresses::{known_values, read_values},
+    responses::Answer,
     state::State,
 };
 use crate::{
@@ -198,22 +200,43 @@ impl Studio {
         pointer: &str,
         place: String,
     ) -> Result<FieldSource, StudioError> {
-        let (url, expected, watched) = {
+        let (response, expected, watched) = {
             let state = self.shared.state();
             let response = state.response(number).ok_or(StudioError::NoResponse)?;
             let expected = response.body.as_ref().and_then(|body| body.pointer(pointer)).cloned();
             let watched = watched_source(&state, response, place.clone());
-            (response.url.clone(), expected, watched)
+            let SeenResponse { number, url, status, .. } = response;
+            ((*number, url.clone(), *status), expected, watched)
         };
-        let browser = self.parts.runs.browser().ok_or(StudioError::NoBrowser)?;
-        let fetched = browser.fetch(&PageFetch::get(&url, MAX_RESPONSE_BYTES)).await;
-        let body = fetched.ok().filter(|fetched| fetched.status == 200);
-        let body = body.and_then(|fetched| serde_json::from_str::<Value>(&fetched.body).ok());
-        let member = body.as_ref().and_then(|body| body.pointer(pointer));
-        if member.is_some() && member == expected.as_ref() {
+        let (number, url, status) = response;
+        // Requests of a definition are answered with this status.
+        let Some(expected) = expected.filter(|_| status == 200) else { return Ok(watched) };
+        let answer = self.answer_to_request(number, &url).await?;
+        if answer.usable_body().and_then(|body| body.pointer(pointer)) == Some(&expected) {
             return Ok(FieldSource::Request { url: without_braces(&url), pointer: place });
         }
         Ok(watched)
+    }
+
+    /// Returns what the page gets by a request for the address of a response. It is made once for each
+    /// response: the author may choose many of its members, and the site counts each request.
+    async fn answer_to_request(
+        &self,
+        response: u64,
+        url: &str,
+    ) -> Result<Arc<Answer>, StudioError> {
+        let browser = self.parts.runs.browser().ok_or(StudioError::NoBrowser)?;
+        let trial = {
+            let mut state = self.shared.state();
+            if let Some(answer) = state.responses.answer(response) {
+                return Ok(answer);
+            }
+            state.responses.begin_trial(response, url)
+        };
+        let fetched = browser.fetch(&PageFetch::get(url, MAX_RESPONSE_BYTES)).await;
+        let answer = Arc::new(Answer::of(fetched.as_ref().ok()));
+        self.shared.state().responses.end_trial(trial, answer.clone());
+        Ok(answer)
     }
 }
 

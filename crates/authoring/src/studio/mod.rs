@@ -5,6 +5,7 @@ mod choices;
 mod edits;
 mod publisher;
 mod readings;
+mod responses;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -70,7 +70,8 @@ impl Studio {
         let is_it = |response: &&SeenResponse| {
             response.body.is_some() && matches_url(&pattern, &response.url)
         };
-        let response = state.responses().find(is_it).and_then(|response| response.body.as_ref());
+        let response =
+            state.responses.newest_first().find(is_it).and_then(|response| response.body.as_ref());
         response.map(|body| in_body(body, &tried)).ok_or(StudioError::NoResponse)
     }
 }

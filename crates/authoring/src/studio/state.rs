@@ -16,10 +16,10 @@ use domain::{
 use ports::driving::Finding;
 use serde_json::Value;
 
+use super::responses::Responses;
 use crate::{explore::is_internal, signals::KnownPage};
 
 const MAX_EVENTS: usize = 200;
-const MAX_RESPONSES: usize = 60;
 const MAX_INSPECTIONS: usize = 5;
 
 /// What a run is doing.
@@ -67,9 +67,7 @@ pub(super) struct State {
     pub(super) signals: BTreeMap<String, bool>,
     pub(super) events: VecDeque<LoggedEvent>,
     event_count: u64,
-    responses: VecDeque<SeenResponse>,
-    /// The numbers of responses that newer ones from the same address have replaced, the latest ones.
-    replaced_responses: VecDeque<(u64, String)>,
+    pub(super) responses: Responses,
     pub(super) run: RunState,
     pub(super) run_node: Option<String>,
     pub(super) run_data: Option<Value>,
@@ -219,60 +217,23 @@ impl State {
 
     /// Records the state of the page, and returns whether it is another one.
     pub(super) fn seen(&mut self, seen: Observation) -> bool {
-        let newest = self.responses.back().map(|response| response.number).unwrap_or_default();
-        // A new browser counts anew.
-        if seen.responses.iter().map(|response| response.number).max().unwrap_or(newest) < newest {
-            self.forget_responses();
-        }
-        let newest = self.responses.back().map(|response| response.number).unwrap_or_default();
-        let new = seen.responses.into_iter().filter(|response| response.number > newest);
-        let before = self.responses.len();
-        let mut has_new = false;
-        for response in new {
-            has_new = true;
-            // Of several responses from one address, the newest is of interest. Each field that is added has
-            // its request made anew, while the author still chooses in the response before.
-            for other in self.responses.iter().filter(|other| other.url == response.url) {
-                self.replaced_responses.push_back((other.number, other.url.clone()));
-            }
-            self.responses.retain(|other| other.url != response.url);
-            self.responses.push_back(response);
-        }
-        while self.replaced_responses.len() > MAX_RESPONSES {
-            self.replaced_responses.pop_front();
-        }
-        while self.responses.len() > MAX_RESPONSES {
-            self.responses.pop_front();
-        }
+        let has_new = self.responses.seen(seen.responses);
         let page = Some((seen.url, seen.settled));
-        let is_other = has_new || before != self.responses.len() || self.page != page;
+        let is_other = has_new || self.page != page;
         self.page = page;
         is_other
     }
 
     /// Forgets what was seen in the browser before.
     pub(super) fn forget_pages(&mut self) {
-        self.forget_responses();
+        self.responses.forget();
         self.page = None;
         self.signals.clear();
     }
 
-    fn forget_responses(&mut self) {
-        self.responses.clear();
-        self.replaced_responses.clear();
-    }
-
     /// Returns the response with this number, or the newest one from its address.
     pub(super) fn response(&self, number: u64) -> Option<&SeenResponse> {
-        let kept = self.responses.iter().find(|response| response.number == number);
-        kept.or_else(|| {
-            let (_, url) = self.replaced_responses.iter().find(|(own, _)| *own == number)?;
-            self.responses.iter().find(|response| response.url == *url)
-        })
-    }
-
-    pub(super) fn responses(&self) -> impl Iterator<Item = &SeenResponse> {
-        self.responses.iter().rev()
+        self.responses.find(number)
     }
 
     pub(super) fn add_inspection(&mut self, page: KnownPage) -> u64 {

@@ -90,7 +90,7 @@ impl StudioView {
             outline: state.definition.as_ref().map(|definition| outline(definition, state)),
             page: page.map(|(url, settled)| json!({ "url": url, "settled": settled })),
             events: events.collect(),
-            responses: state.responses().map(response).collect(),
+            responses: state.responses.newest_first().map(response).collect(),
             run: run(state),
             fixture: state.fixture.as_ref().map(|fixture| {
                 let (events, pages) = sizes(fixture);

@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 
 use crate::{
     signals::KnownPage,
-    studio::{Edit, Studio, StudioError, StudioParts, TraceSink, text_of},
+    studio::{ChosenSource, Edit, Studio, StudioError, StudioParts, TraceSink, text_of},
     studios::StudioDocument,
     tests::{changes::with_orders, page},
 };
@@ -30,23 +30,45 @@ use crate::{
 async fn an_edit_that_waits_for_the_page_keeps_what_is_changed_meanwhile() {
     let world = World::new();
     let place = json!({ "page": { "inspection": 1, "at": "#email", "read": "text" } });
-    world.edit_during(of_response("since"), added("email", &place)).await.unwrap();
+    world.edit_during(of_response(1, "since"), added("email", &place)).await.unwrap();
     let definition = world.definition();
     for name in ["tier", "since", "email"] {
         assert!(definition.output.contains_key(name), "{name}");
     }
 
     let document = text_of(&Definition { version: "2.0.0".to_owned(), ..definition });
-    world.edit_during(of_response("points"), Edit::Replace { document }).await.unwrap();
+    world.edit_during(of_response(2, "points"), Edit::Replace { document }).await.unwrap();
     let definition = world.definition();
     assert_eq!(definition.version, "2.0.0");
     assert!(definition.output.contains_key("points"));
 
     // There is no definition any more that could be changed.
     let document = "{".to_owned();
-    let refused = world.edit_during(of_response("late"), Edit::Replace { document }).await;
+    let refused = world.edit_during(of_response(3, "late"), Edit::Replace { document }).await;
     assert!(matches!(refused, Err(StudioError::NoDefinition)), "{refused:?}");
     assert_eq!(world.studio.view().document, "{");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_address_of_a_response_is_asked_for_once() {
+    let World { studio, browser, .. } = World::new();
+    let of = |number: u64, pointer: &str| {
+        let from = json!({ "response": { "number": number, "pointer": pointer } });
+        serde_json::from_value::<ChosenSource>(from).unwrap()
+    };
+    let (since, points, other) = (of(1, "/since"), of(1, "/points"), of(2, "/points"));
+    let answered = async {
+        browser.asked.notified().await;
+        browser.answered.notify_one();
+    };
+    let (address, ()) = tokio::join!(studio.address(&since), answered);
+    address.unwrap();
+    // Nobody answers another request.
+    let limit = Duration::from_secs(60);
+    let again = tokio::time::timeout(limit, studio.address(&points)).await;
+    again.expect("no second request for the same response").unwrap();
+    assert!(tokio::time::timeout(limit, studio.address(&other)).await.is_err());
+    browser.asked.notified().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -81,8 +103,8 @@ async fn a_run_that_is_recorded_while_the_one_before_is_saved_is_not_saved() {
 }
 
 /// Returns an edit for which the page makes a request.
-fn of_response(name: &str) -> Edit {
-    added(name, &json!({ "response": { "number": 1, "pointer": format!("/{name}") } }))
+fn of_response(number: u64, name: &str) -> Edit {
+    added(name, &json!({ "response": { "number": number, "pointer": format!("/{name}") } }))
 }
 
 fn added(name: &str, from: &Value) -> Edit {
@@ -137,11 +159,13 @@ impl World {
             home: None,
         };
         let studio = Studio::new(parts, &TraceSink::new(clock), document);
-        let url = "https://shop.example/api/me".to_owned();
-        let response = SeenResponse { number: 1, url, status: 200, body: Some(body()) };
+        let responses = [1, 2, 3].map(|number| {
+            let url = format!("https://shop.example/api/{number}");
+            SeenResponse { number, url, status: 200, body: Some(body()) }
+        });
         let url = "https://shop.example/orders".to_owned();
         let mut state = studio.shared.state();
-        state.seen(Observation { responses: vec![response], ..Observation::default() });
+        state.seen(Observation { responses: responses.into(), ..Observation::default() });
         state.add_inspection(KnownPage { url, tree: page("html\n body") });
         drop(state);
         Self { studio, browser, storage }

@@ -1,0 +1,248 @@
+//! The responses that a page has received, and what it gets by requests that the studio makes for their
+//! addresses.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use domain::workflow::SeenResponse;
+use ports::browser::Fetched;
+use serde_json::Value;
+
+const MAX_RESPONSES: usize = 60;
+/// The requests whose answers are kept.
+const MAX_TRIALS: usize = 10;
+
+/// The responses that a page has received: of several from one address, the newest that can be used.
+#[derive(Default)]
+pub(super) struct Responses {
+    kept: VecDeque<SeenResponse>,
+    /// The numbers of responses that newer ones from the same address have replaced, the latest ones.
+    replaced: VecDeque<(u64, String)>,
+    /// The highest number of a response that was looked at.
+    newest: u64,
+    trials: VecDeque<Trial>,
+    trial_count: u64,
+}
+
+/// A request of the studio for the address of a response.
+struct Trial {
+    number: u64,
+    /// The number of the response.
+    response: u64,
+    url: String,
+    /// `None` while the request is under way.
+    answer: Option<Arc<Answer>>,
+    /// Whether its response is among those that the page has received.
+    is_seen: bool,
+}
+
+/// What came of a request.
+pub(super) struct Answer {
+    /// `None` if the request failed.
+    status: Option<u16>,
+    body: Option<Value>,
+}
+
+impl Answer {
+    pub(super) fn of(fetched: Option<&Fetched>) -> Self {
+        let body = fetched.and_then(|fetched| serde_json::from_str(&fetched.body).ok());
+        Self { status: fetched.map(|fetched| fetched.status), body }
+    }
+
+    /// Returns the JSON with which a definition could go on.
+    pub(super) fn usable_body(&self) -> Option<&Value> {
+        self.body.as_ref().filter(|_| self.status == Some(200))
+    }
+
+    fn is(&self, response: &SeenResponse) -> bool {
+        self.status.is_none_or(|status| status == response.status) && self.body == response.body
+    }
+}
+
+impl Responses {
+    /// Takes over the responses that a page has by now, and returns whether others are kept than before.
+    pub(super) fn seen(&mut self, seen: Vec<SeenResponse>) -> bool {
+        // A new browser counts anew.
+        if seen.iter().map(|response| response.number).max().is_some_and(|max| max < self.newest) {
+            self.forget();
+        }
+        let newest = self.newest;
+        let mut has_new = false;
+        for response in seen.into_iter().filter(|response| response.number > newest) {
+            self.newest = self.newest.max(response.number);
+            if !self.is_of_trial(&response) && !self.has_better(&response) {
+                self.keep(response);
+                has_new = true;
+            }
+        }
+        has_new
+    }
+
+    /// Returns whether a response is that of a request of the studio, which the author has not caused.
+    fn is_of_trial(&mut self, response: &SeenResponse) -> bool {
+        let is_its = |trial: &&mut Trial| {
+            !trial.is_seen
+                && trial.url == response.url
+                && trial.answer.as_ref().is_none_or(|answer| answer.is(response))
+        };
+        let trial = self.trials.iter_mut().find(is_its);
+        trial.is_some_and(|trial| {
+            trial.is_seen = true;
+            true
+        })
+    }
+
+    /// Returns whether there is a response from the same address that has data, where this one has none.
+    fn has_better(&self, response: &SeenResponse) -> bool {
+        !has_data(response)
+            && self.kept.iter().any(|other| other.url == response.url && has_data(other))
+    }
+
+    /// Keeps a response in place of those from the same address. The author may still choose in one of
+    /// them.
+    fn keep(&mut self, response: SeenResponse) {
+        for other in self.kept.iter().filter(|other| other.url == response.url) {
+            self.replaced.push_back((other.number, other.url.clone()));
+        }
+        self.kept.retain(|other| other.url != response.url);
+        self.kept.push_back(response);
+        while self.replaced.len() > MAX_RESPONSES {
+            self.replaced.pop_front();
+        }
+        while self.kept.len() > MAX_RESPONSES {
+            self.kept.pop_front();
+        }
+    }
+
+    /// Forgets all responses, and what was tried for them.
+    pub(super) fn forget(&mut self) {
+        self.kept.clear();
+        self.replaced.clear();
+        self.newest = 0;
+        self.trials.clear();
+    }
+
+    /// Returns the response with this number, or the newest one from its address.
+    pub(super) fn find(&self, number: u64) -> Option<&SeenResponse> {
+        let kept = self.kept.iter().find(|response| response.number == number);
+        kept.or_else(|| {
+            let (_, url) = self.replaced.iter().find(|(own, _)| *own == number)?;
+            self.kept.iter().find(|response| response.url == *url)
+        })
+    }
+
+    /// Returns all responses, the newest first.
+    pub(super) fn newest_first(&self) -> impl Iterator<Item = &SeenResponse> {
+        self.kept.iter().rev()
+    }
+
+    /// Records that the studio asks for the address of a response, and returns the number of the request.
+    pub(super) fn begin_trial(&mut self, response: u64, url: &str) -> u64 {
+        self.trial_count = self.trial_count.saturating_add(1);
+        let (number, url) = (self.trial_count, url.to_owned());
+        self.trials.push_back(Trial { number, response, url, answer: None, is_seen: false });
+        if self.trials.len() > MAX_TRIALS {
+            self.trials.pop_front();
+        }
+        number
+    }
+
+    /// Records what came of a request, unless its response was forgotten meanwhile.
+    pub(super) fn end_trial(&mut self, number: u64, answer: Arc<Answer>) {
+        if let Some(trial) = self.trials.iter_mut().find(|trial| trial.number == number) {
+            trial.answer = Some(answer);
+        }
+    }
+
+    /// Returns what came of the request for the address of a response; `None` if there was none.
+    pub(super) fn answer(&self, response: u64) -> Option<Arc<Answer>> {
+        let mut trials = self.trials.iter().filter(|trial| trial.response == response);
+        trials.find_map(|trial| trial.answer.clone())
+    }
+}
+
+/// Returns whether a response has what a definition can read.
+fn has_data(response: &SeenResponse) -> bool {
+    (200..=299).contains(&response.status) && response.body.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ME: &str = "https://shop.test/me";
+
+    fn response(number: u64, status: u16, body: Option<Value>) -> SeenResponse {
+        SeenResponse { number, url: ME.to_owned(), status, body }
+    }
+
+    fn kept(responses: &Responses) -> Vec<u64> {
+        responses.newest_first().map(|response| response.number).collect()
+    }
+
+    fn answered(status: u16, body: &str) -> Arc<Answer> {
+        Arc::new(Answer::of(Some(&Fetched { status, body: body.to_owned() })))
+    }
+
+    #[test]
+    fn a_response_without_data_replaces_none_with_data() {
+        let data = || Some(json!({ "id": 1 }));
+        let mut responses = Responses::default();
+        assert!(responses.seen(vec![response(1, 500, None)]));
+        assert!(responses.seen(vec![response(2, 200, data())]));
+        let others = [
+            response(3, 401, Some(json!({ "error": "no token" }))),
+            response(4, 405, data()),
+            response(5, 204, None),
+        ];
+        assert!(!responses.seen(others.into()));
+        assert_eq!(kept(&responses), [2]);
+        assert!(!responses.seen(vec![response(5, 204, None)]), "it is not new");
+        let found = responses.find(1).and_then(|found| found.body.clone());
+        assert_eq!(found, data());
+        assert!(responses.seen(vec![response(6, 201, data())]));
+        assert_eq!(kept(&responses), [6]);
+    }
+
+    #[test]
+    fn the_studios_own_requests_are_not_listed() {
+        let data = |id: u64| Some(json!({ "id": id }));
+        let mut responses = Responses::default();
+        responses.seen(vec![response(1, 200, data(1))]);
+        // The response is seen before the request has ended.
+        let trial = responses.begin_trial(1, ME);
+        assert!(!responses.seen(vec![response(2, 200, data(1))]));
+        responses.end_trial(trial, answered(200, r#"{ "id": 1 }"#));
+        assert!(responses.seen(vec![response(3, 200, data(1))]), "one that the page has asked for");
+        // It is seen after the request has ended, and after another response.
+        let trial = responses.begin_trial(3, ME);
+        responses.end_trial(trial, answered(200, r#"{ "id": 2 }"#));
+        let others = vec![response(4, 200, data(4)), response(5, 200, data(2))];
+        assert!(responses.seen(others));
+        assert_eq!(kept(&responses), [4]);
+        let trial = responses.begin_trial(4, ME);
+        responses.end_trial(trial, Arc::new(Answer::of(None)));
+        assert!(!responses.seen(vec![response(6, 302, None)]));
+        assert_eq!(kept(&responses), [4]);
+    }
+
+    #[test]
+    fn what_came_of_a_request_is_kept_until_its_response_is_forgotten() {
+        let mut responses = Responses::default();
+        responses.seen(vec![response(1, 200, Some(json!(1)))]);
+        assert!(responses.answer(1).is_none());
+        let trial = responses.begin_trial(1, ME);
+        assert!(responses.answer(1).is_none());
+        responses.end_trial(trial, answered(200, "1"));
+        let body = |responses: &Responses| {
+            let answer = responses.answer(1)?;
+            answer.usable_body().cloned()
+        };
+        assert_eq!(body(&responses), Some(json!(1)));
+        responses.forget();
+        responses.end_trial(trial, answered(200, "1"));
+        assert_eq!(body(&responses), None);
+        assert_eq!(answered(401, "1").usable_body(), None);
+    }
+}
