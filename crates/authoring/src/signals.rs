@@ -154,15 +154,32 @@ fn short_text(page: &PageTree, node: usize) -> Option<String> {
     (1..=MAX_TEXT_CHARS).contains(&length).then_some(text)
 }
 
-/// Returns the language tag of a page; English if it has none.
+/// Returns the language of a page, without its region; English if it has none.
 #[must_use]
 pub fn page_language(page: &PageTree) -> String {
+    let tag = page_language_tag(page);
+    tag.split('-').next().unwrap_or_default().to_owned()
+}
+
+/// Returns the language tag of a page with its region, such as `de-CH`; that of English if it has none.
+pub(crate) fn page_language_tag(page: &PageTree) -> String {
     let html = page.nodes.iter().find(|node| node.tag.as_deref() == Some("html"));
-    let language = html.and_then(|html| html.attributes.get("lang")).map(String::as_str);
-    let language = language.unwrap_or_default().split(['-', '_']).next().unwrap_or_default();
-    let is_tag =
-        (2..=3).contains(&language.len()) && language.chars().all(|c| c.is_ascii_alphabetic());
-    if is_tag { language.to_ascii_lowercase() } else { "en".to_owned() }
+    let tag = html.and_then(|html| html.attributes.get("lang")).map(String::as_str);
+    let mut parts = tag.unwrap_or_default().trim().split(['-', '_']);
+    let language = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let is_alphabetic = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if !(2..=3).contains(&language.len()) || !is_alphabetic(&language) {
+        return "en".to_owned();
+    }
+    // A script, which has four letters, may be before the region.
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let region = parts.take(2).find(|part| {
+        (part.len() == 2 && is_alphabetic(part)) || (part.len() == 3 && is_number(part))
+    });
+    region.map_or_else(
+        || language.clone(),
+        |region| format!("{language}-{}", region.to_ascii_uppercase()),
+    )
 }
 
 /// Returns a condition about the path of a URL, in which numbers stand for any text.

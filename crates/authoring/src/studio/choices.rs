@@ -12,7 +12,7 @@ use crate::{
     lists::{ListProposal, propose_json_list, propose_list},
     naming::{label_of, label_of_name, name_of},
     selectors::{SelectorProposal, propose_selectors},
-    signals::{ConditionProposal, KnownPage, page_language, propose_conditions},
+    signals::{ConditionProposal, KnownPage, page_language_tag, propose_conditions},
     values::{ValueProposal, propose_json_values, propose_values},
 };
 
@@ -84,7 +84,7 @@ impl Studio {
         if tree.nodes.get(node).is_none_or(|node| node.tag.is_none()) {
             return Err(StudioError::NoInspection);
         }
-        let language = page_language(tree);
+        let language = page_language_tag(tree);
         let contents = contents(tree, node).into_iter().filter_map(|read| {
             let sample = element_text(tree, node, &read)?;
             let values = propose_values(&sample, &language);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Studio, StudioError, choices::cut};
 use crate::{
     draft::Reading,
-    signals::page_language,
+    signals::page_language_tag,
     values::{ValueProposal, propose_json_values, propose_values},
 };
 
@@ -105,7 +105,7 @@ pub(super) fn on_page(page: &PageTree, tried: &TriedReading, select: Select<'_>)
     let found = found.unwrap_or_default();
     let element = chosen(&found, reading.element);
     let text = element.and_then(|element| element_text(page, element, &reading.read));
-    let values = text.as_ref().map(|text| propose_values(text, &page_language(page)));
+    let values = text.as_ref().map(|text| propose_values(text, &page_language_tag(page)));
     ReadingView {
         matches: found.len(),
         rows: row_count(within.as_ref(), rows.as_ref().map(Vec::len)),

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use domain::workflow::{Condition, FieldType, PageNode, PageTree, find_elements};
+use domain::workflow::{
+    Condition, Converter, DecimalMark, FieldType, NumberFormat, PageNode, PageTree, find_elements,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -12,7 +14,7 @@ use crate::{
     lists::{propose_json_list, propose_list},
     naming::{label_of, name_of},
     selectors::{is_hashed, propose_selectors},
-    signals::{KnownPage, propose_conditions},
+    signals::{KnownPage, page_language, page_language_tag, propose_conditions},
     values::propose_values,
 };
 
@@ -430,6 +432,53 @@ fn what_may_be_read_in_two_ways_is_chosen_by_the_author() {
     assert_eq!(same.iter().filter(|one| one.value == json!("2026-03-03")).count(), 2);
     for (sample, value) in [("1,234.50", json!(1234.5)), ("1.5", json!(1.5)), ("1,5", json!(1.5))] {
         assert_eq!(propose_values(sample, "en").first().unwrap().value, value, "{sample}");
+    }
+}
+
+#[test]
+fn a_number_without_a_mark_has_the_mark_of_its_page() {
+    let (comma, point) = (DecimalMark::Comma, DecimalMark::Point);
+    for (sample, language, value, mark) in [
+        ("5 €", "de", json!(5), comma),
+        ("5 €", "de-AT", json!(5), comma),
+        ("5 €", "de-CH", json!(5), point),
+        ("1'234 CHF", "de-CH", json!(1234), point),
+        ("5 Beiträge", "de", json!(5), comma),
+        ("42", "fr", json!(42), comma),
+        ("42", "en", json!(42), point),
+        ("$42", "es-MX", json!(42), point),
+        ("\u{665}", "ar-EG", json!(5), comma),
+        ("6 von 12 Aufgaben", "de", json!(6), comma),
+        // These show it.
+        ("5.00 €", "de", json!(5), point),
+        ("1.234,50 €", "en", json!(1234.5), comma),
+        ("1.234.567", "en", json!(1_234_567), comma),
+    ] {
+        let proposals = propose_values(sample, language);
+        let found = proposals.iter().find(|one| one.value == value);
+        let found = found.unwrap_or_else(|| panic!("{sample}: {proposals:?}"));
+        let number = Converter::Number(NumberFormat { decimal_mark: mark });
+        assert_eq!(found.convert.last(), Some(&number), "{sample}, {language}");
+        let named = if mark == comma { "comma" } else { "point" };
+        assert!(found.description.contains(named), "{sample}: {}", found.description);
+    }
+}
+
+#[test]
+fn the_language_tag_of_a_page_has_its_region() {
+    for (lang, tag) in [
+        ("de", "de"),
+        ("de-ch", "de-CH"),
+        ("DE_AT", "de-AT"),
+        ("zh-Hant-TW", "zh-TW"),
+        ("es-419", "es-419"),
+        ("en-x-private", "en"),
+        ("x", "en"),
+        ("", "en"),
+    ] {
+        let page = page(&format!("html lang={lang}\n body"));
+        assert_eq!(page_language_tag(&page), tag, "{lang}");
+        assert_eq!(page_language(&page), tag.split('-').next().unwrap());
     }
 }
 

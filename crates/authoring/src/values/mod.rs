@@ -2,12 +2,13 @@
 
 mod currency;
 mod dates;
+mod marks;
 
 use domain::workflow::{Converter, DecimalMark, FieldFormat, FieldType, NumberFormat};
 use serde::Serialize;
 use serde_json::Value;
 
-use self::{currency::currency_of, dates::dates};
+use self::{currency::currency_of, dates::dates, marks::decimal_mark};
 
 const MAX_PROPOSALS: usize = 10;
 /// Characters of an example that are looked at.
@@ -68,16 +69,16 @@ pub fn propose_json_values(sample: &Value, language: &str) -> Vec<ValueProposal>
 }
 
 /// Returns what a text can be read as, the most likely first; a value that is unclear is never the
-/// first. `language` is the language tag of its page.
+/// first. `language` is the language tag of its page, with its region.
 #[must_use]
 pub fn propose_values(sample: &str, language: &str) -> Vec<ValueProposal> {
     let sample: String = sample.chars().take(MAX_SAMPLE_CHARS).collect();
     let is_unclear = |proposal: &ValueProposal| proposal.is_unclear;
     let dates = dates(&sample, language);
-    let parts = if dates.is_empty() { parts(&sample) } else { vec![] };
+    let parts = if dates.is_empty() { parts(&sample, language) } else { vec![] };
     let (unclear_dates, mut proposals): (Vec<_>, Vec<_>) = dates.into_iter().partition(is_unclear);
     let (unclear_numbers, numbers): (Vec<_>, Vec<_>) =
-        numbers(&sample, &[]).into_iter().partition(is_unclear);
+        numbers(&sample, &[], language).into_iter().partition(is_unclear);
     let text = texts(&sample);
     // A text with few letters is most likely its number.
     let letters = sample.chars().filter(|c| c.is_alphabetic()).count();
@@ -102,47 +103,57 @@ fn converted(sample: &str, converters: &[Converter]) -> Option<Value> {
 }
 
 /// Returns the number that converters make of an example, after those in `first`; with both decimal
-/// marks if these lead to two numbers.
-fn numbers(sample: &str, first: &[Converter]) -> Vec<ValueProposal> {
+/// marks if these lead to two numbers. An example that shows no mark has that of the language: others
+/// may have one.
+fn numbers(sample: &str, first: &[Converter], language: &str) -> Vec<ValueProposal> {
     let text = converted(sample, first);
     let Some(text) = text.as_ref().and_then(Value::as_str) else { return vec![] };
     let currency = currency_of(text);
-    // The mark that comes last in the text is the more likely one.
-    let last = text.rfind([',', '.']).and_then(|at| text.get(at..));
-    let is_comma = last.is_some_and(|rest| {
-        rest.starts_with(',') && rest.trim_end_matches(|c: char| !c.is_ascii_digit()).len() != 4
-    });
-    let comma = (DecimalMark::Comma, "Number with a decimal comma");
-    let point = (DecimalMark::Point, "Number with a decimal point");
-    let order = if is_comma { [comma, point] } else { [point, comma] };
-    let mut found: Vec<(Value, Vec<Converter>, &str)> = Vec::new();
-    for (decimal_mark, description) in order {
+    let order = match decimal_mark(language) {
+        // Of Arabic and Persian digits, the mark counts as a comma.
+        DecimalMark::Point if !has_arabic_digits(text) => [DecimalMark::Point, DecimalMark::Comma],
+        DecimalMark::Point | DecimalMark::Comma => [DecimalMark::Comma, DecimalMark::Point],
+    };
+    let mut found: Vec<(Value, Vec<Converter>, DecimalMark)> = Vec::new();
+    for decimal_mark in order {
         let mut convert = first.to_vec();
         convert.push(Converter::Number(NumberFormat { decimal_mark }));
         let Some(value) = converted(sample, &convert) else { continue };
         if found.iter().all(|(other, _, _)| *other != value) {
-            found.push((value, convert, description));
+            found.push((value, convert, decimal_mark));
         }
     }
     let is_unclear = found.len() > 1;
-    let found = found.into_iter().map(|(value, convert, description)| {
+    let found = found.into_iter().map(|(value, convert, mark)| {
         let whole = value.is_i64() || value.is_u64();
         let kind = if whole && currency.is_none() { FieldType::Integer } else { FieldType::Number };
-        let unclear = ". The text does not show whether its mark is decimal or groups digits";
-        let description = match currency {
-            Some(code) => format!("Amount in {code}: {}", description.to_lowercase()),
-            None if whole && !is_unclear => "Whole number".to_owned(),
-            None => description.to_owned(),
+        let mark = match mark {
+            DecimalMark::Comma => "comma",
+            DecimalMark::Point => "point",
         };
-        let description = description + if is_unclear { unclear } else { "" };
+        let unclear = ". The text does not show whether its mark is decimal or groups digits";
+        let mut description = match currency {
+            Some(code) => format!("Amount in {code}: number with a decimal {mark}"),
+            None if whole && !is_unclear => {
+                format!("Whole number; the decimal mark is a {mark}")
+            }
+            None => format!("Number with a decimal {mark}"),
+        };
+        if is_unclear {
+            description.push_str(unclear);
+        }
         let proposal = ValueProposal::new(kind, value, &description);
         ValueProposal { currency, convert, is_unclear, ..proposal }
     });
     found.collect()
 }
 
+fn has_arabic_digits(text: &str) -> bool {
+    text.contains(|c: char| matches!(c, '\u{660}'..='\u{669}' | '\u{6f0}'..='\u{6f9}'))
+}
+
 /// Returns the first and the last number of a text that has a few, such as "6 of 12 tasks".
-fn parts(sample: &str) -> Vec<ValueProposal> {
+fn parts(sample: &str, language: &str) -> Vec<ValueProposal> {
     let pieces = sample.split(|c: char| !c.is_numeric() && !matches!(c, '.' | ','));
     let count = pieces.filter(|piece| piece.contains(char::is_numeric)).count();
     if !(2..=4).contains(&count) {
@@ -151,13 +162,9 @@ fn parts(sample: &str) -> Vec<ValueProposal> {
     let named =
         [(FIRST_NUMBER, "First number in the text"), (LAST_NUMBER, "Last number in the text")];
     let parts = named.into_iter().flat_map(|(pattern, name)| {
-        let found = numbers(sample, &[Converter::Match(pattern.to_owned())]);
+        let found = numbers(sample, &[Converter::Match(pattern.to_owned())], language);
         found.into_iter().map(move |proposal| {
-            let description = if proposal.is_unclear || proposal.currency.is_some() {
-                format!("{name}. {}", proposal.description)
-            } else {
-                name.to_owned()
-            };
+            let description = format!("{name}. {}", proposal.description);
             ValueProposal { description, ..proposal }
         })
     });
