@@ -465,6 +465,36 @@ fn a_number_without_a_mark_has_the_mark_of_its_page() {
 }
 
 #[test]
+fn a_number_that_begins_with_zero_is_a_text_at_first() {
+    for (sample, number) in [
+        ("0012345", json!(12345)),
+        ("0301234567", json!(301_234_567)),
+        ("No. 007", json!(7)),
+        ("05,50 €", json!(5.5)),
+    ] {
+        let proposals = propose_values(sample, "de");
+        let first = proposals.first().unwrap();
+        assert_eq!((first.kind, &first.value), (FieldType::String, &json!(sample)));
+        let found = proposals.iter().find(|one| one.value == number);
+        let description = &found.unwrap_or_else(|| panic!("{proposals:?}")).description;
+        assert!(description.ends_with("The zero at its beginning is lost"), "{description}");
+    }
+    for (sample, number) in [
+        ("0.5", json!(0.5)),
+        ("0,5", json!(0.5)),
+        ("0", json!(0)),
+        ("0,00 €", json!(0)),
+        ("100", json!(100)),
+        ("-0,5", json!(-0.5)),
+    ] {
+        let proposals = propose_values(sample, "de");
+        let first = proposals.first().unwrap();
+        assert_eq!(first.value, number, "{sample}: {proposals:?}");
+        assert!(!first.description.contains("zero"), "{sample}");
+    }
+}
+
+#[test]
 fn the_language_tag_of_a_page_has_its_region() {
     for (lang, tag) in [
         ("de", "de"),

@@ -123,7 +123,7 @@ fn numbers(sample: &str, first: &[Converter], language: &str) -> Vec<ValuePropos
             found.push((value, convert, decimal_mark));
         }
     }
-    let is_unclear = found.len() > 1;
+    let (has_two, has_zero) = (found.len() > 1, begins_with_zero(text));
     let found = found.into_iter().map(|(value, convert, mark)| {
         let whole = value.is_i64() || value.is_u64();
         let kind = if whole && currency.is_none() { FieldType::Integer } else { FieldType::Number };
@@ -131,21 +131,33 @@ fn numbers(sample: &str, first: &[Converter], language: &str) -> Vec<ValuePropos
             DecimalMark::Comma => "comma",
             DecimalMark::Point => "point",
         };
-        let unclear = ". The text does not show whether its mark is decimal or groups digits";
         let mut description = match currency {
             Some(code) => format!("Amount in {code}: number with a decimal {mark}"),
-            None if whole && !is_unclear => {
+            None if whole && !has_two => {
                 format!("Whole number; the decimal mark is a {mark}")
             }
             None => format!("Number with a decimal {mark}"),
         };
-        if is_unclear {
+        if has_two {
+            let unclear = ". The text does not show whether its mark is decimal or groups digits";
             description.push_str(unclear);
         }
+        if has_zero {
+            description.push_str(". The zero at its beginning is lost");
+        }
         let proposal = ValueProposal::new(kind, value, &description);
-        ValueProposal { currency, convert, is_unclear, ..proposal }
+        ValueProposal { currency, convert, is_unclear: has_two || has_zero, ..proposal }
     });
     found.collect()
+}
+
+/// Returns whether the first number of a text begins with a zero that no amount has, as a postcode, a
+/// telephone number or another identifier may.
+fn begins_with_zero(text: &str) -> bool {
+    const ZEROS: [char; 5] = ['0', '\u{660}', '\u{6f0}', '\u{966}', '\u{ff10}'];
+    let mut digits = text.chars().skip_while(|c| !c.is_numeric());
+    digits.next().is_some_and(|first| ZEROS.contains(&first))
+        && digits.next().is_some_and(char::is_numeric)
 }
 
 fn has_arabic_digits(text: &str) -> bool {
