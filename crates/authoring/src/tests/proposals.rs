@@ -558,6 +558,21 @@ fn a_currency_is_a_whole_sign_or_code() {
         ("Rs 50.00", None),
         ("50.00 USDT", None),
         ("\u{20ac}/\u{a3} 50.00", None),
+        ("NZ $50.00", Some("NZD")),
+        ("Balance CA $50.00", Some("CAD")),
+        ("50,00 $ CA", Some("CAD")),
+        ("50.00 $ US", Some("USD")),
+        ("You have a $50.00", Some("USD")),
+        ("A $50.00", None),
+        ("JM $50.00", None),
+        ("$50.00 ARS", None),
+        ("COP $50,000.00", None),
+        ("50,00 $ CLP", None),
+        ("\u{a3}50.00 EGP", None),
+        ("NET 50,00 EUR", Some("EUR")),
+        ("\u{a5}50", None),
+        ("\u{a5}50 CNY", None),
+        ("\u{a5}50 JPY", Some("JPY")),
     ] {
         let proposals = propose_values(sample, "en");
         let number = proposals.iter().find(|one| one.kind == FieldType::Number);
@@ -565,6 +580,15 @@ fn a_currency_is_a_whole_sign_or_code() {
         let found = number.and_then(|one| one.currency);
         assert_eq!(found, currency, "{sample}: {proposals:?}");
         assert!(number.is_some() || currency.is_none(), "{sample}");
+    }
+}
+
+#[test]
+fn the_sign_of_the_yen_is_that_of_the_yuan_on_other_pages() {
+    for (language, currency) in [("ja", Some("JPY")), ("ja-JP", Some("JPY")), ("zh-CN", None)] {
+        let proposals = propose_values("\u{a5}1,234", language);
+        let found = proposals.iter().find(|one| one.value == json!(1234)).unwrap();
+        assert_eq!(found.currency, currency, "{language}");
     }
 }
 

@@ -108,7 +108,7 @@ fn converted(sample: &str, converters: &[Converter]) -> Option<Value> {
 fn numbers(sample: &str, first: &[Converter], language: &str) -> Vec<ValueProposal> {
     let text = converted(sample, first);
     let Some(text) = text.as_ref().and_then(Value::as_str) else { return vec![] };
-    let currency = currency_of(text);
+    let currency = currency_of(text, language);
     let order = match decimal_mark(language) {
         // Of Arabic and Persian digits, the mark counts as a comma.
         DecimalMark::Point if !has_arabic_digits(text) => [DecimalMark::Point, DecimalMark::Comma],
