@@ -14,8 +14,15 @@ import { say, words } from "./words.js";
 const AS_IT_IS = "=";
 const UNDECIDED = "";
 
-/** What an author has chosen before for an address, so that it is asked once for all fields of a page. @type {Map<string, string[]>} */
+/**
+ * What an author has chosen before for the parts of an address, so that it is asked once for all fields of a page. A choice holds for what was offered then: once
+ * another value is offered, the studio proposes or asks anew.
+ * @type {Map<string, {offer: string, chosen: string}[]>}
+ */
 const chosenBefore = new Map();
+
+/** @param {AddressPart} part */
+const offerOf = ({ text, values, choice: proposed }) => JSON.stringify([text, values, proposed]);
 
 /** @param {AddressPart} part */
 const initial = ({ choice: chosen }) => (chosen === null ? UNDECIDED : chosen === "asItIs" ? AS_IT_IS : chosen.value);
@@ -36,14 +43,15 @@ export const currentChoices = (address) => ({ address, choices: address.parts.ma
 export const newChoices = (address) => {
   const before = chosenBefore.get(address.url);
   const choices = address.parts.map((part, index) => {
-    const chosen = before?.[index];
-    return chosen !== undefined && optionsOf(part).some(({ value }) => value === chosen) ? chosen : initial(part);
+    const known = before?.[index];
+    return known?.offer === offerOf(part) ? known.chosen : initial(part);
   });
   return { address, choices };
 };
 
 /** @param {Choices} chosen */
-export const rememberChoices = ({ address, choices }) => void chosenBefore.set(address.url, choices);
+export const rememberChoices = ({ address, choices }) =>
+  void chosenBefore.set(address.url, address.parts.map((part, index) => ({ offer: offerOf(part), chosen: choices[index] ?? UNDECIDED })));
 
 /** @param {Choices} chosen */
 export const isDecided = ({ choices }) => !choices.includes(UNDECIDED);
