@@ -218,7 +218,7 @@ const en = {
   removeColumnText: "Applicants will no longer be asked to share it.",
   addressOf: "Address",
   watchedPath: "Path of the response",
-  watchedOwn: "may belong to your account. If it does, write * in its place in the path, in the text of the definition.",
+  watchedOwn: "may belong to your account. If it does, other accounts do not get this response: read the value from the page, or from a response whose path is the same for every account. A * in its place does not help: it also matches responses about others, of which the newest is read.",
   addressParts: "Parts of the address",
   addressPartsHint: "Every account gets the same address, apart from the parts that a value for addresses takes the place of.",
   addressPart: "Part",
