@@ -16,6 +16,9 @@ import { say, words } from "./words.js";
  */
 let editing = null;
 
+/** The value for addresses whose own address is changed. @type {{name: string, address: import("./address.js").Choices} | null} */
+let addressChange = null;
+
 /** @param {import("./api.js").State} state @param {(tab: import("./store.js").Tab) => void} openTab */
 export const fieldsTab = (state, openTab) => {
   const fields = state.outline?.fields ?? [];
@@ -34,7 +37,7 @@ export const fieldsTab = (state, openTab) => {
     variables.length > 0 && [
       h("h3", { key: "variables-title" }, words.variables),
       h("p", { class: "hint", key: "variables-lead" }, words.variablesLead),
-      h("ol", { class: "fields", key: "variables" }, variables.map((variable) => h("li", { key: variable.name, class: variable.problem === null ? undefined : "has-problem" }, variableCard(variable)))),
+      h("ol", { class: "fields", key: "variables" }, variables.map((variable) => h("li", { key: variable.name, class: variable.problem === null ? undefined : "has-problem" }, addressChange?.name === variable.name ? variableForm(variable, addressChange) : variableCard(variable)))),
     ],
   ];
 };
@@ -56,6 +59,8 @@ const variableCard = (variable) => [
   h(
     "div",
     { class: "row small" },
+    variable.address && canChangeAddress(variable.address) &&
+      h("button", { id: variableOpener(variable.name), type: "button", "aria-label": say(words.changeAddressOf, { name: variable.name }), onclick: () => startChangingAddress(variable) }, words.changeAddress),
     action({
       key: `remove-variable-${variable.name}`,
       label: words.remove,
@@ -69,6 +74,44 @@ const variableCard = (variable) => [
     }),
   ),
 ];
+
+/** @param {string} name */
+const variableOpener = (name) => `variable-address-${name}`;
+
+/** @param {import("./api.js").Variable} variable */
+const startChangingAddress = ({ name, address }) => {
+  if (!address) return;
+  // The controls of the two forms have the same names.
+  editing = null;
+  addressChange = { name, address: currentChoices(address) };
+  ui.errors.delete("variable-address");
+  focusLater(firstPartId("edit", address));
+};
+
+const stopChangingAddress = () => {
+  if (addressChange) focusLater(variableOpener(addressChange.name));
+  addressChange = null;
+};
+
+/** @param {import("./api.js").Variable} variable @param {NonNullable<typeof addressChange>} current */
+const variableForm = (variable, current) => {
+  const save = async () => {
+    if (!isDecided(current.address)) throw new ApiError(words.choosePartsFirst, 0);
+    await post("edit", { op: "setAddress", node: variable.node, address: sentChoices(current.address) });
+    announce(say(words.addressSaved, { name: variable.name }));
+    stopChangingAddress();
+  };
+  return form(
+    words.changeAddress,
+    () => void act("variable-address", save),
+    h("h4", null, words.changeAddress, " ", h("code", null, variable.name)),
+    addressView(variable, current.address, (address) => {
+      current.address = address;
+      update();
+    }),
+    h("div", { class: "row actions" }, action({ key: "variable-address", label: words.saveAddress, class: "primary", work: async () => {}, submit: true }), h("button", { type: "button", class: "plain", onclick: stopChangingAddress }, words.cancel)),
+  );
+};
 
 /** @param {import("./api.js").Field["source"]} source */
 const sourceName = (source) => ({ page: words.fromPage, request: words.fromRequest, response: words.fromResponse })[source] ?? source;
@@ -237,6 +280,7 @@ const isEditing = (within, name) => editing !== null && editing.within === withi
 /** @param {import("./api.js").Field | null} within @param {Part | null} part @param {string} opener */
 const startEditing = (within, part, opener) => {
   const reading = part ? part.reading : newReading();
+  addressChange = null;
   editing = {
     within: within?.name ?? null, name: part?.name ?? null, newName: part?.name ?? "", label: part?.label ?? "", required: part?.required ?? false,
     // As for a field that is chosen on the page.
@@ -258,8 +302,9 @@ const stopEditing = () => {
 
 /** Leaves what is edited as it was. Returns whether anything was edited. */
 export const cancelEditing = () => {
-  if (editing === null) return false;
-  stopEditing();
+  if (addressChange !== null) stopChangingAddress();
+  else if (editing !== null) stopEditing();
+  else return false;
   return true;
 };
 
@@ -310,8 +355,8 @@ const editForm = (part, within) => {
 };
 
 /**
- * The address at which a field is read, which it shares with others.
- * @param {import("./api.js").Field} field
+ * The address at which a field or a value for addresses is read, which it shares with others.
+ * @param {{name: string, address: import("./api.js").Address | null}} field
  * @param {import("./address.js").Choices | null} chosen What is changed of it.
  * @param {(chosen: import("./address.js").Choices) => void} set
  */
