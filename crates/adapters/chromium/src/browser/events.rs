@@ -104,7 +104,8 @@ fn handle_frame_event(pages: &Pages, session: &str, event: &DevToolsEvent) {
                     loader: &frame.loader_id,
                 };
                 pages.document_shown(session, &document);
-                pages.frame_navigated(session, &frame.id, frame.url, frame.unreachable_url);
+                let url = frame.url + &frame.url_fragment;
+                pages.frame_navigated(session, &frame.id, url, frame.unreachable_url);
             }
         }
         "Page.navigatedWithinDocument" => {
@@ -277,7 +278,11 @@ struct FrameInfo {
     id: String,
     parent_id: Option<String>,
     loader_id: String,
+    /// Without the fragment.
     url: String,
+    /// With its `#`; empty if there is none.
+    #[serde(default)]
+    url_fragment: String,
     /// The address that could not be loaded, if this is Chromium's page about that.
     unreachable_url: Option<String>,
 }
