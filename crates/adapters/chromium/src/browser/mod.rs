@@ -56,6 +56,8 @@ const LOAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// The time that a request in the page may take, in milliseconds: less than the 20 seconds in which
 /// Chromium must reply to a command, so that the page ends the request itself.
 const FETCH_TIMEOUT_MS: u32 = 18_000;
+/// The empty document, which is on no host.
+const BLANK_URL: &str = "about:blank";
 /// Bytes read of the response to a country check.
 const MAX_COUNTRY_BYTES: u32 = 8192;
 
@@ -99,6 +101,32 @@ impl RemoteBrowser {
 
     pub(crate) async fn end(&self) {
         self.backend.end().await;
+    }
+
+    /// Opens a URL in the active page, and waits until its document has loaded, for at most
+    /// [`LOAD_TIMEOUT`]: a page that never finishes loading can still be used. Returns whether it is another
+    /// document: Chromium keeps the one that is there if the URL has a fragment and differs in nothing else.
+    async fn load(&self, url: &str) -> Result<bool, BrowserError> {
+        let (session, _) = self.pages.active().ok_or(BrowserError::Gone)?;
+        let document = || self.pages.tracker().page(&session).map(|page| page.document);
+        let before = document();
+        let client = &self.pages.client;
+        let reply = client.call(Some(&session), "Page.navigate", json!({ "url": url })).await;
+        let reply = reply.map_err(browser_error)?;
+        if reply.get("errorText").is_some() {
+            return Err(BrowserError::Refused("the page cannot be reached".into()));
+        }
+        if reply.get("loaderId").is_none() {
+            return Ok(false);
+        }
+        // The reply may be here before the events of the new document, while the one before is settled.
+        let loaded = async {
+            while document() == before || !self.pages.is_settled() {
+                self.changed().await;
+            }
+        };
+        let _ = tokio::time::timeout(LOAD_TIMEOUT, loaded).await;
+        Ok(true)
     }
 
     /// Returns what is known of the active page before it is observed.
@@ -205,19 +233,13 @@ fn browser_error(error: DevToolsError) -> BrowserError {
 #[async_trait]
 impl Browser for RemoteBrowser {
     async fn navigate(&self, url: &str) -> Result<(), BrowserError> {
-        let (session, _) = self.pages.active().ok_or(BrowserError::Gone)?;
-        let client = &self.pages.client;
-        let reply = client.call(Some(&session), "Page.navigate", json!({ "url": url })).await;
-        if reply.map_err(browser_error)?.get("errorText").is_some() {
-            return Err(BrowserError::Refused("the page cannot be reached".into()));
+        if self.load(url).await? {
+            return Ok(());
         }
-        let loaded = async {
-            while !self.pages.is_settled() {
-                self.changed().await;
-            }
-        };
-        // A page that never finishes loading can still be used.
-        let _ = tokio::time::timeout(LOAD_TIMEOUT, loaded).await;
+        // The page would be read while it still shows what is at the address before. It is not reloaded,
+        // since a document that answered a form would have the form sent again.
+        self.load(BLANK_URL).await?;
+        self.load(url).await?;
         Ok(())
     }
 

@@ -153,7 +153,8 @@ impl Default for Viewport {
 /// A running browser.
 #[async_trait]
 pub trait Browser: Send + Sync {
-    /// Opens a URL in the main frame, and returns when its document is loaded.
+    /// Opens a URL in the main frame, and returns when its document is loaded. It is always loaded anew, also
+    /// if the page already has the URL, or one that differs from it only after `#`.
     async fn navigate(&self, url: &str) -> Result<(), BrowserError>;
 
     /// Has observations report other signals from now on. Responses that were received before are not
