@@ -123,6 +123,10 @@ const COUNTING: &str = "<!doctype html><output id=count>0</output><p id=even>Eve
 const COUNTS: [&str; 2] = ["#count", "#frame >>> #count"];
 const EVENS: [&str; 2] = ["#even", "#frame >>> #even"];
 
+/// A page that counts in its address and in a text, ten times a second.
+const MOVING: &str = "<!doctype html><output id=count>0</output><script>let n = 0; \
+    setInterval(() => { n += 1; history.replaceState(null, '', '#' + n); count.textContent = n; }, 100)</script>";
+
 /// Two fields behind one shadow root, each 30 pixels high.
 const SHADOW: &str = "<!doctype html><style>body{margin:0}</style><div id=host></div><script>\
     host.attachShadow({ mode: 'open' }).innerHTML = '<style>input{display:block;width:200px;height:30px;margin:0}</style>\
@@ -624,6 +628,29 @@ async fn a_frame_that_hangs_holds_up_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_observed_is_not_later_because_of_a_frame_that_nothing_leads_into() {
+    let site = Site::open("/moving", |_| ()).await;
+    let reads = [ElementRead::text("#count")];
+    let deadline = Instant::now() + TIMEOUT;
+    let page = loop {
+        let asked = Instant::now();
+        let page = site.browser.capture(&reads, false).await.unwrap();
+        // Once the frame hangs, it is waited for.
+        if asked.elapsed() >= Duration::from_millis(1500) {
+            break page;
+        }
+        assert!(Instant::now() < deadline, "no capture waits for the frame");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    let values = page.values.unwrap();
+    let read: u32 = values[0].as_str().unwrap().parse().unwrap();
+    let (_, shown) = page.seen.url.split_once('#').unwrap();
+    let shown: u32 = shown.parse().unwrap();
+    // The frame is waited for while the page counts to twenty.
+    assert!(shown < read + 10, "{shown} is in the address, and {read} was read");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_ends_does_not_end_the_browser() {
     let site = Site::open("/workers", |_| ()).await;
     let deadline = Instant::now() + TIMEOUT;
@@ -732,6 +759,7 @@ fn answer(head: &str) -> (&'static str, String) {
         Some("/hanging") => {
             format!("<!doctype html><p>Page</p><iframe src=http://{FRAME_HOST}/hang></iframe>")
         }
+        Some("/moving") => format!("{MOVING}<iframe src=http://{FRAME_HOST}/hang></iframe>"),
         Some("/hang") => HANGING.to_owned(),
         Some("/workers") => WORKERS.to_owned(),
         Some("/worker.js") => return ("text/javascript", "onfetch = () => {}".to_owned()),

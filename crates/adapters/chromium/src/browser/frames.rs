@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-pub(super) use self::capture::{Captured, Wanted};
+pub(super) use self::capture::{Captured, PageCapture, Wanted};
 use super::{
     Snapshot, browser_error,
     pages::Pages,

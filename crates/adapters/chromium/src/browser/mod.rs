@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 
 use self::{
     activation::Activation,
-    frames::{Captured, ObservedElsewhere, Wanted},
+    frames::{Captured, ObservedElsewhere, PageCapture, Wanted},
     input_queue::InputQueue,
     pages::Pages,
     scripts::{FETCH, FILL_FIELD},
@@ -315,13 +315,19 @@ impl Browser for RemoteBrowser {
             is_typing,
             has_boxes: false,
         };
-        let captured = match self.pages.capture(&wanted).await {
-            Ok(captured) => captured,
+        let mut capture = match self.pages.begin_capture(&wanted).await {
+            Ok(capture) => Ok(capture),
             // The page was replaced meanwhile.
-            Err(BrowserError::Refused(why)) => Captured::refused(&why),
+            Err(BrowserError::Refused(why)) => Err(why),
             Err(error) => return Err(error),
         };
-        let (seen, is_same) = self.observation(before, captured.snapshot).await?;
+        let snapshot = capture.as_mut().map(PageCapture::take_snapshot).unwrap_or_default();
+        // Before the other frames, which may take seconds to reply.
+        let (seen, is_same) = self.observation(before, snapshot).await?;
+        let captured = match capture {
+            Ok(capture) => self.pages.finish_capture(capture).await,
+            Err(why) => Captured::refused(&why),
+        };
         let tree = captured.page.ok().filter(|_| is_same).map(|page| page.tree);
         Ok(CapturedPage { seen, values: captured.values, tree })
     }

@@ -189,8 +189,8 @@ pub trait Browser: Send + Sync {
     /// [`Self::read`] return of it. Nothing changes in a document between these: the signals, the texts and
     /// the values that are returned are those of its returned elements. Frames of other origins are looked
     /// into one after another, and may have changed since the document around them was. The URL, the cookies
-    /// and the responses are no part of a document, and are as of a moment later: up to four seconds if
-    /// the page has frames of other origins.
+    /// and the responses are no part of a document. They are as of a moment after what is observed and read,
+    /// and before the frames that no selector leads into, which may take seconds.
     ///
     /// Values of fields for secrets are left out of the elements, and so are those that somebody wrote in this
     /// document, and all of text fields if `is_typing`. Dots stand for secrets in other texts, also for what was

@@ -31,7 +31,6 @@ pub(in crate::browser) struct Wanted<'a> {
 
 /// What was captured. A part that failed takes no other part with it.
 pub(in crate::browser) struct Captured {
-    pub(in crate::browser) snapshot: Snapshot,
     /// What was read of each element.
     pub(in crate::browser) values: Result<Vec<Value>, BrowserError>,
     pub(in crate::browser) page: Result<InspectedPage, BrowserError>,
@@ -40,7 +39,7 @@ pub(in crate::browser) struct Captured {
 impl Captured {
     /// Returns the capture of a page that could not be evaluated.
     pub(in crate::browser) fn refused(why: &str) -> Self {
-        Self { snapshot: Snapshot::default(), values: Err(refused(why)), page: Err(refused(why)) }
+        Self { values: Err(refused(why)), page: Err(refused(why)) }
     }
 }
 
@@ -75,8 +74,9 @@ struct FrameQuestion {
 }
 
 /// What the documents have replied so far.
-struct PageCapture<'a> {
+pub(in crate::browser) struct PageCapture<'a> {
     wanted: &'a Wanted<'a>,
+    questions: Questions,
     seen: Snapshot,
     values: Result<Value, BrowserError>,
     /// The tree of the page itself; `None` if it cannot be captured, nor can its frames then.
@@ -96,6 +96,16 @@ impl Pages {
         &self,
         wanted: &Wanted<'_>,
     ) -> Result<Captured, BrowserError> {
+        let capture = self.begin_capture(wanted).await?;
+        Ok(self.finish_capture(capture).await)
+    }
+
+    /// Begins to capture the active page: with all that is observed and read of it, also in its frames, and
+    /// without the trees of those in which nothing is looked for.
+    pub(in crate::browser) async fn begin_capture<'a>(
+        &self,
+        wanted: &'a Wanted<'a>,
+    ) -> Result<PageCapture<'a>, BrowserError> {
         let page = self.main_frame()?;
         let is_ours = self.is_page_ours();
         let arguments = if is_ours {
@@ -107,15 +117,31 @@ impl Pages {
         };
         let (value, frames) = self.run_with_frames(&page, &CAPTURE, arguments, true).await?;
         let mut capture = PageCapture::begin(wanted, is_ours, value, frames);
-        let mut questions = Questions::new();
+        while let Some(question) = capture.sought.pop_front() {
+            self.ask(&mut capture, question).await;
+        }
+        Ok(capture)
+    }
+
+    /// Captures the frames in which nothing is looked for.
+    pub(in crate::browser) async fn finish_capture(
+        &self,
+        mut capture: PageCapture<'_>,
+    ) -> Captured {
         while let Some(question) = capture.next_question() {
-            let arguments = capture.arguments(&question);
-            let frame = &question.frame;
-            let reply = self.ask_frame(&mut questions, frame, &CAPTURE, arguments).await;
-            let Some((value, frames)) = reply else { continue };
+            self.ask(&mut capture, question).await;
+        }
+        capture.finish()
+    }
+
+    /// Asks a frame, and adds what it replies.
+    async fn ask(&self, capture: &mut PageCapture<'_>, question: FrameQuestion) {
+        let arguments = capture.arguments(&question);
+        let questions = &mut capture.questions;
+        let reply = self.ask_frame(questions, &question.frame, &CAPTURE, arguments).await;
+        if let Some((value, frames)) = reply {
             capture.add(question, value, frames);
         }
-        Ok(capture.finish())
     }
 }
 
@@ -141,6 +167,7 @@ impl<'a> PageCapture<'a> {
         let inside = tree.as_ref().map(|tree| tree.frames(&frames)).unwrap_or_default();
         let mut capture = Self {
             wanted,
+            questions: Questions::new(),
             seen,
             values,
             page: tree.map(|tree| (tree, frames)),
@@ -151,6 +178,11 @@ impl<'a> PageCapture<'a> {
         };
         capture.enqueue(selectors, reads, inside);
         capture
+    }
+
+    /// Returns what was observed so far, once.
+    pub(in crate::browser) fn take_snapshot(&mut self) -> Snapshot {
+        std::mem::take(&mut self.seen)
     }
 
     fn next_question(&mut self) -> Option<FrameQuestion> {
@@ -222,7 +254,7 @@ impl<'a> PageCapture<'a> {
             size: (page.width, page.height),
         });
         let page = page.ok_or_else(|| refused("the page is too large or has an unexpected form"));
-        Captured { snapshot: self.seen, values, page }
+        Captured { values, page }
     }
 }
 
@@ -373,9 +405,9 @@ mod tests {
         }
         let expected = [("2", 0, 1), ("1", 1, 1), ("0", 0, 0)];
         assert_eq!(asked, expected.map(|(frame, one, other)| (frame.to_owned(), one, other)));
+        assert!(capture.take_snapshot().present.contains("a >>> b"));
         let captured = capture.finish();
         assert_eq!(captured.values.unwrap(), [json!("x"), json!("y")]);
-        assert!(captured.snapshot.present.contains("a >>> b"));
         assert_eq!(captured.page.unwrap().tree.nodes.len(), 6);
     }
 
