@@ -551,7 +551,7 @@ impl Studio {
             state.document = document;
             state.document_number = state.document_number.saturating_add(1);
             if let Some(definition) = &definition {
-                state.defined(definition.clone());
+                state.defined(definition);
             }
             state.definition = definition;
             state.findings = report.findings;

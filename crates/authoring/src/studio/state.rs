@@ -144,10 +144,10 @@ impl State {
 
     /// Takes over a definition, and forgets what was read of each field and value that it reads in another
     /// way than the one before, or not at all.
-    pub(super) fn defined(&mut self, definition: Arc<Definition>) {
+    pub(super) fn defined(&mut self, definition: &Arc<Definition>) {
         let before = self.last_definition.replace(definition.clone());
         self.values.retain(|name, _| {
-            let reading = reading_of(&definition, name);
+            let reading = reading_of(definition, name);
             reading.is_some()
                 && before.as_deref().and_then(|before| reading_of(before, name)) == reading
         });

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     draft::{KnownValues, PageKind, add_variable, edit_field, remove_variable},
     signals::KnownPage,
-    tests::{changes::with_orders, drafts::on_page, page, select},
+    tests::{changes::with_orders, drafts, page, select},
 };
 
 fn traced(state: &mut State, event: &TraceEvent) {
@@ -63,12 +63,12 @@ fn a_list_has_the_rows_of_all_its_pages() {
 #[test]
 fn what_was_read_is_forgotten_with_its_run_and_its_reading() {
     let mut definition = with_orders();
-    let page = on_page("https://shop.example/orders");
+    let page = drafts::on_page("https://shop.example/orders");
     for name in ["user", "team"] {
         add_variable(&mut definition, name, vec![], &page, &KnownValues::new()).unwrap();
     }
     let mut state = State::default();
-    state.defined(Arc::new(definition.clone()));
+    state.defined(&Arc::new(definition.clone()));
     let names = ["orders", "team", "tier", "user"];
     let read = |state: &mut State| {
         for name in names {
@@ -78,17 +78,17 @@ fn what_was_read_is_forgotten_with_its_run_and_its_reading() {
     let left = |state: &State| state.values.keys().cloned().collect::<Vec<_>>();
     read(&mut state);
     remove_variable(&mut definition, "team").unwrap();
-    state.defined(Arc::new(definition.clone()));
+    state.defined(&Arc::new(definition.clone()));
     assert_eq!(left(&state), ["orders", "tier", "user"]);
     // A value with the name of one that was removed is another one.
     read(&mut state);
     add_variable(&mut definition, "team", vec![], &page, &KnownValues::new()).unwrap();
-    state.defined(Arc::new(definition.clone()));
+    state.defined(&Arc::new(definition.clone()));
     assert_eq!(left(&state), ["orders", "tier", "user"]);
     let mut edited = |change: Value| {
         let change = serde_json::from_value(change).unwrap();
         edit_field(&mut definition, change).unwrap();
-        state.defined(Arc::new(definition.clone()));
+        state.defined(&Arc::new(definition.clone()));
         left(&state)
     };
     let tier =
