@@ -298,6 +298,8 @@ impl State {
 pub(super) fn masked_event(event: TraceEvent) -> TraceEvent {
     if let TraceEvent::Observed { url, settled, signals } = event {
         TraceEvent::Observed { url: mask_url(&url), settled, signals }
+    } else if let TraceEvent::Unconfirmed { signal, url: Some(url) } = event {
+        TraceEvent::Unconfirmed { signal, url: Some(mask_url(&url)) }
     } else {
         event
     }
@@ -479,6 +481,16 @@ mod tests {
             let state = capture.state();
             assert!(state.events.is_empty() && state.pages.is_empty() && state.indices.is_empty());
         }
+    }
+
+    #[test]
+    fn a_trace_has_no_credentials_of_addresses() {
+        let event = |url: &str| TraceEvent::Unconfirmed {
+            signal: "in".to_owned(),
+            url: Some(url.to_owned()),
+        };
+        let masked = masked_event(event("https://shop.test/?code=1"));
+        assert_eq!(masked, event("https://shop.test/?code=masked"));
     }
 
     #[tokio::test]

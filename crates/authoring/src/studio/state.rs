@@ -191,6 +191,7 @@ impl State {
             TraceEvent::Unreachable
             | TraceEvent::Reloaded
             | TraceEvent::Unreadable
+            | TraceEvent::Unconfirmed { .. }
             | TraceEvent::Paused { .. } => (),
         }
         self.event_count = self.event_count.saturating_add(1);

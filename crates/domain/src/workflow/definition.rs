@@ -242,7 +242,8 @@ impl Action {
     }
 }
 
-/// A signal that must still hold when the applicant has agreed to share.
+/// A signal that must still hold when the applicant has agreed to share. A run in which the same review
+/// was not confirmed three times fails with `UNEXPECTED_PAGE`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Confirmation {

@@ -109,7 +109,7 @@ pub(super) fn page(fragment: &str, present: &[&str]) -> Observation {
     }
 }
 
-fn seen(fragment: &str, present: &[&str]) -> StepResult {
+pub(super) fn seen(fragment: &str, present: &[&str]) -> StepResult {
     StepResult::Seen(page(fragment, present))
 }
 
@@ -120,7 +120,7 @@ fn play(results: impl IntoIterator<Item = StepResult>) -> (Run, RunStep) {
     (run, step)
 }
 
-fn texts(user: &str) -> StepResult {
+pub(super) fn texts(user: &str) -> StepResult {
     StepResult::Read(json!({ "balance": "EUR 1.234,50", "active": "1", "user": user }))
 }
 

@@ -51,6 +51,8 @@ pub use self::{
 };
 
 #[cfg(test)]
+mod confirm_tests;
+#[cfg(test)]
 mod language_tests;
 #[cfg(test)]
 mod list_tests;

@@ -43,6 +43,13 @@ pub enum TraceEvent {
         /// The number of attempts that there are.
         of: u8,
     },
+    /// The applicant has agreed to share, and the page did not confirm it.
+    Unconfirmed {
+        /// The signal that had to hold.
+        signal: String,
+        /// The page on which it did not hold; `None` if no page settled in time.
+        url: Option<String>,
+    },
     /// A field or variable was read.
     Read {
         name: String,
@@ -117,6 +124,14 @@ fn line(event: &TraceEvent) -> String {
             let seconds = length.to_std().unwrap_or_default().as_secs_f64();
             format!("  something is missing: waiting {seconds} s before attempt {attempt} of {of}")
         }
+        TraceEvent::Unconfirmed { signal, url: Some(url) } => {
+            format!("  the review was not confirmed: `{signal}` did not hold on {url}")
+        }
+        TraceEvent::Unconfirmed { signal, url: None } => {
+            format!(
+                "  the review was not confirmed: no page settled on which `{signal}` could hold"
+            )
+        }
         TraceEvent::Read { name, found, result } => {
             let found = found.as_ref().map(shown);
             match (found, result) {
@@ -171,6 +186,14 @@ mod tests {
         let paused = TraceEvent::Paused { length: TimeDelta::milliseconds(500), attempt: 2, of: 4 };
         let expected = "  something is missing: waiting 0.5 s before attempt 2 of 4";
         assert_eq!(line(&paused), expected);
+        let unconfirmed = |url: Option<&str>| {
+            let url = url.map(str::to_owned);
+            line(&TraceEvent::Unconfirmed { signal: "in".into(), url })
+        };
+        let expected = "  the review was not confirmed: `in` did not hold on https://a.test/x";
+        assert_eq!(unconfirmed(Some("https://a.test/x")), expected);
+        let expected = "  the review was not confirmed: no page settled on which `in` could hold";
+        assert_eq!(unconfirmed(None), expected);
         let long = read(Some(json!("a".repeat(500))), Ok(json!("a")));
         assert!(long.chars().count() < 110 && long.contains('\u{2026}'), "{long}");
         // A line of the terminal cannot be forged by a page.

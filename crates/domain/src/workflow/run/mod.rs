@@ -238,6 +238,8 @@ pub struct Run {
     retry_at: Option<(usize, DateTime<Utc>)>,
     /// The time until which what the applicant agreed to must be confirmed by the page.
     pub(super) confirm_until: Option<DateTime<Utc>>,
+    /// How often each review was not confirmed, by the name of its node.
+    unconfirmed: BTreeMap<String, u8>,
     path: Vec<String>,
     /// What happened since it was taken; `None` if it is not recorded.
     trace: Option<Vec<TraceEvent>>,
@@ -283,6 +285,7 @@ impl Run {
             retries: BTreeMap::new(),
             retry_at: None,
             confirm_until: None,
+            unconfirmed: BTreeMap::new(),
             trace: None,
             traced_page: None,
             definition,

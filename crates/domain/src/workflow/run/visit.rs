@@ -10,7 +10,7 @@ use crate::{
     session::{Collected, PendingPrompt},
     workflow::{
         Action, Case, Confirmation, Field, Hint, InterruptRetry, InterruptTarget, Node,
-        Observation, PromptKind, WorkflowExit, condition::SignalEvaluation, custom_url,
+        Observation, PromptKind, TraceEvent, WorkflowExit, condition::SignalEvaluation, custom_url,
         placeholders::expand_url,
     },
 };
@@ -19,6 +19,8 @@ use crate::{
 const MAX_INTERRUPT_ACTIONS: u8 = 5;
 /// The time that the page has to settle after the applicant has agreed.
 const CONFIRMATION_TIMEOUT: TimeDelta = TimeDelta::seconds(10);
+/// How often a review may not be confirmed before the run fails.
+const MAX_UNCONFIRMED: u8 = 3;
 
 /// The result of a visit of a node.
 pub(super) enum Visit {
@@ -247,14 +249,28 @@ impl Run {
             if self.signals.holds(&confirm.when) {
                 return Visit::to(next);
             }
-            self.forget_account();
-            return Visit::Leave(confirm.otherwise.clone());
+            return self.not_confirmed(confirm, Some(page.url));
         }
         if self.confirm_until.is_some_and(|until| now >= until) {
-            self.forget_account();
-            return Visit::Leave(confirm.otherwise.clone());
+            return self.not_confirmed(confirm, None);
         }
         self.stay(Command::Watch)
+    }
+
+    /// Drops what the applicant has agreed to share. The run takes the exit of the confirmation, and fails if
+    /// the same review was not confirmed too often: where the signal does not hold on the last page that
+    /// is read, the applicant would be asked again and again.
+    fn not_confirmed(&mut self, confirm: &Confirmation, url: Option<String>) -> Visit {
+        self.forget_account();
+        if let Some(trace) = &mut self.trace {
+            trace.push(TraceEvent::Unconfirmed { signal: confirm.when.clone(), url });
+        }
+        let count = self.unconfirmed.entry(self.node.clone()).or_default();
+        *count = count.saturating_add(1);
+        if *count >= MAX_UNCONFIRMED {
+            return Visit::Leave(WorkflowExit::Fail(ErrorCode::UnexpectedPage));
+        }
+        Visit::Leave(confirm.otherwise.clone())
     }
 
     /// Returns the exit if the page ends the wait for the applicant.
