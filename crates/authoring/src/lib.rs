@@ -15,9 +15,9 @@ mod values;
 
 pub use self::{
     draft::{
-        AddressChoice, DraftError, FieldChange, FieldSource, KnownValues, NewField, NewList,
-        NewMember, PageKind, PartChoice, Reading, add_field, add_member, add_variable, dismiss,
-        dismissed, edit_field, mark_page, move_field, move_member, new_definition,
+        AddressChoice, DraftError, FieldChange, FieldSource, KnownValues, Marking, NewField,
+        NewList, NewMember, PageKind, PartChoice, Reading, add_field, add_member, add_variable,
+        dismiss, dismissed, edit_field, mark_page, move_field, move_member, new_definition,
         remove_dismissed, remove_field, remove_member, remove_next_page, remove_page,
         remove_variable, set_next_page,
     },

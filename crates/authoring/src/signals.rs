@@ -1,6 +1,6 @@
 //! Proposals of conditions that tell a page from the other known pages of a platform.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use domain::workflow::{Condition, PageNode, PageTree, Select, find_elements, matches_url};
 use serde::Serialize;
@@ -41,7 +41,7 @@ pub fn propose_conditions(
     kind: PageKind,
     page: &KnownPage,
     node: Option<usize>,
-    others: &BTreeMap<String, KnownPage>,
+    others: &BTreeMap<String, Vec<Arc<KnownPage>>>,
     select: Select<'_>,
 ) -> Vec<ConditionProposal> {
     let nodes = node.map_or_else(|| telling_elements(kind, &page.tree), |node| vec![node]);
@@ -69,7 +69,7 @@ pub fn propose_conditions(
         if !holds(page) || proposals.iter().any(|other| other.condition == condition) {
             continue;
         }
-        let also_on = others.iter().filter(|(_, other)| holds(other));
+        let also_on = others.iter().filter(|(_, pages)| pages.iter().any(|page| holds(page)));
         let also_on = also_on.map(|(name, _)| name.clone()).collect();
         proposals.push(ConditionProposal { text: describe(&condition), condition, also_on });
     }

@@ -3,7 +3,7 @@
 import { addressParts, isDecided, newChoices, rememberChoices, sentChoices } from "./address.js";
 import { ApiError, messageOf, post } from "./api.js";
 import { h } from "./dom.js";
-import { kindName, kindOptions, preferred, suggestionRadios } from "./marking.js";
+import { kindName, kindOptions, markingRadios, preferred, suggestionRadios, usualMarking } from "./marking.js";
 import { stepsText } from "./reading.js";
 import { act, announce, ui, update } from "./store.js";
 import { action, checkbox, choice as select, failure, form, radios, rich, shownValue, textField } from "./widgets.js";
@@ -14,7 +14,8 @@ import { say, words } from "./words.js";
  * @typedef {{page: {inspection: number, node: number}} | {response: {number: number, pointer: string}}} Origin
  * @typedef {{origin: Origin, title: string, text: string, answer: import("./api.js").Choice | null, error: string | null, use: Use,
  *   selector: number, content: number, value: number, list: string, listName: string, listLabel: string, paged: string, maxPages: string, name: string, label: string,
- *   required: boolean, pii: boolean, address: import("./address.js").Choices | null, addressError: string | null, pageKind: string, suggestions: import("./api.js").Suggestion[] | null, compared: boolean, suggestion: number | null}} Selection
+ *   required: boolean, pii: boolean, address: import("./address.js").Choices | null, addressError: string | null, pageKind: string, suggestions: import("./api.js").Suggestion[] | null, compared: boolean, suggestion: number | null,
+ *   marking: "also" | "instead" | null}} Selection
  */
 
 const NEW_LIST = "";
@@ -35,7 +36,7 @@ export const selectionOf = (origin, { title, text, use, pageKind = "" }) => {
     // What an account has is about a person more often than not, and a mark too many does no harm.
     pii: true,
     address: null, addressError: null,
-    suggestions: null, compared: false, suggestion: null,
+    suggestions: null, compared: false, suggestion: null, marking: null,
   };
   for (const key of ["card", "card-kind"]) ui.errors.delete(key);
   void (async () => {
@@ -202,12 +203,13 @@ const markForm = (selection, set) => [
     selected: selection.pageKind,
     options: kindOptions(),
     onchange: (pageKind) => {
-      set({ pageKind });
+      set({ pageKind, marking: null });
       if (pageKind) void suggest(selection);
     },
   }),
   failure("card-kind"),
   selection.pageKind && !ui.errors.has("card-kind") && suggestionRadios("card-condition", selection, (suggestion) => set({ suggestion })),
+  markingRadios("card-marking", selection.pageKind, selection.marking, (marking) => set({ marking })),
 ];
 
 /** @param {Selection} selection @param {import("./api.js").Choice} answer @param {boolean} isPage @param {(change: Partial<Selection>) => void} set */
@@ -316,7 +318,7 @@ const edit = async (selection, answer) => {
     const suggestion = selection.suggestion === null ? undefined : selection.suggestions?.[selection.suggestion];
     if (!selection.pageKind) throw refusal(words.chooseKindFirst);
     if (!suggestion) throw refusal(words.chooseConditionFirst);
-    await post("edit", { op: "markPage", kind: selection.pageKind, condition: suggestion.condition });
+    await post("edit", { op: "markPage", kind: selection.pageKind, condition: suggestion.condition, marking: selection.marking ?? usualMarking(selection.pageKind) });
     return say(words.pageMarked, { kind: kindName(selection.pageKind) });
   }
   if (use === "dismiss") {

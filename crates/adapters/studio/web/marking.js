@@ -18,14 +18,14 @@ export const kindOptions = () => [{ value: "", label: words.chooseKind }, ...KIN
 
 /**
  * @typedef {{kind: string, inspection: import("./api.js").Inspection | null, suggestions: import("./api.js").Suggestion[] | null, compared: boolean, suggestion: number | null,
- *   opener: string}} Marking
+ *   marking: "also" | "instead" | null, opener: string}} Marking
  * @type {{current: Marking | null}}
  */
 export const marking = { current: null };
 
 /** @param {string} kind @param {string} opener */
 export const startMarking = (kind, opener) => {
-  marking.current = { kind, inspection: null, suggestions: null, compared: false, suggestion: null, opener };
+  marking.current = { kind, inspection: null, suggestions: null, compared: false, suggestion: null, marking: null, opener };
   ui.errors.delete("mark");
   focusLater("mark-heading");
   void suggest(marking.current);
@@ -97,6 +97,29 @@ export const suggestionRadios = (name, { suggestions, compared, suggestion: sele
   });
 };
 
+/** What becomes of the pages of a kind that were marked before, unless the author says it: a site has many pages after sign-in. @param {string} kind */
+export const usualMarking = (kind) => (kind === "signedIn" ? "also" : "instead");
+
+/**
+ * Asks what becomes of the pages that were marked before, if there are any.
+ * @param {string} name
+ * @param {string} kind
+ * @param {"also" | "instead" | null} selected
+ * @param {(marking: "also" | "instead") => void} onchange
+ */
+export const markingRadios = (name, kind, selected, onchange) =>
+  ui.state?.outline?.pages.some((page) => page.kind === kind) &&
+  radios({
+    name,
+    legend: say(words.markedBefore, { kind: kindName(kind) }),
+    selected: selected ?? usualMarking(kind),
+    onchange,
+    options: [
+      { value: "also", label: words.markAlso, detail: words.markAlsoHelp },
+      { value: "instead", label: words.markInstead, detail: words.markInsteadHelp },
+    ],
+  });
+
 /** The name of a page for an author: that of its kind, if it is the only one of the kind. @param {string} name */
 const pageName = (name) => {
   const page = ui.state?.outline?.pages.find((known) => known.name === name);
@@ -116,7 +139,7 @@ export const markingView = (current, chooseElement) => {
     const suggestion = current.suggestion === null ? undefined : current.suggestions?.[current.suggestion];
     if (!current.kind) throw new ApiError(words.chooseKindFirst, 0);
     if (!suggestion) throw new ApiError(words.chooseConditionFirst, 0);
-    await post("edit", { op: "markPage", kind: current.kind, condition: suggestion.condition });
+    await post("edit", { op: "markPage", kind: current.kind, condition: suggestion.condition, marking: current.marking ?? usualMarking(current.kind) });
     announce(say(words.pageMarked, { kind: kindName(current.kind) }));
     stopMarking();
   };
@@ -136,6 +159,7 @@ export const markingView = (current, chooseElement) => {
         options: kindOptions(),
         onchange: (kind) => {
           current.kind = kind;
+          current.marking = null;
           void suggest(current);
         },
       }),
@@ -143,6 +167,10 @@ export const markingView = (current, chooseElement) => {
       ui.errors.has("mark-look") ? h("div", { class: "notice" }, failure("mark-look"), h("button", { type: "button", onclick: again }, words.refresh)) : null,
       current.kind && !ui.errors.has("mark-look") && suggestionRadios("condition", current, (suggestion) => {
         current.suggestion = suggestion;
+        update();
+      }),
+      markingRadios("marking", current.kind, current.marking, (marked) => {
+        current.marking = marked;
         update();
       }),
       h(

@@ -85,7 +85,7 @@ const pageCard = (page) => {
     "div",
     { class: page.holds ? "known is-shown" : "known", key: `page-${page.name}` },
     h("div", { class: "step" }, h("code", null, page.name), h("span", { class: `tag ${mark[0]}` }, mark[1])),
-    h("p", { class: "hint" }, words.recognizedBy),
+    h("p", { class: "hint" }, page.conditions.length > 1 ? words.recognizedByAny : words.recognizedBy),
     h("ul", { class: "conditions" }, page.conditions.map((condition) => h("li", null, rich(condition)))),
     h(
       "div",

@@ -34,6 +34,7 @@ pub use self::{
 pub(crate) use self::{
     address::{AddressPart, address_parts, proposed_parts, without_braces},
     fields::lists_at,
+    pages::alternatives,
     steps::{read_address, set_address},
 };
 use crate::lists::ListProposal;
@@ -49,6 +50,8 @@ const MAX_NAME_CHARS: usize = 64;
 const MAX_LABEL_CHARS: usize = 200;
 const MAX_PLACE_CHARS: usize = 2000;
 const MAX_RESPONSE_BYTES: u32 = 262_144;
+/// The conditions by which the pages of one kind are recognized at most.
+pub(crate) const MAX_CONDITIONS: usize = 8;
 /// The attempts with a wrong password after which a session fails.
 const MAX_WRONG_PASSWORDS: u8 = 3;
 
@@ -150,6 +153,35 @@ impl PageKind {
     }
 }
 
+/// What becomes of the pages of a kind that were marked before, when another one is marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Marking {
+    /// They are recognized as well as the new one.
+    Also,
+    /// Only the new one is recognized.
+    Instead,
+}
+
+impl Marking {
+    /// Returns what is meant where an author does not say it: a site has many pages after sign-in, and one
+    /// page of every other kind.
+    pub(crate) const fn usual(kind: PageKind) -> Self {
+        match kind {
+            PageKind::SignedIn => Self::Also,
+            PageKind::SignIn
+            | PageKind::Code
+            | PageKind::Push
+            | PageKind::SecurityQuestion
+            | PageKind::AccountPicker
+            | PageKind::Captcha
+            | PageKind::WrongPassword
+            | PageKind::Locked
+            | PageKind::Down => Self::Instead,
+        }
+    }
+}
+
 /// Why a definition cannot be changed in this way.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DraftError {
@@ -186,6 +218,11 @@ pub enum DraftError {
     OtherForm,
     #[error("the definition has too many fields or pages")]
     TooMany,
+    #[error(
+        "such pages are recognized by 8 conditions already: choose a condition that holds on several of \
+         them, and mark the page instead of those marked before"
+    )]
+    TooManyConditions,
     #[error("the place is too long")]
     PlaceTooLong,
     #[error("choose what stands in the address at `{0}`: more than one choice is possible")]

@@ -8,8 +8,8 @@ use domain::{
 };
 
 use super::{
-    DraftError, MAX_PARTS, MAX_PLACE_CHARS, MAX_WRONG_PASSWORDS, PageKind, ROUTE, SIGN_IN,
-    SIGNED_IN, add_text, remove_text, unused_name,
+    DraftError, MAX_CONDITIONS, MAX_PARTS, MAX_PLACE_CHARS, MAX_WRONG_PASSWORDS, Marking, PageKind,
+    ROUTE, SIGN_IN, SIGNED_IN, add_text, remove_text, unused_name,
 };
 
 pub(super) fn prompt_node(page: PageKind) -> Option<Node> {
@@ -26,19 +26,27 @@ pub(super) fn prompt_node(page: PageKind) -> Option<Node> {
     })
 }
 
-/// Records how a page is recognized, and what a run does on it.
+/// Records how a page is recognized, and what a run does on it. `marking` says what becomes of the pages
+/// of this kind that were marked before.
 ///
 /// # Errors
-/// The definition has another form than that of [`new_definition`], or too many signals.
+/// The definition has another form than that of [`new_definition`], or too many signals; or the pages of
+/// this kind would be recognized by more than 8 conditions.
 pub fn mark_page(
     definition: &mut Definition,
     kind: PageKind,
     condition: Condition,
+    marking: Marking,
 ) -> Result<(), DraftError> {
     let name = kind.name();
     if definition.signals.len() >= MAX_PARTS {
         return Err(DraftError::TooMany);
     }
+    let before = definition.signals.get(name).filter(|_| marking == Marking::Also);
+    let condition = match before {
+        Some(before) => either(before, &condition)?,
+        None => condition,
+    };
     definition.signals.insert(name.to_owned(), condition);
     match kind {
         PageKind::SignedIn => Ok(()),
@@ -73,6 +81,41 @@ pub fn mark_page(
         | PageKind::SecurityQuestion
         | PageKind::AccountPicker
         | PageKind::Captcha => prompt_page(definition, kind),
+    }
+}
+
+/// Returns the conditions of which one holds where a condition holds: those of an `any`, also within
+/// another one.
+pub(crate) fn alternatives(condition: &Condition) -> Vec<&Condition> {
+    match condition {
+        Condition::Any(any) => any.iter().flat_map(alternatives).collect(),
+        Condition::All(_)
+        | Condition::Not(_)
+        | Condition::Signal(_)
+        | Condition::Selector(_)
+        | Condition::Text { .. }
+        | Condition::Url(_)
+        | Condition::Host(_)
+        | Condition::Query { .. }
+        | Condition::Fragment(_)
+        | Condition::Cookie(_)
+        | Condition::Response { .. }
+        | Condition::HttpStatus(_) => vec![condition],
+    }
+}
+
+/// Returns the shortest condition that holds where one of both does.
+fn either(before: &Condition, condition: &Condition) -> Result<Condition, DraftError> {
+    let mut all: Vec<&Condition> = vec![];
+    for one in alternatives(before).into_iter().chain(alternatives(condition)) {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    match all.as_slice() {
+        [only] => Ok((*only).clone()),
+        all if all.len() > MAX_CONDITIONS => Err(DraftError::TooManyConditions),
+        all => Ok(Condition::Any(all.iter().copied().cloned().collect())),
     }
 }
 

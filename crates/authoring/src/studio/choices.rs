@@ -6,7 +6,12 @@ use domain::workflow::{ElementContent, PageTree, SeenResponse, Select, element_t
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Studio, StudioError, addresses::known_values, edits::watched_source, state::State};
+use super::{
+    Studio, StudioError,
+    addresses::known_values,
+    edits::watched_source,
+    state::{Inspection, State},
+};
 use crate::{
     draft::{FieldSource, PageKind, lists_at, without_braces},
     lists::{ListProposal, propose_json_list, propose_list},
@@ -155,7 +160,7 @@ pub(super) fn suggested(
     kind: PageKind,
     page: &KnownPage,
     node: Option<usize>,
-    known: BTreeMap<String, KnownPage>,
+    known: BTreeMap<String, Vec<Inspection>>,
     select: Select<'_>,
 ) -> SuggestedConditions {
     let mut others = known;

@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{
     draft::{
-        self, AddressChoice, FieldChange, FieldSource, KnownValues, NewField, NewList, NewMember,
-        PageKind, add_field, add_member, add_variable, edit_field, mark_page, move_field,
-        move_member, remove_dismissed, remove_field, remove_member, remove_next_page, remove_page,
-        remove_variable, set_address, set_next_page, without_braces,
+        self, AddressChoice, FieldChange, FieldSource, KnownValues, Marking, NewField, NewList,
+        NewMember, PageKind, add_field, add_member, add_variable, edit_field, mark_page,
+        move_field, move_member, remove_dismissed, remove_field, remove_member, remove_next_page,
+        remove_page, remove_variable, set_address, set_next_page, without_braces,
     },
     lists::ListProposal,
 };
@@ -38,6 +38,10 @@ pub enum Edit {
     MarkPage {
         kind: PageKind,
         condition: Condition,
+        /// What becomes of the pages of this kind that were marked before; if it is left out, those
+        /// after sign-in are kept, and others are replaced.
+        #[serde(default)]
+        marking: Option<Marking>,
     },
     RemovePage {
         name: String,
@@ -297,12 +301,10 @@ pub(super) fn apply(
     shared: &Shared,
 ) -> Result<(), StudioError> {
     match edit {
-        Edit::MarkPage { kind, condition } => {
-            mark_page(definition, kind, condition)?;
-            let mut state = shared.state();
-            if let Some(page) = state.newest_inspection() {
-                state.known.insert(kind.name().to_owned(), (*page).clone());
-            }
+        Edit::MarkPage { kind, condition, marking } => {
+            let marking = marking.unwrap_or(Marking::usual(kind));
+            mark_page(definition, kind, condition, marking)?;
+            shared.state().marked(kind, marking);
         }
         Edit::RemovePage { name } => {
             remove_page(definition, &name)?;

@@ -17,7 +17,11 @@ use ports::driving::Finding;
 use serde_json::Value;
 
 use super::responses::Responses;
-use crate::{explore::is_internal, signals::KnownPage};
+use crate::{
+    draft::{MAX_CONDITIONS, Marking, PageKind},
+    explore::is_internal,
+    signals::KnownPage,
+};
 
 const MAX_EVENTS: usize = 200;
 const MAX_INSPECTIONS: usize = 5;
@@ -82,7 +86,7 @@ pub(super) struct State {
     inspections: VecDeque<(u64, Inspection)>,
     inspection_count: u64,
     /// The pages that were marked, by the names of their signals.
-    pub(super) known: BTreeMap<String, KnownPage>,
+    pub(super) known: BTreeMap<String, Vec<Inspection>>,
     pub(super) fixture: Option<Fixture>,
     pub(super) is_fixture_saved: bool,
     /// How the replay of the fixture differs; `None` if it was not replayed.
@@ -254,6 +258,20 @@ impl State {
     /// Returns the page that was inspected last.
     pub(super) fn newest_inspection(&self) -> Option<Inspection> {
         self.inspections.back().map(|(_, page)| page.clone())
+    }
+
+    /// Keeps the page that was inspected last as one of a kind, so that other pages are compared with it.
+    pub(super) fn marked(&mut self, kind: PageKind, marking: Marking) {
+        let Some(page) = self.newest_inspection() else { return };
+        let known = self.known.entry(kind.name().to_owned()).or_default();
+        match marking {
+            Marking::Also if known.len() >= MAX_CONDITIONS => {
+                known.remove(0);
+            }
+            Marking::Also => (),
+            Marking::Instead => known.clear(),
+        }
+        known.push(page);
     }
 
     pub(super) fn recorded(&mut self, fixture: Fixture, differences: Vec<String>) {

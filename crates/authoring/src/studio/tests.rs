@@ -17,7 +17,7 @@ use super::{
     state::{RunState, State},
 };
 use crate::{
-    draft::{KnownValues, PageKind, add_variable, edit_field, remove_variable},
+    draft::{KnownValues, Marking, PageKind, add_variable, edit_field, remove_variable},
     signals::KnownPage,
     tests::{changes::with_orders, drafts, page, select},
 };
@@ -212,10 +212,10 @@ fn a_member_of_several_items_is_a_column_at_first() {
 #[test]
 fn the_first_marked_page_has_no_other_to_compare_with() {
     let tree = page("html\n body\n  form\n   input type=password");
-    let form = KnownPage { url: "https://shop.test/login".into(), tree };
+    let form = Arc::new(KnownPage { url: "https://shop.test/login".into(), tree });
     let compared = |known: &[PageKind]| {
         let known: BTreeMap<_, _> =
-            known.iter().map(|kind| (kind.name().to_owned(), form.clone())).collect();
+            known.iter().map(|kind| (kind.name().to_owned(), vec![form.clone()])).collect();
         let found = suggested(PageKind::SignIn, &form, None, known, &select);
         let found = serde_json::to_value(found).unwrap();
         assert!(found["conditions"][0]["alsoOn"].is_array(), "{found}");
@@ -224,6 +224,31 @@ fn the_first_marked_page_has_no_other_to_compare_with() {
     assert_eq!(compared(&[]), false);
     assert_eq!(compared(&[PageKind::SignIn]), false, "the page itself");
     assert_eq!(compared(&[PageKind::SignIn, PageKind::SignedIn]), true);
+}
+
+#[test]
+fn pages_are_compared_with_all_that_were_marked() {
+    let mut state = State::default();
+    let mut mark = |number: usize, marking| {
+        let url = format!("https://shop.test/{number}");
+        state.add_inspection(KnownPage { url, tree: page("html\n body") });
+        state.marked(PageKind::SignedIn, marking);
+        let known = state.known.get("signedIn").unwrap();
+        known.iter().map(|page| page.url.rsplit('/').next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(mark(1, Marking::Also), ["1"]);
+    assert_eq!(mark(2, Marking::Also), ["1", "2"]);
+    assert_eq!(mark(3, Marking::Instead), ["3"]);
+    for number in 4..11 {
+        mark(number, Marking::Also);
+    }
+    assert_eq!(mark(11, Marking::Also), ["4", "5", "6", "7", "8", "9", "10", "11"]);
+}
+
+#[test]
+fn an_author_who_does_not_say_it_keeps_the_pages_after_sign_in() {
+    assert_eq!(Marking::usual(PageKind::SignedIn), Marking::Also);
+    assert_eq!(Marking::usual(PageKind::SignIn), Marking::Instead);
 }
 
 fn findings(definition: &Definition) -> Vec<Finding> {

@@ -18,7 +18,7 @@ use super::{
     state::{RunState, State},
 };
 use crate::{
-    draft::{PageKind, Reading, dismissed},
+    draft::{PageKind, Reading, alternatives, dismissed},
     explore::is_internal,
     signals::{KnownPage, describe},
 };
@@ -155,7 +155,7 @@ fn outline(definition: &Definition, state: &State) -> Value {
         json!({
             "name": name,
             "kind": PageKind::of_name(name),
-            "conditions": [describe(condition)],
+            "conditions": alternatives(condition).into_iter().map(describe).collect::<Vec<_>>(),
             "holds": state.signals.get(name),
         })
     });
@@ -385,6 +385,18 @@ mod tests {
             let outline = outline(&definition, &State::default());
             assert_eq!(outline["hasOwnIcon"], is_own, "{}", definition.icon);
         }
+    }
+
+    #[test]
+    fn a_page_is_shown_with_each_of_its_conditions() {
+        let mut definition = with_orders();
+        let any = ["#home", "#settings"].map(|one| Condition::Selector(one.to_owned())).to_vec();
+        definition.signals.insert("signedIn".to_owned(), Condition::Any(any));
+        let outline = outline(&definition, &State::default());
+        let pages = outline["pages"].as_array().unwrap();
+        let page = pages.iter().find(|page| page["name"] == "signedIn").unwrap();
+        let expected = ["The element `#home` is visible", "The element `#settings` is visible"];
+        assert_eq!(page["conditions"], json!(expected));
     }
 
     #[test]

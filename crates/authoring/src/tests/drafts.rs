@@ -13,8 +13,8 @@ use serde_json::json;
 
 use crate::{
     draft::{
-        AddressChoice, DraftError, FieldChange, FieldSource, KnownValues, NewField, NewList,
-        PageKind, add_field, add_variable, dismiss, edit_field, mark_page, move_field,
+        AddressChoice, DraftError, FieldChange, FieldSource, KnownValues, Marking, NewField,
+        NewList, PageKind, add_field, add_variable, dismiss, edit_field, mark_page, move_field,
         new_definition, read_address, remove_dismissed, remove_field, remove_page, remove_variable,
         set_address,
     },
@@ -27,8 +27,10 @@ pub(crate) fn draft() -> Definition {
     let mut definition =
         new_definition("https://shop.example/login", "Shop", Environment::Production).unwrap();
     let selector = |selector: &str| Condition::Selector(selector.to_owned());
-    mark_page(&mut definition, PageKind::SignIn, selector("input[type=password]")).unwrap();
-    mark_page(&mut definition, PageKind::SignedIn, selector("a.logout")).unwrap();
+    let instead = Marking::Instead;
+    mark_page(&mut definition, PageKind::SignIn, selector("input[type=password]"), instead)
+        .unwrap();
+    mark_page(&mut definition, PageKind::SignedIn, selector("a.logout"), instead).unwrap();
     definition
 }
 
@@ -76,7 +78,7 @@ fn full_draft() -> Definition {
         PageKind::Down,
     ] {
         let condition = Condition::Selector(format!("#{}", kind.name()));
-        mark_page(&mut definition, kind, condition).unwrap();
+        mark_page(&mut definition, kind, condition, Marking::Instead).unwrap();
     }
     let home = FieldSource::Page {
         url: "https://shop.example/".into(),
@@ -379,6 +381,38 @@ fn what_cannot_be_changed_is_refused() {
 }
 
 #[test]
+fn several_pages_are_marked_as_the_same_kind() {
+    let selector = |selector: &str| Condition::Selector(selector.to_owned());
+    let orders = || Condition::Url("/orders".into());
+    let mut definition = full_draft();
+    let mut mark = |condition: Condition, marking| {
+        mark_page(&mut definition, PageKind::SignedIn, condition, marking)
+            .map(|()| definition.signals["signedIn"].clone())
+    };
+    let (also, instead) = (Marking::Also, Marking::Instead);
+    assert_eq!(mark(selector("#home"), instead), Ok(selector("#home")));
+    assert_eq!(mark(selector("#home"), also), Ok(selector("#home")), "the same one again");
+    let both = Condition::Any(vec![selector("#home"), selector("#settings")]);
+    assert_eq!(mark(selector("#settings"), also), Ok(both.clone()));
+    let three = Condition::Any(vec![selector("#home"), selector("#settings"), orders()]);
+    assert_eq!(mark(Condition::Any(vec![both, orders()]), also), Ok(three));
+    for number in 4..=8 {
+        mark(selector(&format!("#page{number}")), also).unwrap();
+    }
+    assert_eq!(mark(selector("#page9"), also), Err(DraftError::TooManyConditions));
+    assert!(mark(selector("#home"), also).is_ok(), "it is there already");
+    assert_eq!(errors(&definition), [""; 0]);
+    let instead = mark_page(&mut definition, PageKind::SignedIn, orders(), instead);
+    assert_eq!((instead, &definition.signals["signedIn"]), (Ok(()), &orders()));
+
+    // No page is marked yet.
+    let mut definition =
+        new_definition("https://shop.example/login", "Shop", Environment::Production).unwrap();
+    mark_page(&mut definition, PageKind::SignedIn, orders(), also).unwrap();
+    assert_eq!(definition.signals["signedIn"], orders());
+}
+
+#[test]
 fn a_change_is_read_as_the_page_sends_it() {
     let column = json!({
         "op": "addField", "name": "total", "label": "Total", "type": "number", "format": null,
@@ -397,6 +431,8 @@ fn a_change_is_read_as_the_page_sends_it() {
         json!({ "op": "setAddress", "node": "read",
             "address": { "url": "https://shop.example/", "parts": [] } }),
         json!({ "op": "markPage", "kind": "signedIn", "condition": { "selector": "#in" } }),
+        json!({ "op": "markPage", "kind": "signedIn", "condition": { "selector": "#in" },
+            "marking": "instead" }),
         json!({ "op": "editField", "name": "a", "newName": "b", "label": "B", "required": true, "pii": true }),
         json!({ "op": "editField", "within": "orders", "name": "a", "newName": "a", "label": "A",
             "required": true, "pii": true, "reading": { "type": "number", "format": null,

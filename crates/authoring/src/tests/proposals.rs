@@ -1,6 +1,6 @@
 //! What is proposed for elements, values and pages.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use domain::workflow::{
     Condition, Converter, DecimalMark, FieldType, NumberFormat, PageNode, PageTree, find_elements,
@@ -599,7 +599,10 @@ fn pages_are_told_apart_by_what_only_they_have() {
         tree: page("html\n body\n  nav class=user-menu\n  form\n   input type=password name=pw"),
     };
     let account = KnownPage { url: "https://a.test/home".into(), tree: page(ACCOUNT) };
-    let others: BTreeMap<_, _> = [("signIn".to_owned(), form.clone())].into();
+    // Each marked page of a kind counts.
+    let blank = KnownPage { url: "https://a.test/sso".into(), tree: page("html\n body") };
+    let forms = [form.clone(), blank].map(Arc::new).to_vec();
+    let others: BTreeMap<_, _> = [("signIn".to_owned(), forms)].into();
     let found = propose_conditions(PageKind::SignedIn, &account, None, &others, &select);
     let best = found.first().unwrap();
     assert_eq!(best.condition, Condition::Selector("form[action*=\"logout\"]".into()));
