@@ -20,7 +20,7 @@ import { words, say } from "./words.js";
  * @typedef {{number: number, embedUrl: string | null, document: string, documentNumber: number, findings: Finding[], outline: Outline | null,
  *   page: {url: string, settled: boolean} | null, events: {number: number, time: string, text: string}[],
  *   responses: {number: number, url: string, status: number, hasBody: boolean}[],
- *   run: {state: string, error: string | null, node: string | null, data: any},
+ *   run: {state: string, error: string | null, node: string | null, data: any, unconfirmed: {signal: string, url: string | null} | null},
  *   fixture: {events: number, pages: number, matches: boolean | null, differences: string[]} | null,
  *   saved: {definition: boolean, fixture: boolean, file: string | null, canPublish: boolean, obstacle: string | null, published: string | null},
  *   home: string | null, timeZone: string | null, canProbe: boolean}} State

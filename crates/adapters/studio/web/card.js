@@ -5,14 +5,14 @@ import { ApiError, messageOf, post } from "./api.js";
 import { h } from "./dom.js";
 import { kindName, kindOptions, markingRadios, preferred, suggestionRadios, usualMarking } from "./marking.js";
 import { stepsText } from "./reading.js";
-import { act, announce, ui, update } from "./store.js";
+import { act, announce, focusLater, ui, update } from "./store.js";
 import { action, checkbox, choice as select, failure, form, radios, rich, shownValue, textField } from "./widgets.js";
 import { say, words } from "./words.js";
 
 /**
  * @typedef {"field" | "column" | "next" | "variable" | "mark" | "dismiss"} Use
  * @typedef {{page: {inspection: number, node: number}} | {response: {number: number, pointer: string}}} Origin
- * @typedef {{origin: Origin, title: string, text: string, answer: import("./api.js").Choice | null, error: string | null, use: Use,
+ * @typedef {{origin: Origin, title: string, text: string, url: string | null, answer: import("./api.js").Choice | null, error: string | null, use: Use,
  *   selector: number, content: number, value: number, list: string, listName: string, listLabel: string, paged: string, maxPages: string, name: string, label: string,
  *   required: boolean, pii: boolean, address: import("./address.js").Choices | null, addressError: string | null, pageKind: string, suggestions: import("./api.js").Suggestion[] | null, compared: boolean, suggestion: number | null,
  *   marking: "also" | "instead" | null}} Selection
@@ -24,13 +24,13 @@ const DEFAULT_MAX_PAGES = "10";
 /**
  * Reads what can be done with an element or a member.
  * @param {Origin} origin
- * @param {{title: string, text: string, use: Use, pageKind?: string}} shown
+ * @param {{title: string, text: string, use: Use, pageKind?: string, url?: string}} shown `url` is that of the picture of the page
  * @returns {Selection}
  */
-export const selectionOf = (origin, { title, text, use, pageKind = "" }) => {
+export const selectionOf = (origin, { title, text, use, pageKind = "", url }) => {
   /** @type {Selection} */
   const selection = {
-    origin, title, text, use, pageKind,
+    origin, title, text, use, pageKind, url: url ?? null,
     answer: null, error: null, selector: 0, content: 0, value: 0, list: NEW_LIST, listName: "", listLabel: "", paged: pagedLists()[0]?.name ?? "", maxPages: DEFAULT_MAX_PAGES, name: "", label: "",
     required: false,
     // What an account has is about a person more often than not, and a mark too many does no harm.
@@ -38,7 +38,7 @@ export const selectionOf = (origin, { title, text, use, pageKind = "" }) => {
     address: null, addressError: null,
     suggestions: null, compared: false, suggestion: null, marking: null,
   };
-  for (const key of ["card", "card-kind"]) ui.errors.delete(key);
+  for (const key of ["card", "card-kind", "card-recognize"]) ui.errors.delete(key);
   void (async () => {
     try {
       const answer = "page" in origin ? await post("element", origin.page) : await post("member", { response: origin.response.number, pointer: origin.response.pointer });
@@ -255,8 +255,43 @@ const valueForm = (selection, answer, isPage, set) => {
         checkbox({ id: "card-pii", label: words.pii, hint: words.piiHint, checked: selection.pii, onchange: (pii) => set({ pii }) }),
       ],
       hasAddress(selection) && addressForm(selection, set),
+      isUnrecognized(selection) &&
+        h(
+          "div",
+          { class: "notice", role: "status", key: "card-unrecognized" },
+          h("p", null, words.notAfterSignIn),
+          h("div", { class: "row" }, action({ key: "card-recognize", label: words.markAfterSignIn, work: () => recognize(selection) })),
+        ),
     ],
   ];
+};
+
+/**
+ * Whether the value is read on the page shown now, and that is not recognized as a page after sign-in. A request of the definition is made on any page.
+ * @param {Selection} selection
+ */
+const isUnrecognized = (selection) => {
+  const page = ui.state?.page;
+  const source = "page" in selection.origin ? "page" : selection.address?.address.source;
+  if (!hasAddress(selection) || !page?.settled || source === undefined || source === "request") return false;
+  // Which signals hold is known of the page shown now only.
+  if (selection.url !== null && selection.url !== page.url) return false;
+  return ui.state?.outline?.pages.some(({ kind, holds }) => kind === "signedIn" && holds === false) === true;
+};
+
+/** Marks the page as one after sign-in by the condition that is proposed first, beside those that are marked. @param {Selection} selection */
+const recognize = async ({ origin }) => {
+  const kind = "signedIn";
+  const inspection = "page" in origin ? origin.page.inspection : (await post("inspect")).inspection;
+  const { conditions, compared } = await post("suggest", { kind, inspection, node: null });
+  // A condition that also holds on the sign-in page would have each run go past it.
+  if (!compared) throw refusal(words.nothingToCompareHere);
+  const place = preferred(conditions);
+  if (place === null) throw refusal(words.noConditionHere);
+  await post("edit", { op: "markPage", kind, condition: conditions[place].condition, marking: "also" });
+  announce(say(words.pageMarked, { kind: kindName(kind) }));
+  // The button is gone as soon as the page is recognized.
+  focusLater("card-name");
 };
 
 /** @param {Selection} selection @param {(change: Partial<Selection>) => void} set */

@@ -71,7 +71,7 @@ const select = (node) => {
   // An author who selects another element keeps what they were about to do with it.
   active.selection = selectionOf(
     { page: { inspection: active.page.inspection, node } },
-    { title: found.label, text: found.text, use: active.selection?.use ?? use, pageKind: active.selection?.pageKind ?? pageKind },
+    { title: found.label, text: found.text, use: active.selection?.use ?? use, pageKind: active.selection?.pageKind ?? pageKind, url: active.page.url },
   );
   active.view.choose(node);
   ui.tab = active.purpose.tab;

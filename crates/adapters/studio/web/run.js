@@ -39,6 +39,7 @@ export const runTab = (state) => {
       run.node !== null && [h("dt", { key: "node" }, words.node), h("dd", { key: "node-of" }, h("code", null, run.node))],
       run.error !== null && [h("dt", { key: "error" }, words.errorCode), h("dd", { key: "error-of", class: "bad" }, h("code", null, run.error))],
     ),
+    run.unconfirmed !== null && h("div", { class: "notice", role: "status", key: "unconfirmed" }, h("p", null, rich(unconfirmedText(run.unconfirmed)))),
     run.data !== null && [h("h4", null, words.sharedData), h("div", { class: "data" }, shownValue(run.data))],
     h("h3", null, words.fixture),
     fixture === null
@@ -51,6 +52,12 @@ export const runTab = (state) => {
     h("h3", { id: "timeline-heading" }, words.timeline),
     state.events.length === 0 ? h("p", { class: "none" }, words.noEvents) : timeline(state.events),
   ];
+};
+
+/** What happened after *Share*, and what an author can do. @param {{signal: string, url: string | null}} unconfirmed */
+const unconfirmedText = ({ signal, url }) => {
+  const happened = url === null ? say(words.unconfirmedLoading, { signal }) : say(words.unconfirmed, { signal, url });
+  return `${happened} ${signal === "signedIn" ? words.unconfirmedSignedIn : words.unconfirmedOther}`;
 };
 
 const log = create(h("div", { class: "log", role: "log", tabindex: "0", "aria-labelledby": "timeline-heading" }));

@@ -44,6 +44,15 @@ impl RunState {
     }
 }
 
+/// Why a run did not take the consent of the applicant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unconfirmed {
+    /// The signal that had to hold.
+    pub(super) signal: String,
+    /// The page on which it did not hold; `None` if no page settled in time.
+    pub(super) url: Option<String>,
+}
+
 /// A page with a number.
 pub(super) type Inspection = Arc<KnownPage>;
 
@@ -75,6 +84,8 @@ pub(super) struct State {
     pub(super) run: RunState,
     pub(super) run_node: Option<String>,
     pub(super) run_data: Option<Value>,
+    /// Why the run asked for the consent again; `None` if it did not, or has completed since.
+    pub(super) unconfirmed: Option<Unconfirmed>,
     /// Whether a run has ended since the studio looked last.
     pub(super) has_ended: bool,
     /// The definition of the run, if it is recorded.
@@ -143,7 +154,7 @@ impl State {
     pub(super) fn began(&mut self, run: RunState, recorded: Option<Arc<Definition>>) {
         self.values.clear();
         (self.run, self.recorded_definition, self.has_ended) = (run, recorded, false);
-        (self.run_node, self.run_data) = (None, None);
+        (self.run_node, self.run_data, self.unconfirmed) = (None, None, None);
     }
 
     /// Takes over a definition, and forgets what was read of each field and value that it reads in another
@@ -182,6 +193,7 @@ impl State {
             TraceEvent::Completed { data } if self.run == RunState::Running => {
                 let end = if data.is_some() { RunState::Completed } else { RunState::Declined };
                 (self.run, self.run_data, self.has_ended) = (end, data.clone(), true);
+                self.unconfirmed = None;
                 for (name, value) in data.iter().filter_map(Value::as_object).flatten() {
                     self.values.insert(name.clone(), Ok(value.clone()));
                 }
@@ -192,10 +204,13 @@ impl State {
                 let value = value.map(|value| self.with_rows_before(name, value));
                 self.values.insert(name.clone(), value);
             }
+            TraceEvent::Unconfirmed { signal, url } => {
+                let (signal, url) = (signal.clone(), url.clone());
+                self.unconfirmed = Some(Unconfirmed { signal, url });
+            }
             TraceEvent::Unreachable
             | TraceEvent::Reloaded
             | TraceEvent::Unreadable
-            | TraceEvent::Unconfirmed { .. }
             | TraceEvent::Paused { .. } => (),
         }
         self.event_count = self.event_count.saturating_add(1);

@@ -143,7 +143,14 @@ fn run(state: &State) -> Value {
         RunState::Declined => ("declined", None),
         RunState::Failed(code) => ("failed", Some(ErrorCode::as_str(code))),
     };
-    json!({ "state": name, "error": error, "node": state.run_node, "data": state.run_data })
+    let unconfirmed = state.unconfirmed.as_ref();
+    json!({
+        "state": name,
+        "error": error,
+        "node": state.run_node,
+        "data": state.run_data,
+        "unconfirmed": unconfirmed.map(|one| json!({ "signal": one.signal, "url": one.url })),
+    })
 }
 
 fn outline(definition: &Definition, state: &State) -> Value {
@@ -369,8 +376,38 @@ fn element_around(page: &KnownPage, index: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
+    use domain::workflow::TraceEvent;
+
     use super::*;
     use crate::tests::changes::with_orders;
+
+    #[test]
+    fn a_run_says_why_a_review_was_not_confirmed() {
+        let mut state = State::default();
+        let mut traced = |event: &TraceEvent| {
+            if *event == TraceEvent::Reloaded {
+                state.began(RunState::Running, None);
+            } else {
+                state.traced(event, DateTime::UNIX_EPOCH);
+            }
+            run(&state)["unconfirmed"].clone()
+        };
+        let url = "https://shop.example/settings";
+        let unconfirmed =
+            TraceEvent::Unconfirmed { signal: "signedIn".into(), url: Some(url.into()) };
+        let expected = json!({ "signal": "signedIn", "url": url });
+        assert_eq!(traced(&TraceEvent::Reloaded), Value::Null);
+        assert_eq!(traced(&unconfirmed), expected);
+        assert_eq!(traced(&TraceEvent::Entered { node: "open".into() }), expected);
+        let failed = TraceEvent::Failed { code: ErrorCode::UnexpectedPage };
+        assert_eq!(traced(&failed), expected);
+        // Another run.
+        assert_eq!(traced(&TraceEvent::Reloaded), Value::Null);
+        assert_eq!(traced(&unconfirmed), expected);
+        // The applicant had signed out, and has shared since.
+        assert_eq!(traced(&TraceEvent::Completed { data: Some(json!({})) }), Value::Null);
+    }
 
     #[test]
     fn an_icon_that_is_not_the_platforms_own_is_told() {
