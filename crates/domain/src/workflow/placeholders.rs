@@ -131,6 +131,16 @@ mod tests {
     }
 
     #[test]
+    fn a_value_stands_within_a_parameter_or_a_segment() {
+        let expand = |url: &str, value: Value| {
+            expand_url(url, |name| (name == "user").then_some(&value)).unwrap()
+        };
+        let url = "https://a.test/by:{user}/posts?filter=status%3Aopen%2Bauthors%3A{user}&limit=30";
+        assert_eq!(expand(url, json!("ada")), url.replace("{user}", "ada"));
+        assert_eq!(expand(url, json!("a+b,c d&e")), url.replace("{user}", "a%2Bb%2Cc%20d%26e"));
+    }
+
+    #[test]
     fn names_are_found_and_braces_must_match() {
         assert_eq!(names("/a/{b}/{c}"), Ok(vec!["b", "c"]));
         for wrong in ["/{a", "/a}", "/{a}}", "/{a}/{"] {
