@@ -1,24 +1,28 @@
 //! The parts of the addresses of pages and requests, and the values that stand in their place.
 
-use serde::{Deserialize, Serialize};
-use url::form_urlencoded;
+mod own;
+mod pieces;
+#[cfg(test)]
+mod tests;
+mod text;
+mod words;
 
+use serde::{Deserialize, Serialize};
+
+use self::{
+    own::may_be_own,
+    pieces::{Before, Piece, origin_length, pieces},
+    text::{Decoded, encoded, end_of, start_of},
+    words::{Kind, Plain, Stretch, named, names_beside, stretches},
+};
 use super::{DraftError, FieldSource, KnownValues};
 
 /// The parts that an address has at most.
 const MAX_ADDRESS_PARTS: usize = 64;
-/// From this length on, hexadecimal digits alone are taken for an identifier.
-const MIN_HEX_DIGITS: usize = 16;
-/// From this length on, letters with digits are taken for an identifier.
-const MIN_MIXED_CHARS: usize = 8;
-/// The lengths of the groups of a UUID (RFC 9562, section 4).
-const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
-/// Numbers of parameters with these names say which rows of a list are wanted.
-const PAGE_PARAMETERS: &[&str] = &[
-    "count", "limit", "max", "offset", "page", "pagesize", "perpage", "rows", "size", "skip",
-    "start", "top",
-];
-const MAX_PAGE_DIGITS: usize = 4;
+/// A place of more characters shows those beside the text of its part alone.
+const MAX_PLACE_CHARS: usize = 60;
+const MAX_TEXT_CHARS: usize = 36;
+const MAX_BESIDE_CHARS: usize = 24;
 /// What stands for the address that a session gives, and for its origin.
 const CUSTOM_URL: &str = "{customUrl}";
 const CUSTOM_ORIGIN: &str = "{customOrigin}";
@@ -89,36 +93,53 @@ impl FieldSource {
     }
 }
 
-/// A part of an address: a whole segment of its path, or the whole value of a parameter; also those of
-/// an address after `#`.
+/// A part of an address: a segment of its path, or the value of a parameter; also those of an address
+/// after `#`. Where a word within one equals a value, or the name of a value stands there, each such
+/// word and name is a part in its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AddressPart {
     /// The decoded text; `None` for a value that was not read yet.
     text: Option<String>,
-    /// The part with what is before it, such as `users/1` or `id=1`.
+    /// The text with what is beside it, such as `…/users/1` or `id=1`: at most about 120 characters.
     pub(crate) place: String,
+    /// What the place has before the text, and after it.
+    before: String,
+    after: String,
     /// The names of the values that can stand here.
     values: Vec<String>,
     /// `None` if the author has to choose.
     choice: Option<PartChoice>,
     /// Whether its text may be that of the author's account.
     may_be_own: bool,
-    /// Whether its text says which rows of a list are wanted, which no value does.
+    /// Whether that is true of what is beside the words of the same segment or parameter. Only the
+    /// first of its words says so.
+    rest_may_be_own: bool,
     #[serde(skip)]
-    is_page_number: bool,
+    proposal: Proposal,
+}
+
+/// What is proposed for a part that values equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Proposal {
+    /// The value, if only one can be meant.
+    Value,
+    /// No value, since the text says which rows of a list are wanted.
+    AsItIs,
+    /// Nothing, since the text may be less than the whole of an identifier.
+    Nothing,
 }
 
 impl AddressPart {
-    /// Returns whether it stays as it is although it may be that of the author's account.
+    /// Returns whether text stays here as it is although it may be that of the author's account.
     pub(crate) fn stays_own(&self) -> bool {
-        self.may_be_own && self.choice == Some(PartChoice::AsItIs)
+        self.rest_may_be_own || (self.may_be_own && self.choice == Some(PartChoice::AsItIs))
     }
 
     /// Returns what stands at its place in an address in which it is `written` so far.
     fn with_choice(
         &self,
-        written: &str,
+        written: Stretch<'_>,
         choice: Option<&PartChoice>,
     ) -> Result<String, DraftError> {
         match choice {
@@ -129,7 +150,9 @@ impl AddressPart {
             Some(PartChoice::Value(name)) => {
                 Err(DraftError::OtherValue { name: name.clone(), place: self.place.clone() })
             }
-            Some(PartChoice::AsItIs) if whole_name(written).is_none() => Ok(written.to_owned()),
+            Some(PartChoice::AsItIs) if written.kind != Kind::Name => {
+                Ok(written.written.to_owned())
+            }
             Some(PartChoice::AsItIs) => {
                 let text = self.text.as_deref().map(encoded);
                 text.ok_or_else(|| DraftError::PartUnread(self.place.clone()))
@@ -145,7 +168,9 @@ pub(crate) fn without_braces(url: &str) -> String {
 }
 
 /// Returns the parts of an address as the definition has it, with what stands there now. Of the values
-/// that were `read`, those that are `offered` may take the place of parts that equal them.
+/// that were `read`, those that are `offered` may take the place of parts, and of words within them,
+/// that equal them. A word has no letter and no digit beside it, and at least three characters unless
+/// it is a number. The number of a page, and numbers in dates, times and versions are no words.
 ///
 /// # Errors
 /// It has more than 64 parts.
@@ -157,17 +182,18 @@ pub(crate) fn address_parts(
     let mut parts = Vec::new();
     for piece in pieces(url) {
         let Piece::Part { text, before } = piece else { continue };
-        if parts.len() >= MAX_ADDRESS_PARTS {
+        parts.extend(parts_of(&stretches(text, before, offered), before, offered, read));
+        if parts.len() > MAX_ADDRESS_PARTS {
             return Err(DraftError::TooManyParts);
         }
-        parts.push(part(text, before, offered, read));
     }
     Ok(parts)
 }
 
 /// Returns the parts of an address that is new to a definition. A value takes the place of a part that
-/// equals it, unless another value equals the part or the value another part: then only the author
-/// knows which is meant. The number of a page of a list stays as it is, whatever it equals.
+/// equals it, unless another value equals the part or the value another part, or the part is a word that
+/// `-`, `_`, `.` or `@` joins to others: then only the author knows what is meant. The number of a page
+/// of a list stays as it is, whatever it equals.
 ///
 /// # Errors
 /// It has more than 64 parts.
@@ -177,15 +203,18 @@ pub(crate) fn proposed_parts(
     read: &KnownValues,
 ) -> Result<Vec<AddressPart>, DraftError> {
     let mut parts = address_parts(url, offered, read)?;
-    let others = parts.iter().filter(|part| !part.is_page_number);
+    let others = parts.iter().filter(|part| part.proposal != Proposal::AsItIs);
     let uses: Vec<_> = others.flat_map(|part| part.values.clone()).collect();
     let is_once = |name: &String| uses.iter().filter(|other| *other == name).count() == 1;
-    let is_open =
-        |part: &&mut AddressPart| part.choice == Some(PartChoice::AsItIs) && !part.is_page_number;
+    let is_open = |part: &&mut AddressPart| {
+        part.choice == Some(PartChoice::AsItIs) && part.proposal != Proposal::AsItIs
+    };
     for part in parts.iter_mut().filter(is_open) {
         part.choice = match part.values.as_slice() {
             [] => Some(PartChoice::AsItIs),
-            [name] if is_once(name) => Some(PartChoice::Value(name.clone())),
+            [name] if is_once(name) && part.proposal == Proposal::Value => {
+                Some(PartChoice::Value(name.clone()))
+            }
             _ => None,
         };
     }
@@ -218,24 +247,47 @@ pub(super) fn can_be(own: &str, shown: &str, known: &KnownValues) -> bool {
 }
 
 fn part_can_be(own: &str, shown: &str, before: Before<'_>, known: &KnownValues) -> bool {
-    let decoded = |text: &str| decoded(text, before);
-    if let Some(value) = whole_name(own).and_then(|name| known.get(name)) {
-        return *value == decoded(shown);
-    }
-    match own.split_once('{') {
-        // What stands for a value that is not known, or for less than the whole part.
-        Some((start, rest)) => {
-            let end = rest.rsplit_once('}').map_or("", |(_, end)| end);
-            shown.strip_prefix(start).is_some_and(|rest| rest.ends_with(end))
+    let decoded = |text: &str| Decoded::of(text, before).text;
+    let shown_text = decoded(shown);
+    // The text between the values that are not known.
+    let mut texts = vec![String::new()];
+    for stretch in named(own) {
+        let text = match stretch.kind {
+            Kind::Name => known.get(name_of(stretch.written)).cloned(),
+            Kind::Plain | Kind::Word | Kind::Joined => Some(decoded(stretch.written)),
+        };
+        match text {
+            Some(text) => {
+                if let Some(last) = texts.last_mut() {
+                    last.push_str(&text);
+                }
+            }
+            None => texts.push(String::new()),
         }
-        None => {
-            decoded(own) == decoded(shown)
-                || (before.is_page_number(own) && before.is_page_number(shown))
-        }
     }
+    are_in_order(&texts, &shown_text)
+        || (before.is_page_number(own) && before.is_page_number(&shown_text))
 }
 
-/// Returns an address with the names of known values in place of the parts that equal them.
+/// Returns whether a text begins with the first of some texts, ends with the last, and has the others
+/// in between in their order.
+fn are_in_order(texts: &[String], whole: &str) -> bool {
+    let [first, middle @ .., last] = texts else {
+        return texts.iter().all(|text| text == whole);
+    };
+    let rest = whole.strip_prefix(first.as_str());
+    let Some(mut rest) = rest.and_then(|rest| rest.strip_suffix(last.as_str())) else {
+        return false;
+    };
+    middle.iter().all(|text| {
+        let after = rest.split_once(text.as_str()).map(|(_, after)| after);
+        rest = after.unwrap_or_default();
+        after.is_some()
+    })
+}
+
+/// Returns an address with the names of known values in place of the parts, and of words within them,
+/// that equal them.
 ///
 /// # Errors
 /// The author has to choose what stands at the place of a part, or there are more than 64.
@@ -260,43 +312,106 @@ fn with_choices(
     for piece in pieces(url) {
         match piece {
             Piece::Between(text) => address.push_str(text),
-            Piece::Part { text, .. } => {
-                let (part, choice) = chosen.next().ok_or(DraftError::AddressChanged)?;
-                address.push_str(&part.with_choice(text, choice.as_ref())?);
+            Piece::Part { text, before } => {
+                for stretch in stretches(text, before, offered) {
+                    if stretch.kind == Kind::Plain {
+                        address.push_str(stretch.written);
+                        continue;
+                    }
+                    let (part, choice) = chosen.next().ok_or(DraftError::AddressChanged)?;
+                    address.push_str(&part.with_choice(stretch, choice.as_ref())?);
+                }
             }
         }
     }
     Ok(address)
 }
 
-fn part(text: &str, before: Before<'_>, offered: &KnownValues, read: &KnownValues) -> AddressPart {
-    let place = before.with(text);
-    let Some(name) = whole_name(text) else {
-        // Braces within a part are those of a name that stands for less than the whole part.
-        let has_name = text.contains('{');
-        let text = decoded(text, before);
-        return AddressPart {
-            values: if has_name { vec![] } else { names_of(&text, offered) },
-            may_be_own: !has_name && may_be_own(&text, before, read),
-            is_page_number: before.is_page_number(&text),
-            text: Some(text),
-            place,
-            choice: Some(PartChoice::AsItIs),
+/// Returns the parts that the stretches of a segment or of a parameter's value are.
+fn parts_of(
+    stretches: &[Stretch<'_>],
+    before: Before<'_>,
+    offered: &KnownValues,
+    read: &KnownValues,
+) -> Vec<AddressPart> {
+    let texts: Vec<_> = stretches.iter().map(|stretch| shown(*stretch, before)).collect();
+    let beside = stretches.iter().zip(&texts).enumerate();
+    let mut rest_may_be_own = beside.clone().any(|(at, (stretch, text))| {
+        let (follows_name, precedes_name) = names_beside(stretches, at);
+        let plain = Plain { text, before, follows_name, precedes_name };
+        stretch.kind == Kind::Plain && may_be_own(&plain, read)
+    });
+    let mut parts = Vec::new();
+    for (at, (stretch, text)) in beside {
+        if stretch.kind == Kind::Plain {
+            continue;
+        }
+        let first: String = texts.iter().take(at).map(String::as_str).collect();
+        let last: String = texts.iter().skip(at.saturating_add(1)).map(String::as_str).collect();
+        let (first, shown, last) = place(&before.shown(), [first.as_str(), text, last.as_str()]);
+        let is_whole = stretches.len() == 1;
+        let proposal = match stretch.kind {
+            Kind::Joined => Proposal::Nothing,
+            Kind::Word if is_whole && before.is_page_number(text) => Proposal::AsItIs,
+            Kind::Plain | Kind::Word | Kind::Name => Proposal::Value,
         };
-    };
+        let plain = Plain { text, before, follows_name: false, precedes_name: false };
+        let part = AddressPart {
+            text: Some(text.clone()),
+            place: format!("{first}{shown}{last}"),
+            before: first,
+            after: last,
+            values: names_of(text, offered),
+            choice: Some(PartChoice::AsItIs),
+            // A word equals a value.
+            may_be_own: !is_whole || may_be_own(&plain, read),
+            rest_may_be_own,
+            proposal,
+        };
+        parts.push(match stretch.kind {
+            Kind::Name => of_name(part, name_of(stretch.written), offered, read),
+            Kind::Plain | Kind::Word | Kind::Joined => part,
+        });
+        rest_may_be_own = false;
+    }
+    parts
+}
+
+/// Returns a part at which the name of a value stands.
+fn of_name(
+    part: AddressPart,
+    name: &str,
+    offered: &KnownValues,
+    read: &KnownValues,
+) -> AddressPart {
     let text = read.get(name).cloned();
     let mut values = text.as_ref().map(|text| names_of(text, offered)).unwrap_or_default();
     if !values.iter().any(|other| other == name) {
         values.push(name.to_owned());
     }
-    AddressPart {
-        may_be_own: text.is_some(),
-        is_page_number: false,
-        text,
-        place,
-        values,
-        choice: Some(PartChoice::Value(name.to_owned())),
+    let choice = Some(PartChoice::Value(name.to_owned()));
+    AddressPart { may_be_own: text.is_some(), text, values, choice, ..part }
+}
+
+/// Returns a stretch as it is shown: decoded, apart from names.
+fn shown(stretch: Stretch<'_>, before: Before<'_>) -> String {
+    match stretch.kind {
+        Kind::Name => stretch.written.to_owned(),
+        Kind::Plain | Kind::Word | Kind::Joined => Decoded::of(stretch.written, before).text,
     }
+}
+
+/// Returns what is shown before a text, the text and what is after it, shortened around the text.
+fn place(lead: &str, [before, text, after]: [&str; 3]) -> (String, String, String) {
+    let all = [lead, before, text, after];
+    if all.iter().map(|text| text.chars().count()).sum::<usize>() <= MAX_PLACE_CHARS {
+        return (format!("{lead}{before}"), text.to_owned(), after.to_owned());
+    }
+    (
+        format!("{lead}{}", end_of(before, MAX_BESIDE_CHARS)),
+        start_of(text, MAX_TEXT_CHARS),
+        start_of(after, MAX_BESIDE_CHARS),
+    )
 }
 
 fn names_of(text: &str, offered: &KnownValues) -> Vec<String> {
@@ -304,384 +419,7 @@ fn names_of(text: &str, offered: &KnownValues) -> Vec<String> {
     equal.map(|(name, _)| name.clone()).collect()
 }
 
-/// Returns whether a text may tell one account from another: it is an identifier by its form, or equals
-/// what was read of the author's account.
-fn may_be_own(text: &str, before: Before<'_>, read: &KnownValues) -> bool {
-    if before.is_page_number(text) {
-        return false;
-    }
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_mixed = text.len() >= MIN_MIXED_CHARS
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        && text.bytes().any(|byte| byte.is_ascii_digit())
-        && text.bytes().any(|byte| byte.is_ascii_alphabetic());
-    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let is_uuid = text.split('-').map(str::len).eq(UUID_GROUPS) && text.split('-').all(is_hex);
-    let is_mail =
-        text.split_once('@').is_some_and(|(user, host)| !user.is_empty() && host.contains('.'));
-    is_number
-        || is_mixed
-        || (text.len() >= MIN_HEX_DIGITS && is_hex(text))
-        || is_uuid
-        || is_mail
-        || read.values().any(|value| value == text)
-}
-
-/// What is before a part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Before<'a> {
-    /// The segment of the path; empty at its beginning.
-    Segment(&'a str),
-    /// The name of the parameter; empty for a parameter without a name.
-    Parameter(&'a str),
-}
-
-impl Before<'_> {
-    fn with(self, text: &str) -> String {
-        match self {
-            Self::Segment("") | Self::Parameter("") => text.to_owned(),
-            Self::Segment(segment) => format!("{segment}/{text}"),
-            Self::Parameter(name) => format!("{name}={text}"),
-        }
-    }
-
-    /// Returns whether a text says which rows of a list are wanted.
-    fn is_page_number(self, text: &str) -> bool {
-        let Self::Parameter(name) = self else { return false };
-        if text.len() > MAX_PAGE_DIGITS || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return false;
-        }
-        let letters = name.chars().filter(char::is_ascii_alphabetic);
-        let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
-        PAGE_PARAMETERS.contains(&letters.as_str())
-    }
-}
-
-/// A piece of an address. All pieces one after the other are the address.
-enum Piece<'a> {
-    Part { text: &'a str, before: Before<'a> },
-    Between(&'a str),
-}
-
-fn pieces(url: &str) -> Vec<Piece<'_>> {
-    let (origin, rest) = url.split_at_checked(origin_length(url)).unwrap_or((url, ""));
-    let (rest, fragment) = split_before(rest, '#');
-    let mut pieces = vec![Piece::Between(origin)];
-    add_pieces(rest, &mut pieces);
-    // The address of a page within a single-page application, such as `#/users/1`. Other fragments are
-    // places in the page.
-    let start = ["#!/", "#/"].into_iter().find(|start| fragment.starts_with(start));
-    match start.and_then(|start| fragment.split_at_checked(start.len())) {
-        Some((start, rest)) => {
-            pieces.push(Piece::Between(start));
-            add_pieces(rest, &mut pieces);
-        }
-        None => pieces.push(Piece::Between(fragment)),
-    }
-    pieces
-}
-
-/// Adds the pieces of a path and the query that follows it.
-fn add_pieces<'a>(text: &'a str, pieces: &mut Vec<Piece<'a>>) {
-    let (path, query) = split_before(text, '?');
-    let mut segment_before = "";
-    for segment in path.split_inclusive('/') {
-        let (text, end) = without_end(segment, '/');
-        pieces.push(Piece::of(text, Before::Segment(segment_before)));
-        pieces.push(Piece::Between(end));
-        segment_before = text;
-    }
-    let start = usize::from(!query.is_empty());
-    let (start, query) = query.split_at_checked(start).unwrap_or((query, ""));
-    pieces.push(Piece::Between(start));
-    for parameter in query.split_inclusive('&') {
-        let (parameter, end) = without_end(parameter, '&');
-        let length = parameter.find('=').map_or(0, |at| at.saturating_add(1));
-        let (name, text) = parameter.split_at_checked(length).unwrap_or(("", parameter));
-        pieces.push(Piece::Between(name));
-        let before = Before::Parameter(name.trim_end_matches('='));
-        pieces.push(Piece::of(text, before));
-        pieces.push(Piece::Between(end));
-    }
-}
-
-impl<'a> Piece<'a> {
-    fn of(text: &'a str, before: Before<'a>) -> Self {
-        if text.is_empty() {
-            return Self::Between(text);
-        }
-        Self::Part { text, before }
-    }
-}
-
-/// Returns the length of the scheme and the host, which are never replaced.
-fn origin_length(url: &str) -> usize {
-    let is_scheme = |at: &usize| {
-        url.get(..*at).is_some_and(|scheme| scheme.bytes().all(|b| b.is_ascii_alphabetic()))
-    };
-    let start = url.find("://").filter(is_scheme).map_or(0, |at| at.saturating_add(3));
-    let rest = url.get(start..).unwrap_or_default();
-    rest.find(['/', '?', '#']).map_or(url.len(), |at| at.saturating_add(start))
-}
-
-fn split_before(text: &str, separator: char) -> (&str, &str) {
-    let at = text.find(separator).unwrap_or(text.len());
-    text.split_at_checked(at).unwrap_or((text, ""))
-}
-
-fn without_end(text: &str, end: char) -> (&str, &str) {
-    let length = text.strip_suffix(end).map_or(text.len(), str::len);
-    text.split_at_checked(length).unwrap_or((text, ""))
-}
-
-/// Returns the name if a text is one in braces and nothing else.
-fn whole_name(text: &str) -> Option<&str> {
-    let name = text.strip_prefix('{')?.strip_suffix('}')?;
-    (!name.is_empty() && !name.contains(['{', '}'])).then_some(name)
-}
-
-fn decoded(text: &str, before: Before<'_>) -> String {
-    let text = text.replace('&', "%26");
-    let text = match before {
-        // A plus sign is a space in a query alone.
-        Before::Segment(_) => text.replace('+', "%2B"),
-        Before::Parameter(_) => text,
-    };
-    let pair = format!("={text}");
-    let value = form_urlencoded::parse(pair.as_bytes()).next();
-    value.map(|(_, value)| value.into_owned()).unwrap_or_default()
-}
-
-fn encoded(text: &str) -> String {
-    let encoded: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
-    encoded.replace('+', "%20")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MEMBERSHIP: &str = "https://shop.example/api/organizations/1/memberships/1?page=1";
-
-    fn values(pairs: &[(&str, &str)]) -> KnownValues {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-    }
-
-    fn names(names: &[&str]) -> Vec<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
-    }
-
-    fn value(name: &str) -> PartChoice {
-        PartChoice::Value(name.to_owned())
-    }
-
-    #[test]
-    fn a_value_takes_the_place_of_a_whole_part() {
-        let known = values(&[("user", "ada l"), ("id", "5"), ("mail", "a+b@c.example")]);
-        for (url, expected) in [
-            ("https://a.test/users/5", "https://a.test/users/{id}"),
-            ("https://a.test/users/5/", "https://a.test/users/{id}/"),
-            ("https://a.test/x?a=5&5=b", "https://a.test/x?a={id}&5=b"),
-            ("https://a.test/x?5", "https://a.test/x?{id}"),
-            ("https://a.test/x?ids=4,5&next=/users/5", "https://a.test/x?ids=4,5&next=/users/5"),
-            ("https://a.test/ada%20l?q=z", "https://a.test/{user}?q=z"),
-            ("https://a.test/x?u=ada+l", "https://a.test/x?u={user}"),
-            ("https://a.test/a+b@c.example", "https://a.test/{mail}"),
-            ("https://a.test/x?m=a%2Bb%40c.example", "https://a.test/x?m={mail}"),
-            ("https://a.test/users/55", "https://a.test/users/55"),
-            ("https://5", "https://5"),
-            ("https://a.test", "https://a.test"),
-            ("https://a.test/app#/users/5?tab=6", "https://a.test/app#/users/{id}?tab=6"),
-            ("https://a.test/app#5", "https://a.test/app#5"),
-            (
-                "{customOrigin}/users/5?to=https://a.test/x",
-                "{customOrigin}/users/{id}?to=https://a.test/x",
-            ),
-            ("{customUrl}", "{customUrl}"),
-        ] {
-            assert_eq!(with_proposals(url, &known).unwrap(), expected);
-            let pieces = pieces(url).into_iter().map(|piece| match piece {
-                Piece::Part { text, .. } | Piece::Between(text) => text,
-            });
-            assert_eq!(pieces.collect::<String>(), url);
-        }
-    }
-
-    #[test]
-    fn nothing_is_assumed_where_more_than_one_choice_is_possible() {
-        let both = values(&[("organization", "1"), ("user", "1")]);
-        let one = values(&[("user", "1")]);
-        for (url, known) in [
-            (MEMBERSHIP, &both),
-            (MEMBERSHIP, &one),
-            ("https://a.test/users/1", &both),
-            ("https://a.test/users/1?other=1", &one),
-        ] {
-            let error = with_proposals(url, known).unwrap_err();
-            assert!(matches!(error, DraftError::PartUndecided(_)), "{url}: {error}");
-        }
-        let error = with_proposals("https://a.test/users/1", &both).unwrap_err();
-        assert!(error.to_string().contains("`users/1`"), "{error}");
-        let as_it_is = || Some(PartChoice::AsItIs);
-        let parts = vec![
-            as_it_is(),
-            as_it_is(),
-            Some(value("organization")),
-            as_it_is(),
-            Some(value("user")),
-            as_it_is(),
-        ];
-        let choice = AddressChoice { url: MEMBERSHIP.to_owned(), parts };
-        assert_eq!(
-            choice.apply(MEMBERSHIP, &both, &both).unwrap(),
-            "https://shop.example/api/organizations/{organization}/memberships/{user}?page=1"
-        );
-        let changed = choice.apply("https://shop.example/api", &both, &both);
-        assert_eq!(changed, Err(DraftError::AddressChanged));
-    }
-
-    #[test]
-    fn only_a_value_that_equals_a_part_is_chosen_for_it() {
-        let known = values(&[("user", "1"), ("other", "2")]);
-        let url = "https://a.test/users/1";
-        let apply = |parts: Vec<Option<PartChoice>>| {
-            AddressChoice { url: url.to_owned(), parts }.apply(url, &known, &known)
-        };
-        let literal = || Some(PartChoice::AsItIs);
-        assert_eq!(
-            apply(vec![literal(), Some(value("user"))]).unwrap(),
-            "https://a.test/users/{user}"
-        );
-        assert_eq!(apply(vec![literal(), literal()]).unwrap(), url);
-        for wrong in ["other", "none", "user}/{user"] {
-            let refused = apply(vec![literal(), Some(value(wrong))]);
-            assert!(matches!(refused, Err(DraftError::OtherValue { .. })), "{wrong}");
-        }
-        let undecided = apply(vec![literal(), None]);
-        assert_eq!(undecided, Err(DraftError::PartUndecided("users/1".to_owned())));
-        for count in [0, 1, 3, 1000] {
-            assert_eq!(apply(vec![literal(); count]), Err(DraftError::AddressChanged));
-        }
-        let long = format!("https://a.test{}", "/x".repeat(65));
-        assert_eq!(with_proposals(&long, &known), Err(DraftError::TooManyParts));
-    }
-
-    #[test]
-    fn an_address_of_the_definition_is_changed_part_by_part() {
-        let offered = values(&[("organization", "1 a")]);
-        let read = values(&[("organization", "1 a"), ("user", "1 a")]);
-        let url = "https://a.test/orgs/{user}/{unread}/user{user}?page={page}#/users/{user}";
-        let parts = address_parts(url, &offered, &read).unwrap();
-        let places: Vec<_> = parts.iter().map(|part| part.values.clone()).collect();
-        assert_eq!(
-            places,
-            [
-                names(&[]),
-                names(&["organization", "user"]),
-                names(&["unread"]),
-                names(&[]),
-                names(&["page"]),
-                names(&[]),
-                names(&["organization", "user"]),
-            ]
-        );
-        let mut choice = AddressChoice {
-            url: url.to_owned(),
-            parts: parts.into_iter().map(|part| part.choice).collect(),
-        };
-        assert_eq!(choice.apply(url, &offered, &read).unwrap(), url);
-        choice.parts[1] = Some(value("organization"));
-        let changed = choice.apply(url, &offered, &read).unwrap();
-        assert_eq!(changed, url.replacen("{user}", "{organization}", 1));
-        choice.parts[1] = Some(PartChoice::AsItIs);
-        let changed = choice.apply(url, &offered, &read).unwrap();
-        assert_eq!(changed, url.replacen("{user}", "1%20a", 1));
-        choice.parts[2] = Some(PartChoice::AsItIs);
-        let unread = choice.apply(url, &offered, &read);
-        assert_eq!(unread, Err(DraftError::PartUnread("{user}/{unread}".to_owned())));
-    }
-
-    #[test]
-    fn the_number_of_a_page_is_no_value_unless_the_author_says_so() {
-        let known = values(&[("user", "1"), ("long", "12345")]);
-        for (url, expected) in [
-            ("https://a.test/orders?page=1", "https://a.test/orders?page=1"),
-            ("https://a.test/users/1?per_page=1", "https://a.test/users/{user}?per_page=1"),
-            ("https://a.test/app#/orders?offset=1", "https://a.test/app#/orders?offset=1"),
-            ("https://a.test/orders?account=1", "https://a.test/orders?account={user}"),
-            ("https://a.test/orders?start=12345", "https://a.test/orders?start={long}"),
-        ] {
-            assert_eq!(with_proposals(url, &known).unwrap(), expected);
-        }
-        let url = "https://a.test/orders?page=1";
-        let proposed = proposed_parts(url, &known, &known).unwrap();
-        assert_eq!(proposed[1].values, names(&["user"]));
-        let parts = vec![Some(PartChoice::AsItIs), Some(value("user"))];
-        let choice = AddressChoice { url: url.to_owned(), parts };
-        let chosen = choice.apply(url, &known, &known).unwrap();
-        assert_eq!(chosen, "https://a.test/orders?page={user}");
-    }
-
-    #[test]
-    fn an_address_of_a_definition_can_be_another_one_in_its_values_alone() {
-        let known = values(&[("user", "ada l")]);
-        for (own, shown, expected) in [
-            ("https://a.test/orders", "https://a.test/orders", true),
-            ("https://a.test/orders", "https://a.test/invoices", false),
-            ("https://a.test/orders", "https://b.test/orders", false),
-            ("https://a.test/orders", "https://a.test/orders/1", false),
-            ("https://a.test/orders", "https://a.test/orders?state=open", false),
-            ("https://a.test/app#/orders", "https://a.test/app#/invoices", false),
-            ("https://a.test/x?state=open", "https://a.test/x?state=closed", false),
-            ("https://a.test/x?page=1", "https://a.test/x?page=2", true),
-            ("https://a.test/x?page=1", "https://a.test/x?user=1", false),
-            ("https://a.test/{user}/orders", "https://a.test/ada%20l/orders", true),
-            ("https://a.test/{user}/orders", "https://a.test/bob/orders", false),
-            ("https://a.test/{unread}/orders", "https://a.test/bob/orders", true),
-            ("https://a.test/user{id}.json", "https://a.test/user5.json", true),
-            ("https://a.test/user{id}.json", "https://a.test/order5.json", false),
-            ("{customUrl}", "https://a.test/users/5", true),
-            ("{customOrigin}/api/orders", "https://a.test/api/orders", true),
-            ("{customOrigin}/api/orders", "https://a.test/api/invoices", false),
-        ] {
-            assert_eq!(can_be(own, shown, &known), expected, "{own} {shown}");
-        }
-    }
-
-    #[test]
-    fn parts_that_may_be_the_accounts_own_are_told() {
-        let read = values(&[("name", "ada")]);
-        let own = |url: &str| {
-            let parts = address_parts(url, &KnownValues::new(), &read).unwrap();
-            let own: Vec<_> = parts.into_iter().filter(AddressPart::stays_own).collect();
-            own.into_iter().map(|part| part.place).collect::<Vec<_>>().join(" ")
-        };
-        for (url, expected) in [
-            ("https://a.test/api/v1/users/7", "users/7"),
-            (
-                "https://a.test/u/0197b3a0-5c1e-7c3e-9b0a-4f1de2a3b4c5",
-                "u/0197b3a0-5c1e-7c3e-9b0a-4f1de2a3b4c5",
-            ),
-            ("https://a.test/u/deadbeefdeadbeef", "u/deadbeefdeadbeef"),
-            ("https://a.test/u/cus_N1x2abC", "u/cus_N1x2abC"),
-            ("https://a.test/x?m=a%40b.example", "m=a%40b.example"),
-            ("https://a.test/ada/settings", "ada"),
-            ("https://a.test/x?account=25&limit=25&@pagesize=10&per_page=50&page=1", "account=25"),
-            ("https://a.test/x?page=12345", "page=12345"),
-            ("https://a.test/app#/users/7", "users/7"),
-            ("https://a.test/app#7", ""),
-            ("https://a.test/api/v2/oauth2/settings?sort=number&tab=profile", ""),
-            ("https://a.test/users/{name}/user{name}", ""),
-            ("{customOrigin}/api/me", ""),
-        ] {
-            assert_eq!(own(url), expected, "{url}");
-        }
-    }
-
-    #[test]
-    fn braces_of_a_site_are_no_names() {
-        let url = without_braces("https://a.test/x?filter={user}");
-        let known = values(&[("user", "1")]);
-        assert_eq!(with_proposals(&url, &known).unwrap(), "https://a.test/x?filter=%7Buser%7D");
-    }
+/// Returns the name that a text in braces is.
+fn name_of(written: &str) -> &str {
+    written.trim_start_matches('{').trim_end_matches('}')
 }

@@ -204,7 +204,7 @@ fn the_author_says_which_value_an_address_takes() {
     let api = FieldSource::Request { url: url.into(), pointer: "/role".into() };
     let before = definition.clone();
     let refused = add_field(&mut definition, field("role"), &api, &known).unwrap_err();
-    assert_eq!(refused, DraftError::PartUndecided("organizations/1".into()));
+    assert_eq!(refused, DraftError::PartUndecided("…/organizations/1".into()));
     assert_eq!(definition, before);
 
     let (organization, user) = (json!({ "value": "organization" }), json!({ "value": "user" }));
@@ -217,6 +217,22 @@ fn the_author_says_which_value_an_address_takes() {
     let unused = check(&definition).into_iter().filter(|error| error.message.contains("not used"));
     assert_eq!(unused.count(), 0);
     assert_eq!(errors(&definition), [""; 0]);
+}
+
+#[test]
+fn a_value_within_a_parameter_differs_between_accounts() {
+    let (mut definition, mut known) = with_two_values();
+    known.insert("user".to_owned(), "ada".to_owned());
+    let url = "https://shop.example/api/posts/?filter=status%3Aopen%2Bauthors%3Aada&limit=30";
+    let api = FieldSource::Request { url: url.into(), pointer: "/posts/0/title".into() };
+    add_field(&mut definition, field("title"), &api, &known).unwrap();
+    let urls: Vec<_> = definition.requests.values().map(|request| request.url.clone()).collect();
+    assert_eq!(urls, [url.replace("ada", "{user}")]);
+    assert_eq!(errors(&definition), [""; 0]);
+    // It is the address of the same request.
+    add_field(&mut definition, field("slug"), &api, &known).unwrap();
+    assert_eq!(definition.requests.len(), 1);
+    assert_eq!(node_of(&definition, "title"), node_of(&definition, "slug"));
 }
 
 #[test]

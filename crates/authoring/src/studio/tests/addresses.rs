@@ -112,15 +112,17 @@ fn the_address_of_a_new_field_is_shown_in_parts() {
     let view = AddressView::of_source(&watched(), &definition, &shared.state()).unwrap();
     let view = serde_json::to_value(view).unwrap();
     assert_eq!((&view["source"], &view["url"]), (&json!("response"), &json!(PAGE)));
-    let watched = json!({ "pattern": "/api/users/12", "own": ["users/12"] });
+    let watched = json!({ "pattern": "/api/users/12", "own": ["…/users/12"] });
     assert_eq!(view["watched"], watched);
     let organization = json!({
-        "text": "1", "place": "organizations/1", "values": ["organization", "user"],
-        "choice": null, "mayBeOwn": true,
+        "text": "1", "place": "…/organizations/1", "before": "…/organizations/", "after": "",
+        "values": ["organization", "user"], "choice": null, "mayBeOwn": true,
+        "restMayBeOwn": false,
     });
     assert_eq!(view["parts"][1], organization);
     let page = json!({
-        "text": "2", "place": "page=2", "values": [], "choice": "asItIs", "mayBeOwn": false,
+        "text": "2", "place": "page=2", "before": "page=", "after": "", "values": [],
+        "choice": "asItIs", "mayBeOwn": false, "restMayBeOwn": false,
     });
     assert_eq!(view["parts"][4], page);
 }
@@ -142,7 +144,7 @@ fn a_field_has_the_address_that_its_author_has_chosen() {
     let shown = field(&definition, &shared, "role")["address"].clone();
     let url = "https://shop.example/organizations/1/memberships/{user}?page=2";
     assert_eq!((&shown["method"], &shown["url"]), (&json!("GET"), &json!(url)));
-    assert_eq!((&shown["own"], &shown["names"]), (&json!(["organizations/1"]), &json!(["role"])));
+    assert_eq!((&shown["own"], &shown["names"]), (&json!(["…/organizations/1"]), &json!(["role"])));
     assert_eq!(shown["watched"]["pattern"], "/api/users/12");
     assert_eq!(shown["parts"][3]["choice"], user);
 
@@ -161,4 +163,39 @@ fn a_field_has_the_address_that_its_author_has_chosen() {
     let tier = field(&definition, &shared, "tier")["address"].clone();
     assert_eq!(tier["url"], "https://shop.example/orders");
     assert_eq!(tier["names"], json!(["orders", "tier", "organization", "user"]));
+}
+
+#[test]
+fn a_value_within_a_parameter_is_shown_and_chosen() {
+    let (mut definition, shared) = with_values();
+    shared.state().values.insert("user".to_owned(), Ok(json!("ada")));
+    let url = "https://shop.example/api/posts?filter=status:open%2Bauthors:ada";
+    let source =
+        || FieldSource::Request { url: url.to_owned(), pointer: "/posts/0/title".to_owned() };
+    let view = AddressView::of_source(&source(), &definition, &shared.state()).unwrap();
+    let word = json!({
+        "text": "ada", "place": "filter=status:open+authors:ada",
+        "before": "filter=status:open+authors:", "after": "", "values": ["user"],
+        "choice": { "value": "user" }, "mayBeOwn": true, "restMayBeOwn": false,
+    });
+    assert_eq!(serde_json::to_value(view).unwrap()["parts"][2], word);
+
+    apply(&mut definition, added(&Value::Null), Some(source()), &shared).unwrap();
+    let shown = field(&definition, &shared, "role")["address"].clone();
+    assert_eq!(shown["url"], url.replace("ada", "{user}"));
+    assert_eq!((&shown["own"], &shown["parts"][2]), (&json!([]), &word_named(&word)));
+
+    let node = field(&definition, &shared, "role")["node"].clone();
+    let address = json!({ "url": shown["url"], "parts": ["asItIs", "asItIs", "asItIs"] });
+    let edit = json!({ "op": "setAddress", "node": node, "address": address });
+    apply(&mut definition, serde_json::from_value(edit).unwrap(), None, &shared).unwrap();
+    let shown = field(&definition, &shared, "role")["address"].clone();
+    assert_eq!((&shown["url"], &shown["own"]), (&json!(url), &json!([word["place"]])));
+}
+
+/// Returns a part as the definition has it once its value has taken the place of its text.
+fn word_named(word: &Value) -> Value {
+    let mut named = word.clone();
+    named["place"] = json!("filter=status:open+authors:{user}");
+    named
 }
