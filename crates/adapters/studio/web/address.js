@@ -13,6 +13,8 @@ import { say, words } from "./words.js";
 /** No name of a value has this character. */
 const AS_IT_IS = "=";
 const UNDECIDED = "";
+/** The characters of a text that an option shows. */
+const MAX_TEXT = 36;
 
 /**
  * What an author has chosen before for the parts of an address, so that it is asked once for all fields of a page. A choice holds for what was offered then: once
@@ -22,16 +24,32 @@ const UNDECIDED = "";
 const chosenBefore = new Map();
 
 /** @param {AddressPart} part */
-const offerOf = ({ text, values, choice: proposed }) => JSON.stringify([text, values, proposed]);
+const offerOf = ({ text, place, values, choice: proposed }) => JSON.stringify([text, place, values, proposed]);
 
 /** @param {AddressPart} part */
 const initial = ({ choice: chosen }) => (chosen === null ? UNDECIDED : chosen === "asItIs" ? AS_IT_IS : chosen.value);
 
 /** @param {AddressPart} part */
-const optionsOf = ({ text, values }) => [
-  ...(text === null ? [] : [{ value: AS_IT_IS, label: say(words.partAsItIs, { text }) }]),
-  ...values.map((name) => ({ value: name, label: say(words.partValue, { name }) })),
+const optionsOf = ({ text, before, after, values }) => [
+  ...(text === null ? [] : [{ value: AS_IT_IS, label: say(words.partAsItIs, { text: `${before}${shortened(text)}${after}` }) }]),
+  ...values.map((name) => ({ value: name, label: say(words.partValue, { text: `${before}{${name}}${after}` }) })),
 ];
+
+/** @param {string} text */
+const shortened = (text) => {
+  const characters = [...text];
+  return characters.length > MAX_TEXT ? `${characters.slice(0, MAX_TEXT).join("")}…` : text;
+};
+
+/** The place of a part, with its text in bold. @param {AddressPart} part */
+const placeOf = ({ place, before, after }) => h("code", null, before, h("strong", null, place.slice(before.length, place.length - after.length)), after);
+
+/** What the author is warned of at a part. @param {AddressPart} part @param {string} selected */
+const warningOf = ({ mayBeOwn, restMayBeOwn }, selected) => {
+  if (selected === UNDECIDED) return words.partUndecided;
+  if (mayBeOwn && selected === AS_IT_IS) return words.partMayBeOwn;
+  return restMayBeOwn ? words.partRestMayBeOwn : undefined;
+};
 
 /** @param {AddressPart} part */
 const canChange = (part) => part.values.length > 0 && optionsOf(part).length > 1;
@@ -103,17 +121,17 @@ export const addressParts = ({ id, chosen: { address, choices }, onchange }) =>
       { class: "plain-list" },
       address.parts.map((part, index) => {
         const selected = choices[index] ?? UNDECIDED;
-        const warning = part.mayBeOwn && selected === AS_IT_IS && words.partMayBeOwn;
-        if (!canChange(part)) return h("li", { key: index, class: warning ? "whole-line" : undefined }, h("code", null, part.place), warning && h("span", { class: "hint warn" }, warning));
+        const warning = warningOf(part, selected);
+        if (!canChange(part)) return h("li", { key: index, class: warning ? "whole-line" : undefined }, placeOf(part), warning && h("span", { class: "hint warn" }, warning));
         return h(
           "li",
           { key: index, class: "whole-line" },
           choice({
             id: partId(id, index),
-            label: [`${words.addressPart} `, h("code", null, part.place)],
+            label: [`${words.addressPart} `, placeOf(part)],
             selected,
             options: [...(selected === UNDECIDED ? [{ value: UNDECIDED, label: words.choosePart }] : []), ...optionsOf(part)],
-            warning: selected === UNDECIDED ? words.partUndecided : warning || undefined,
+            warning,
             onchange: (value) => onchange(choices.map((other, at) => (at === index ? value : other))),
           }),
         );

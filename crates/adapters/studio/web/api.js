@@ -15,7 +15,7 @@ import { words, say } from "./words.js";
  *   pages: KnownPage[], fields: Field[], variables: Variable[], dismissed: string[]}} Outline
  * @typedef {{name: string, source: "page" | "request" | "response", place: string, node: string, address: Address | null, value: any, problem: string | null}} Variable
  * @typedef {"asItIs" | {value: string}} PartChoice
- * @typedef {{text: string | null, place: string, values: string[], choice: PartChoice | null, mayBeOwn: boolean}} AddressPart
+ * @typedef {{text: string | null, place: string, before: string, after: string, values: string[], choice: PartChoice | null, mayBeOwn: boolean, restMayBeOwn: boolean}} AddressPart A segment or a parameter, or a word within one that equals a value.
  * @typedef {{source: "page" | "request" | "response", method: string, url: string, watched: {pattern: string, own: string[]} | null, parts: AddressPart[], own: string[], names: string[]}} Address
  * @typedef {{number: number, embedUrl: string | null, document: string, documentNumber: number, findings: Finding[], outline: Outline | null,
  *   page: {url: string, settled: boolean} | null, events: {number: number, time: string, text: string}[],
