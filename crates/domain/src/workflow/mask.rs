@@ -123,9 +123,15 @@ pub fn mask_url(url: &str) -> String {
         .collect()
 }
 
+/// Returns whether a name is that of a token that is a position in a list.
+pub(super) fn is_position(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    POSITION_NAMES.contains(&name.replace(['_', '-'], "").as_str())
+}
+
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    if POSITION_NAMES.contains(&name.replace(['_', '-'], "").as_str()) {
+    if is_position(&name) {
         return false;
     }
     SECRET_NAMES.contains(&name.as_str()) || SECRET_PARTS.iter().any(|part| name.contains(part))

@@ -11,6 +11,7 @@ mod custom_url;
 mod definition;
 mod extraction;
 mod fixture;
+mod fixture_masks;
 mod json_path;
 mod mask;
 mod output;
@@ -20,6 +21,7 @@ mod replay;
 mod request;
 mod run;
 mod sign_in;
+mod token;
 mod trace;
 
 pub use self::{
@@ -36,6 +38,7 @@ pub use self::{
     },
     extraction::{ElementChoice, ElementContent, Extraction},
     fixture::{Fixture, FixtureEvent, PageNode, PageTree, RunResult},
+    fixture_masks::{MaskedFixture, mask_tokens},
     json_path::{JsonPath, PathSegment},
     mask::{mask_body, mask_json, mask_url},
     output::{Field, FieldFormat, FieldType},

@@ -323,6 +323,33 @@ fn replayed(definition: &Arc<Definition>, fixture: &Fixture) -> Replayed {
 }
 
 #[test]
+fn a_token_that_a_definition_reads_is_replayed_as_it_was_recorded() {
+    let shared = "9a7b3c5d1e2f4a6b8c0d9e1f3a5b7c9d";
+    let sent = "q8Zt3vLw9XcR2mKp7YbN5sHd1GfJ4aTe+U6o/Ei0";
+    let encoded = sent.replace('+', "%2B").replace('/', "%2F");
+    let mut document = serde_json::to_value(&*definition()).unwrap();
+    let from = json!({ "at": "i", "read": { "attribute": "data-key" } });
+    document["nodes"]["page"]["variables"] = json!({ "key": from });
+    document["requests"]["me"]["url"] = json!("https://shop.test/me?k={key}");
+    let definition: Arc<Definition> = Arc::new(serde_json::from_value(document).unwrap());
+    let mut fixture = fixture();
+    fixture.pages[2].nodes[5].text = Some(shared.into());
+    let node = json!({ "in": 1, "tag": "i", "attributes": { "data-key": sent } });
+    fixture.pages[2].nodes.push(serde_json::from_value(node).unwrap());
+    let Some(FixtureEvent::Fetch { url, .. }) = fixture.events.get_mut(6) else {
+        panic!("a fetch")
+    };
+    *url = format!("https://shop.test/me?k={encoded}");
+    let before = replayed(&definition, &fixture).result;
+    assert_eq!((&before.data["name"], &before.data["id"]), (&json!(shared), &json!(7)));
+    let after = mask_tokens(fixture, &|fixture| replayed(&definition, fixture));
+    assert_eq!((after.masked, after.kept), (1, 1), "the one that is shared is kept");
+    let text = serde_json::to_string(&after.fixture).unwrap();
+    assert!(!text.contains(sent) && !text.contains(&encoded) && text.contains(shared), "{text}");
+    assert_eq!(replayed(&definition, &after.fixture).result, before);
+}
+
+#[test]
 fn a_fixture_leads_to_what_was_captured() {
     let fixture = fixture();
     assert_eq!(fixture.error(), None);
