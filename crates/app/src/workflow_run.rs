@@ -18,6 +18,7 @@ use objects::ObjectStorage;
 use ports::{
     catalogue::Catalogue as _, clock::Clock as _, driving::Caller, workflow_trace::WorkflowTrace,
 };
+use serde_json::json;
 use store::{DatabaseUrl, SchemaPolicy};
 use system::{
     clock::{SystemClock, SystemRandom},
@@ -41,7 +42,8 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(300);
 /// Runs a definition once to its end. A signal that asks the process to end is an error, so that the
 /// folder is removed as well.
 ///
-/// With `fixture`, what the run saw is written to that file.
+/// With `fixture`, what the run saw is written to that file, and the result says how many access tokens
+/// were masked in it.
 pub(crate) async fn run(
     config: Config,
     file: &Path,
@@ -56,7 +58,7 @@ pub(crate) async fn run(
         browser: None,
     });
     let trial = Trial::start(config, &definition, author.clone()).await?;
-    let result = tokio::select! {
+    let mut result = tokio::select! {
         result = trial.session.run(&print_progress) => result.map_err(error_chain),
         signal = stop_signal() => Err(format!("stopped by {}", signal?).into()),
     };
@@ -64,7 +66,14 @@ pub(crate) async fn run(
     if let Some((capture, fixture)) = author.capture.as_ref().zip(fixture) {
         let captured =
             capture.finish(&definition).ok_or("the run did not end, or was too large")?;
-        eprintln!("{}", write_fixture(&definitions(), &definition, captured, fixture)?);
+        let written = write_fixture(&definitions(), &definition, captured, fixture)?;
+        eprintln!("{}", written.text);
+        if let Some(printed) = result.as_mut().ok().and_then(|end| end.payload.as_object_mut()) {
+            let counts = json!({
+                "maskedTokens": written.masked_tokens, "keptTokens": written.kept_tokens,
+            });
+            printed.insert("fixture".to_owned(), counts);
+        }
     }
     result
 }

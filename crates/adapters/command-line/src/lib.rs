@@ -23,7 +23,7 @@ pub use self::{
     definition_files::DefinitionFiles,
     doctor::{DoctorArguments, DoctorFormat, DoctorReport},
     migrate::{MigrateArguments, MigrationReport},
-    replay::write_fixture,
+    replay::{WrittenFixture, write_fixture},
     workflow::{
         CheckOutput, ReportFormat, WorkflowCommand, read_definition, read_document, with_sign_ins,
     },

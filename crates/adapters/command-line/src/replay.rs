@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use domain::workflow::{Definition, Fixture, Replayed};
+use domain::workflow::{Definition, Fixture, MaskedFixture, Replayed, mask_tokens};
 use ports::driving::DefinitionService;
 
 use crate::{CheckOutput, CommandError, WorkflowCommand, read_definition};
@@ -90,8 +90,19 @@ pub(crate) fn read_fixture(path: &Path) -> Result<Fixture, CommandError> {
     }
 }
 
-/// Writes a fixture, and returns what its replay cannot repeat: values that are masked. They are
-/// expected as the replay gives them.
+/// What was written of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenFixture {
+    /// What is told of it, for people.
+    pub text: String,
+    /// The number of different texts that look like access tokens and were masked.
+    pub masked_tokens: usize,
+    /// The number of those that were kept, since the definition needs them.
+    pub kept_tokens: usize,
+}
+
+/// Writes a fixture without the access tokens that pages and responses show, and returns what its replay
+/// cannot repeat: values that are masked. They are expected as the replay gives them.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -100,26 +111,56 @@ pub fn write_fixture(
     definition: &Arc<Definition>,
     mut fixture: Fixture,
     path: &Path,
-) -> Result<String, CommandError> {
+) -> Result<WrittenFixture, CommandError> {
     if let Some(error) = fixture.error() {
         return Err(format!("the run cannot be replayed: {error}").into());
     }
     let replayed = definitions.replay(definition, &fixture);
     let differences = fixture.expected.differences(&replayed.result);
     fixture.expected = replayed.result;
+    let replay = |fixture: &Fixture| definitions.replay(definition, fixture);
+    let MaskedFixture { fixture, masked, kept } = mask_tokens(fixture, &replay);
     let text = serde_json::to_string(&fixture)?;
     fs::write(path, text + "\n")
         .map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
-    let mut text = format!("fixture written to {}", path.display());
+    let mut text = told_of_tokens(masked, kept);
+    let _ = write!(text, "fixture written to {}", path.display());
     for line in differences {
         let _ = write!(text, "\n  its replay differs from the run: {line}");
     }
-    Ok(text)
+    Ok(WrittenFixture { text, masked_tokens: masked, kept_tokens: kept })
+}
+
+/// Returns a line for the tokens that were masked, and one for those that were kept, if there are any.
+fn told_of_tokens(masked: usize, kept: usize) -> String {
+    let mut text = match masked {
+        0 => String::new(),
+        1 => "1 text that looks like an access token was masked. Check the file before you share it.\n"
+            .to_owned(),
+        _ => format!(
+            "{masked} texts that look like access tokens were masked. Check the file before you share it.\n"
+        ),
+    };
+    match kept {
+        0 => (),
+        1 => text.push_str(
+            "warning: 1 text that looks like an access token was kept, since the definition needs it.\n",
+        ),
+        _ => {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "warning: {kept} texts that look like access tokens were kept, since the definition \
+                 needs them."
+            );
+        }
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
-    use domain::workflow::RunResult;
+    use domain::workflow::{PageNode, PageTree, RunResult};
     use ports::driving::MockDefinitionService;
     use testkit::sample;
 
@@ -159,7 +200,7 @@ mod tests {
             fixture("sample"),
             &file,
         );
-        assert_eq!(written.unwrap(), format!("fixture written to {}", file.display()));
+        assert_eq!(written.unwrap().text, format!("fixture written to {}", file.display()));
         let files = [file.clone()];
         let same = replay_fixtures(&service(&["open"]), &definition, &files).unwrap();
         assert_eq!(same.text, format!("{}: as expected", file.display()));
@@ -169,6 +210,57 @@ mod tests {
                      the fixture does not have GET https://a.test/: record it again";
         assert_eq!(other.text, format!("{}: {lines}", file.display()));
         assert!(!other.passed);
+    }
+
+    #[test]
+    fn an_author_is_told_of_access_tokens() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("fixture.json");
+        let token = |number: u8| format!("{number:02}a7b3c5d1e2f4a6b8c0d9e1f3a5b7c9d1");
+        let page = |tokens: &[String]| {
+            let texts = tokens.iter().map(|token| PageNode {
+                parent: Some(0),
+                text: Some(token.clone()),
+                ..PageNode::default()
+            });
+            PageTree { nodes: std::iter::once(PageNode::default()).chain(texts).collect() }
+        };
+        let written = |tokens: &[String]| {
+            let fixture = Fixture { pages: vec![page(tokens)], ..fixture("sample") };
+            // The first token is shared.
+            let mut definitions = MockDefinitionService::new();
+            let shared = token(1);
+            definitions.expect_replay().returning(move |_, _| Replayed {
+                result: RunResult {
+                    data: [("key".to_owned(), shared.clone().into())].into(),
+                    ..RunResult::default()
+                },
+                trace: vec![],
+                unrecorded: vec![],
+            });
+            let definition = Arc::new(sample::definition("sample", "1.0.0"));
+            let written = write_fixture(&definitions, &definition, fixture, &file).unwrap();
+            let text = written.text.replace(&file.display().to_string(), "FILE");
+            let lines: Vec<_> = text.lines().map(str::to_owned).collect();
+            (written.masked_tokens, written.kept_tokens, lines)
+        };
+        let tokens: Vec<_> = (1..=4).map(token).collect();
+        let (masked, kept, lines) = written(&tokens);
+        assert_eq!((masked, kept), (3, 1));
+        assert_eq!(
+            lines[..2],
+            [
+                "3 texts that look like access tokens were masked. Check the file before you share it.",
+                "warning: 1 text that looks like an access token was kept, since the definition needs it.",
+            ]
+        );
+        // It differs from the run, which has shared nothing.
+        assert_eq!(lines[2], "fixture written to FILE");
+        let text = fs::read_to_string(&file).unwrap();
+        let has = |number: u8| text.contains(&token(number));
+        assert_eq!([1, 2, 3, 4].map(has), [true, false, false, false]);
+        let (masked, kept, lines) = written(&[]);
+        assert_eq!((masked, kept, lines[0].as_str()), (0, 0, "fixture written to FILE"));
     }
 
     #[test]
