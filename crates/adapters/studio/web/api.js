@@ -21,7 +21,7 @@ import { words, say } from "./words.js";
  *   page: {url: string, settled: boolean} | null, events: {number: number, time: string, text: string}[],
  *   responses: {number: number, url: string, status: number, hasBody: boolean}[],
  *   run: {state: string, error: string | null, node: string | null, data: any, unconfirmed: {signal: string, url: string | null} | null},
- *   fixture: {events: number, pages: number, matches: boolean | null, differences: string[]} | null,
+ *   fixture: {events: number, pages: number, matches: boolean | null, differences: string[], maskedTokens: number, keptTokens: number} | null,
  *   saved: {definition: boolean, fixture: boolean, file: string | null, canPublish: boolean, obstacle: string | null, published: string | null},
  *   home: string | null, timeZone: string | null, canProbe: boolean}} State
  * @typedef {{node: number, parent: number | null, label: string, text: string, box: [number, number, number, number]}} PageNode

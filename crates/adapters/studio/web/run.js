@@ -47,6 +47,8 @@ export const runTab = (state) => {
       : [
           h("p", null, say(words.fixtureHas, { events: say(words.events, { count: fixture.events }), pages: say(words.pageCount, { count: fixture.pages }) })),
           h("p", null, h("span", { class: `tag ${fixture.matches === null ? "quiet" : fixture.matches ? "good" : "bad"}` }, fixture.matches === null ? words.fixtureUnchecked : fixture.matches ? words.fixtureMatches : words.fixtureDiffers)),
+          fixture.maskedTokens > 0 && h("p", { class: "hint", key: "masked-tokens" }, say(words.maskedTokens, { count: fixture.maskedTokens })),
+          fixture.keptTokens > 0 && h("p", { class: "notice", key: "kept-tokens" }, say(words.keptTokens, { count: fixture.keptTokens })),
           fixture.differences.length > 0 && [h("h4", null, words.differences), h("ul", { class: "differences" }, fixture.differences.map((text) => h("li", null, rich(text))))],
         ],
     h("h3", { id: "timeline-heading" }, words.timeline),

@@ -421,6 +421,14 @@ const en = {
   fixtureMatches: "The definition leads to the recorded result",
   fixtureDiffers: "The definition leads to a different result",
   fixtureUnchecked: "Not compared with the definition yet",
+  maskedTokens: {
+    one: "1 text that looks like an access token was masked. Check the file before you share it.",
+    other: "{count} texts that look like access tokens were masked. Check the file before you share it.",
+  },
+  keptTokens: {
+    one: "1 text that looks like an access token was kept, because the definition needs it. Use a test account, or revoke the token.",
+    other: "{count} texts that look like access tokens were kept, because the definition needs them. Use a test account, or revoke the tokens.",
+  },
   differences: "Differences",
   timeline: "Timeline",
   noEvents: "No events yet",

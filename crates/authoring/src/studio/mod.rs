@@ -19,7 +19,7 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use domain::{
     platform::CanaryShare,
-    workflow::{Definition, Fixture, PageTree, TraceEvent},
+    workflow::{Definition, Fixture, MaskedFixture, PageTree, TraceEvent, mask_tokens},
 };
 use ports::{
     authoring::{
@@ -36,7 +36,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use self::state::{Inspection, RunState, State};
+use self::state::{Inspection, RunState, State, TokenCounts};
 use self::view::Surroundings;
 pub use self::{
     addresses::AddressView,
@@ -267,11 +267,14 @@ impl Studio {
             {
                 fixture.expected = replayed;
             }
+            let MaskedFixture { fixture, masked, kept } =
+                mask_tokens(fixture, &|fixture| self.parts.definitions.replay(&recorded, fixture));
             // The author may have changed the definition meanwhile.
             let replayed = self.parts.definitions.replay(&definition, &fixture).result;
             let differences = fixture.expected.differences(&replayed);
             self.shared.change(|state| {
                 state.recorded(fixture, differences);
+                state.tokens = Some(TokenCounts { masked, kept });
                 true
             });
         }

@@ -53,6 +53,14 @@ pub(super) struct Unconfirmed {
     pub(super) url: Option<String>,
 }
 
+/// How many different texts of a fixture look like access tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TokenCounts {
+    pub(super) masked: usize,
+    /// Those that the definition needs.
+    pub(super) kept: usize,
+}
+
 /// A page with a number.
 pub(super) type Inspection = Arc<KnownPage>;
 
@@ -100,6 +108,8 @@ pub(super) struct State {
     pub(super) known: BTreeMap<String, Vec<Inspection>>,
     pub(super) fixture: Option<Fixture>,
     pub(super) is_fixture_saved: bool,
+    /// What became of the access tokens of the fixture; `None` if it was recorded before.
+    pub(super) tokens: Option<TokenCounts>,
     /// How the replay of the fixture differs; `None` if it was not replayed.
     pub(super) differences: Option<Vec<String>>,
     /// What was published last.

@@ -100,6 +100,8 @@ impl StudioView {
                     "pages": pages,
                     "matches": differences.map(Vec::is_empty),
                     "differences": differences.cloned().unwrap_or_default(),
+                    "maskedTokens": state.tokens.map_or(0, |tokens| tokens.masked),
+                    "keptTokens": state.tokens.map_or(0, |tokens| tokens.kept),
                 })
             }),
             saved: json!({

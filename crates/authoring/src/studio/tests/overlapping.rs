@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use definition_syntax::Syntax;
 use domain::workflow::{
-    Action, Definition, ElementRead, Fixture, Observation, PageFetch, RunResult, SeenResponse,
+    Action, Definition, ElementRead, Fixture, Observation, PageFetch, PageNode, PageTree, Replayed,
+    RunResult, SeenResponse,
 };
 use ports::{
     authoring::{AuthoringError, AuthoringRuns, DefinitionStorage, RunPurpose, Stored},
@@ -21,7 +22,9 @@ use tokio::sync::Notify;
 
 use crate::{
     signals::KnownPage,
-    studio::{ChosenSource, Edit, Studio, StudioError, StudioParts, TraceSink, text_of},
+    studio::{
+        ChosenSource, Edit, Studio, StudioError, StudioParts, TraceSink, state::RunState, text_of,
+    },
     studios::StudioDocument,
     tests::{changes::with_orders, page},
 };
@@ -102,6 +105,39 @@ async fn a_run_that_is_recorded_while_the_one_before_is_saved_is_not_saved() {
     assert!(studio.shared.state().is_saved());
 }
 
+const TOKEN: &str = "9a7b3c5d1e2f4a6b8c0d9e1f3a5b7c9d";
+
+/// A run of a page that shows a token.
+fn recorded() -> Fixture {
+    let shown = PageNode { parent: Some(0), text: Some(TOKEN.to_owned()), ..PageNode::default() };
+    let data = [("tier".to_owned(), json!("gold"))].into();
+    Fixture {
+        schema: Fixture::SCHEMA.to_owned(),
+        platform: "shop".to_owned(),
+        version: "1.0.0".to_owned(),
+        expected: RunResult { data, ..RunResult::default() },
+        events: vec![],
+        pages: vec![PageTree { nodes: vec![PageNode::default(), shown] }],
+    }
+}
+
+#[test]
+fn a_recorded_run_has_no_tokens_and_its_author_is_told_how_many_were_masked() {
+    let World { studio, .. } = World::new();
+    studio.shared.change(|state| {
+        state.began(RunState::Running, Some(Arc::new(with_orders())));
+        state.has_ended = true;
+        true
+    });
+    studio.settle();
+    let view = serde_json::to_value(studio.view()).unwrap();
+    let fixture = &view["fixture"];
+    assert_eq!((&fixture["maskedTokens"], &fixture["keptTokens"]), (&json!(1), &json!(0)));
+    let stored = studio.shared.state().stored_fixture().expect("a recorded run");
+    assert_eq!(stored.expected, recorded().expected);
+    assert!(!serde_json::to_string(&stored).unwrap().contains(TOKEN), "{stored:?}");
+}
+
 /// Returns an edit for which the page makes a request.
 fn of_response(number: u64, name: &str) -> Edit {
     added(name, &json!({ "response": { "number": number, "pointer": format!("/{name}") } }))
@@ -133,6 +169,11 @@ impl World {
         definitions.expect_validate().returning(|document| DefinitionReport {
             definition: serde_json::from_str(document).ok(),
             findings: vec![],
+        });
+        definitions.expect_replay().returning(|_, fixture| Replayed {
+            result: fixture.expected.clone(),
+            trace: vec![],
+            unrecorded: vec![],
         });
         let browser = Arc::<SlowBrowser>::default();
         let clock = Arc::new(FakeClock::at(noon()));
@@ -275,7 +316,7 @@ impl AuthoringRuns for OneRun {
     }
 
     fn fixture(&self, _: &Definition) -> Option<Fixture> {
-        None
+        Some(recorded())
     }
 
     async fn close(&self) {}
