@@ -221,9 +221,16 @@ async fn an_author_reads_what_a_choice_means() {
 
     studio.press("Fields").await;
     studio.press("Add from the page").await;
+    // A small picture, scrolled to its end.
     let choose = "(() => { const e = [...document.querySelectorAll('[role=treeitem]')] \
-        .find((e) => e.textContent.startsWith('button')); e?.click(); return !!e; })()";
+        .find((e) => e.textContent.startsWith('button')); if (!e) return false; \
+        const p = document.querySelector('.picture'); p.style.maxHeight = '100px'; p.scrollTop = p.scrollHeight; \
+        window.scrolled = p.scrollTop; e.click(); return true; })()";
     studio.until("the button", choose).await;
+    let shown = "(() => { const [p, e] = ['.picture', '.outline.chosen'] \
+        .map((one) => document.querySelector(one).getBoundingClientRect()); \
+        return window.scrolled > 0 && e.height > 0 && e.top >= p.top - 1 && e.bottom <= p.bottom + 1; })()";
+    studio.until("the button in the picture", shown).await;
     let use_as =
         "(() => { const e = document.querySelector('#use-variable'); e?.click(); return !!e; })()";
     studio.until("a value for addresses", use_as).await;

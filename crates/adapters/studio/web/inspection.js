@@ -167,6 +167,17 @@ export const inspectionPanel = (active) => {
 };
 
 /**
+ * How far to scroll until a range is in view, or its beginning where it is longer than the view. A long one of which a part is in view stays.
+ * @param {[number, number]} range
+ * @param {[number, number]} view
+ */
+const distance = ([start, end], [from, to]) => {
+  const isLong = end - start > to - from;
+  if (isLong ? start < to && end > from : start >= from && end <= to) return 0;
+  return start < from || isLong ? start - from : end - to;
+};
+
+/**
  * Creates the picture with its outlines, and the list of elements. They change with each movement of the pointer, so they change themselves instead of
  * being drawn with the rest of the page.
  * @param {import("./api.js").Inspection} page
@@ -221,6 +232,13 @@ const createView = (page, onSelect) => {
     }
   }
   surface.append(hover, selected);
+  const frame = create(h("div", { class: "picture" }, surface));
+  /** Scrolls the picture alone, so that the rest of the page stays where it is. */
+  const showSelected = () => {
+    const [around, inner] = [frame.getBoundingClientRect(), selected.getBoundingClientRect()];
+    const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
+    frame.scrollBy({ top: distance([inner.top, inner.bottom], [around.top, around.bottom]), left: distance([inner.left, inner.right], [around.left, around.right]), behavior });
+  };
 
   /** @param {PageNode | null} node */
   const highlight = (node) => {
@@ -325,7 +343,7 @@ const createView = (page, onSelect) => {
       h(
         "div",
         { class: "inspected" },
-        h("div", { class: "picture" }, surface),
+        frame,
         description,
         h("div", { class: "elements" }, h("div", { class: "filter-row" }, h("label", { for: "filter" }, words.filterElements), filter, count), tree.element),
       ),
@@ -333,8 +351,10 @@ const createView = (page, onSelect) => {
     /** @param {number | null} node */
     choose(node) {
       chosen = node === null ? null : (byNode.get(node) ?? null);
-      if (chosen) place(selected, chosen);
-      else selected.hidden = true;
+      if (chosen) {
+        place(selected, chosen);
+        showSelected();
+      } else selected.hidden = true;
       highlight(chosen);
       tree.choose(node === null ? null : String(node));
     },
