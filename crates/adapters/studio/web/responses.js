@@ -10,6 +10,8 @@ import { say, words } from "./words.js";
 
 const MAX_FOUND = 200;
 const CHILDREN_STEP = 100;
+const MAX_PARAMETERS = 8;
+const MAX_PARAMETER_LENGTH = 24;
 
 /** @typedef {{number: number, url: string, status: number, view: HTMLElement, selection: import("./card.js").Selection | null}} Opened */
 /** @type {Opened | null} */
@@ -36,10 +38,17 @@ export const responsesTab = (state) => {
                     "button",
                     { id: key, type: "button", "aria-busy": ui.busy.has(key) ? "true" : undefined, onclick: () => void act(key, () => open(number)) },
                     h("span", { class: status < 400 ? "tag good" : "tag warn" }, String(status)),
-                    h("span", { class: "path" }, shortUrl(url, state.page?.url)),
-                    h("span", { class: "id" }, number),
+                    place(url, state.page?.url),
+                    h("span", { class: "id" }, say(words.responseNumber, { number })),
                   )
-                : h("p", { class: "without" }, h("span", { class: "tag quiet" }, String(status)), h("span", { class: "path" }, shortUrl(url, state.page?.url)), h("span", { class: "none" }, words.noBody)),
+                : h(
+                    "p",
+                    { class: "without" },
+                    h("span", { class: "tag quiet" }, String(status)),
+                    place(url, state.page?.url),
+                    h("span", { class: "none" }, words.noBody),
+                    h("span", { class: "id" }, say(words.responseNumber, { number })),
+                  ),
               failure(key),
             );
           }),
@@ -47,15 +56,26 @@ export const responsesTab = (state) => {
   ];
 };
 
-/** Leaves out the origin where it is that of the page. @param {string} url @param {string | undefined} page */
-const shortUrl = (url, page) => {
+/** The address of a response: its path, and what tells it from others with that path. @param {string} url @param {string | undefined} page */
+const place = (url, page) => {
   try {
-    const { origin, pathname, search, host } = new URL(url);
-    return page !== undefined && new URL(page).origin === origin ? pathname + search : host + pathname + search;
+    const { origin, pathname, searchParams, host } = new URL(url);
+    const path = page !== undefined && new URL(page).origin === origin ? pathname : host + pathname;
+    const parameters = [...searchParams];
+    return h("span", { class: "path", title: url }, path, parameters.length > 0 && h("span", { class: "query" }, shownQuery(parameters)));
   } catch {
-    return url;
+    return h("span", { class: "path" }, url);
   }
 };
+
+/** The parameters of an address, the first ones, each shortened. @param {[string, string][]} parameters */
+const shownQuery = (parameters) => {
+  const shown = parameters.slice(0, MAX_PARAMETERS).map((pair) => pair.map(shortened).join("="));
+  return `?${shown.join("&")}${parameters.length > MAX_PARAMETERS ? "&…" : ""}`;
+};
+
+/** Keeps both ends, which differ most often. @param {string} text */
+const shortened = (text) => (text.length > MAX_PARAMETER_LENGTH ? `${text.slice(0, 14)}…${text.slice(-9)}` : text);
 
 /** @param {number} number */
 const open = async (number) => {

@@ -382,6 +382,7 @@ const en = {
   responsesLead: "JSON responses that the page received. Choose one, then choose the value to read.",
   noResponses: "The page has received no JSON responses yet. Open the pages that show your data.",
   response: "Response {number}",
+  responseNumber: "#{number}",
   noBody: "No body was kept",
   responseMembers: "Members of the response",
   findMember: "Find a member",
