@@ -111,6 +111,8 @@ async fn a_definition_is_made_by_choosing_what_to_read() {
     watch_the_frame(&studio).await;
     studio.begin().await;
     studio.sign_in("ok").await;
+    let title = format!("{EMBED}?.getElementById('consent-title')?.textContent");
+    studio.until("the consent", &format!("{title}?.includes('Preview') === true")).await;
     studio.click("[data-testid=consent-approve]").await;
     let places = studio.page.page.evaluate("window.places.size").await;
     assert_eq!(places, 1, "the browser does not move while the author clicks in it");

@@ -33,7 +33,8 @@ use crate::{
 const END_TIMEOUT: Duration = Duration::from_secs(10);
 /// The team that sessions of drafts belong to, in each deployment.
 const TEAM: TeamId = TeamId::from_u128(0x6176_6f75_6368_8000_8000_0000_0000_0001);
-const TEAM_NAME: &str = "Drafts";
+/// Its name, which authors read where applicants read that of a partner.
+const TEAM_NAME: &str = "Preview";
 
 /// Returns the record of the key that creates sessions of drafts in an environment.
 const fn key_of(environment: Environment) -> ApiKeyId {
