@@ -63,7 +63,12 @@ pub struct SelectorProposal {
     /// Whether it has a class that a program seems to have made up, and that the next version of the
     /// site may not have.
     pub hashed: bool,
+    /// Whether it counts elements, so that it matches another one once the page adds an element before.
+    pub positional: bool,
 }
+
+/// How a part of a selector begins that counts elements.
+const POSITION: &str = ":nth-of-type(";
 
 /// Returns selectors whose first match is the element at `node`, the best one first; at least one
 /// without a made-up class if the node is an element.
@@ -99,6 +104,7 @@ fn propose_within(
     let mut found = in_root(page, (root, node), select);
     for proposal in &mut found {
         proposal.selector.insert_str(0, &prefix);
+        proposal.positional |= prefix.contains(POSITION);
     }
     found
 }
@@ -125,10 +131,13 @@ pub(crate) fn in_root(
         }
         let found = select(page, scope, &selector);
         let matches = found.len();
+        // In a name or a string there is no such colon: it is escaped, or no name that somebody chose.
+        let positional = selector.contains(POSITION);
         (found.first() == Some(&node)).then_some(SelectorProposal {
             selector,
             matches,
             hashed: false,
+            positional,
         })
     };
     let Some(element) = page.nodes.get(node) else { return vec![] };
@@ -288,7 +297,7 @@ fn step(page: &PageTree, node: usize) -> Option<(String, usize)> {
         return Some((tag, parent));
     }
     let place = same.iter().position(|index| *index == node)?.saturating_add(1);
-    Some((format!("{tag}:nth-of-type({place})"), parent))
+    Some((format!("{tag}{POSITION}{place})"), parent))
 }
 
 /// Returns whether a name seems to be chosen by somebody: those that programs make up have digits or

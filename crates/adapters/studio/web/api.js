@@ -29,7 +29,7 @@ import { words, say } from "./words.js";
  * @typedef {{type: string, format?: string | null, currency?: string | null, convert: any[], value: any, description: string}} TypedValue
  * @typedef {{read: "text" | "value" | {attribute: string} | null, sample: string, values: TypedValue[]}} Content
  * @typedef {{at: string, each: string | null, member: string, rows: number}} ListPlace
- * @typedef {{selectors?: {selector: string, matches: number, hashed: boolean}[], contents: Content[], list: ListPlace | null, lists: string[], proposedUse: "field" | "column",
+ * @typedef {{selectors?: {selector: string, matches: number, hashed: boolean, positional: boolean}[], contents: Content[], list: ListPlace | null, lists: string[], proposedUse: "field" | "column",
  *   pageParameters: string[], name: string, label: string}} Choice
  * @typedef {{condition: any, text: string, alsoOn: string[]}} Suggestion
  */

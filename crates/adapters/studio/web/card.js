@@ -175,9 +175,9 @@ const selectorRadios = (selection, answer, matches, set) =>
     hint: words.selectorHint,
     selected: selection.selector,
     onchange: (selector) => set({ selector }),
-    options: (answer.selectors ?? []).map(({ selector, matches: count, hashed }, index) => {
+    options: (answer.selectors ?? []).map(({ selector, matches: count, hashed, positional }, index) => {
       const found = say(matches, { count });
-      const warnings = [count !== 1 && found, hashed && words.hashedSelector].filter(Boolean);
+      const warnings = [count !== 1 && found, positional && words.positionalSelector, hashed && words.hashedSelector].filter(Boolean);
       return { value: index, label: h("code", null, selector), detail: count === 1 && found, warning: warnings.length > 0 && warnings.join(". ") };
     }),
   });

@@ -136,6 +136,22 @@ fn a_class_that_a_build_made_up_is_marked_and_only_the_last_choice() {
 }
 
 #[test]
+fn a_selector_that_counts_elements_is_marked() {
+    let lines = "html\n body\n  div\n   p\n    \"Ada\"\n   p\n    \"Lovelace\"\n  section id=orders\n   i\n    \"new\"\n   i\n    \"paid\"";
+    let page = page(lines);
+    let all = |text: &str| {
+        let found = propose_selectors(&page, with_text(&page, text), &select);
+        found.into_iter().map(|one| (one.selector, one.positional)).collect::<Vec<_>>()
+    };
+    let second = all("Lovelace");
+    assert!(!second.is_empty() && second.iter().all(|(_, positional)| *positional), "{second:?}");
+    let paid = all("paid");
+    assert!(paid.contains(&("#orders > i:nth-of-type(2)".to_owned(), true)), "{paid:?}");
+    let first = all("Ada");
+    assert!(first.contains(&("p".to_owned(), false)), "{first:?}");
+}
+
+#[test]
 fn a_selector_goes_into_shadow_roots() {
     let page = page(ACCOUNT);
     let found = first(&page, "0171");
