@@ -244,9 +244,12 @@ impl Studio {
     }
 }
 
-/// Returns the source of what is read at a place of a response that the page receives by itself.
+/// Returns the source of what is read at a place of a response that the page receives by itself. The page is
+/// the one that was shown when the author has opened the response: it may go elsewhere by itself.
 pub(super) fn watched_source(state: &State, response: &SeenResponse, place: String) -> FieldSource {
-    let page_url = state.page.as_ref().map(|(url, _)| without_braces(url)).unwrap_or_default();
+    let shown = || state.page.as_ref().map(|(url, _)| url.as_str());
+    let page_url = state.responses.page_of(response).or_else(shown);
+    let page_url = page_url.map(without_braces).unwrap_or_default();
     let path = url::Url::parse(&response.url).map(|url| url.path().to_owned());
     FieldSource::Response {
         page_url,

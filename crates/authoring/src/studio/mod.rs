@@ -467,13 +467,14 @@ impl Studio {
         self.parts.definitions.schema()
     }
 
-    /// Returns a response of the page with its body.
+    /// Returns a response of the page with its body. It stays as it is while the author chooses in it, and
+    /// is one of the five that were opened last.
     ///
     /// # Errors
     /// It is not kept.
     pub fn response(&self, number: u64) -> Result<Value, StudioError> {
-        let state = self.shared.state();
-        let response = state.response(number).ok_or(StudioError::NoResponse)?;
+        let mut state = self.shared.state();
+        let response = state.open_response(number).ok_or(StudioError::NoResponse)?;
         Ok(view::response_body(response))
     }
 

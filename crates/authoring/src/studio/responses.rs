@@ -1,26 +1,50 @@
 //! The responses that a page has received, and what it gets by requests that the studio makes for their
 //! addresses.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::Arc,
+};
 
 use domain::workflow::SeenResponse;
 use ports::browser::Fetched;
 use serde_json::Value;
 
 const MAX_RESPONSES: usize = 60;
+/// The responses that stay as the author has opened them.
+const MAX_OPENED: usize = 5;
+/// The numbers of responses that were looked at. A browser keeps far fewer responses.
+const MAX_LOOKED_AT: usize = 1000;
 /// The requests whose answers are kept.
 const MAX_TRIALS: usize = 10;
 
-/// The responses that a page has received: of several from one address, the newest that can be used.
+/// The responses that a page has received: of several from one address, the newest that can be used. Their
+/// numbers go on from one browser to the next, so that each stands for one response only.
 #[derive(Default)]
 pub(super) struct Responses {
     kept: VecDeque<SeenResponse>,
     /// The numbers of responses that newer ones from the same address have replaced, the latest ones.
     replaced: VecDeque<(u64, String)>,
+    opened: VecDeque<Opened>,
+    /// The numbers of the responses of this browser that were looked at, the highest ones.
+    looked_at: BTreeSet<u64>,
     /// The highest number of a response that was looked at.
     newest: u64,
+    /// The highest number of the browsers before; each browser counts from 1.
+    before: u64,
+    /// All responses up to this number were looked at, or are of the browsers before.
+    passed: u64,
     trials: VecDeque<Trial>,
     trial_count: u64,
+}
+
+/// A response in which the author chooses. It stays as it was shown.
+struct Opened {
+    /// The number by which it was opened.
+    number: u64,
+    response: SeenResponse,
+    /// The URL of the page that was shown then; `None` if there was none.
+    page_url: Option<String>,
 }
 
 /// A request of the studio for the address of a response.
@@ -61,20 +85,39 @@ impl Answer {
 impl Responses {
     /// Takes over the responses that a page has by now, and returns whether others are kept than before.
     pub(super) fn seen(&mut self, seen: Vec<SeenResponse>) -> bool {
-        // A new browser counts anew.
-        if seen.iter().map(|response| response.number).max().is_some_and(|max| max < self.newest) {
+        if self.is_of_new_browser(&seen) {
             self.forget();
         }
-        let newest = self.newest;
         let mut has_new = false;
-        for response in seen.into_iter().filter(|response| response.number > newest) {
-            self.newest = self.newest.max(response.number);
+        for response in seen {
+            let number = response.number.saturating_add(self.before);
+            if number <= self.passed || !self.looked_at.insert(number) {
+                continue;
+            }
+            if self.looked_at.len() > MAX_LOOKED_AT {
+                self.passed = self.looked_at.pop_first().unwrap_or(self.passed);
+            }
+            self.newest = self.newest.max(number);
+            let response = SeenResponse { number, ..response };
             if !self.is_of_trial(&response) && !self.has_better(&response) {
                 self.keep(response);
                 has_new = true;
             }
         }
         has_new
+    }
+
+    /// Returns whether responses are those of a new browser, which counts anew. Those of a page
+    /// that is shown again after a newer window was closed are known.
+    fn is_of_new_browser(&self, seen: &[SeenResponse]) -> bool {
+        let number = |response: &SeenResponse| response.number.saturating_add(self.before);
+        let is_known = |response: &SeenResponse| {
+            let (number, url) = (number(response), &response.url);
+            self.kept.iter().any(|kept| kept.number == number && kept.url == *url)
+                || self.replaced.iter().any(|(own, other)| *own == number && other == url)
+        };
+        seen.iter().map(number).max().is_some_and(|max| max < self.newest)
+            && !seen.iter().any(is_known)
     }
 
     /// Returns whether a response is that of a request of the studio, which the author has not caused.
@@ -113,21 +156,53 @@ impl Responses {
         }
     }
 
-    /// Forgets all responses, and what was tried for them.
+    /// Forgets the responses of the browser, and what was tried for them, apart from those that the author
+    /// has opened and may still choose in.
     pub(super) fn forget(&mut self) {
         self.kept.clear();
         self.replaced.clear();
-        self.newest = 0;
-        self.trials.clear();
+        self.looked_at.clear();
+        (self.before, self.passed) = (self.newest, self.newest);
+        let opened = &self.opened;
+        self.trials.retain(|trial| opened.iter().any(|one| one.response.number == trial.response));
+        for trial in &mut self.trials {
+            // The next browser does not have its response.
+            trial.is_seen = true;
+        }
     }
 
-    /// Returns the response with this number, or the newest one from its address.
+    /// Returns the response with this number, as it was opened if it was, or else the newest one from its
+    /// address.
     pub(super) fn find(&self, number: u64) -> Option<&SeenResponse> {
         let kept = self.kept.iter().find(|response| response.number == number);
-        kept.or_else(|| {
+        let opened = || {
+            let opened = self.opened.iter().find(|opened| opened.number == number);
+            opened.map(|opened| &opened.response)
+        };
+        kept.or_else(opened).or_else(|| {
             let (_, url) = self.replaced.iter().find(|(own, _)| *own == number)?;
             self.kept.iter().find(|response| response.url == *url)
         })
+    }
+
+    /// Returns the response with this number, which stays as it is from now on, as does the page that is
+    /// shown now: the author chooses in it, whatever the page receives meanwhile. Of more than
+    /// [`MAX_OPENED`], the one that was opened first does not stay any longer.
+    pub(super) fn open(&mut self, number: u64, page_url: Option<String>) -> Option<&SeenResponse> {
+        let response = self.find(number)?.clone();
+        self.opened.retain(|opened| opened.number != number);
+        self.opened.push_back(Opened { number, response, page_url });
+        if self.opened.len() > MAX_OPENED {
+            self.opened.pop_front();
+        }
+        self.opened.back().map(|opened| &opened.response)
+    }
+
+    /// Returns the URL of the page that was shown when a response was opened; `None` if it was not opened.
+    pub(super) fn page_of(&self, response: &SeenResponse) -> Option<&str> {
+        let mut newest_first = self.opened.iter().rev();
+        let opened = newest_first.find(|opened| opened.response.number == response.number)?;
+        opened.page_url.as_deref()
     }
 
     /// Returns all responses, the newest first.
@@ -244,5 +319,55 @@ mod tests {
         responses.end_trial(trial, answered(200, "1"));
         assert_eq!(body(&responses), None);
         assert_eq!(answered(401, "1").usable_body(), None);
+    }
+
+    #[test]
+    fn a_response_that_is_open_stays_as_it_was_shown() {
+        let mut responses = Responses::default();
+        responses.seen(vec![response(1, 200, Some(json!(1)))]);
+        let opened = responses.open(1, Some("https://shop.test/home".to_owned())).cloned().unwrap();
+        let trial = responses.begin_trial(1, ME);
+        responses.end_trial(trial, answered(200, "1"));
+        let stays = |responses: &Responses| {
+            assert_eq!(responses.find(1), Some(&opened));
+            assert_eq!(responses.page_of(&opened), Some("https://shop.test/home"));
+            assert!(responses.answer(1).is_some());
+        };
+        stays(&responses);
+        // The page asks for it again, and receives another body.
+        responses.seen(vec![response(2, 200, Some(json!(2)))]);
+        assert_eq!(kept(&responses), [2]);
+        stays(&responses);
+        let others = (3..100).map(|number| SeenResponse {
+            url: format!("https://shop.test/{number}"),
+            ..response(number, 200, Some(json!(0)))
+        });
+        responses.seen(others.collect());
+        stays(&responses);
+        // A run in a new browser, which counts anew.
+        responses.forget();
+        assert!(responses.seen(vec![response(1, 200, Some(json!(3)))]));
+        assert_eq!(kept(&responses), [100], "no other response has its number");
+        stays(&responses);
+        for number in 101..=105 {
+            responses.seen(vec![response(number - 99, 200, Some(json!(number)))]);
+            responses.open(number, None).unwrap();
+        }
+        assert_eq!(responses.find(1), None, "so many are not kept");
+    }
+
+    #[test]
+    fn responses_outlast_a_window_that_is_closed() {
+        let mut responses = Responses::default();
+        let at = |number: u64, path: &str| SeenResponse {
+            url: format!("https://shop.test{path}"),
+            ..response(number, 200, Some(json!(number)))
+        };
+        responses.seen(vec![at(1, "/a"), at(2, "/b")]);
+        // A window is opened, and the page behind it receives another response.
+        responses.seen(vec![at(4, "/window")]);
+        assert!(responses.seen(vec![at(1, "/a"), at(2, "/b"), at(3, "/c")]));
+        assert_eq!(kept(&responses), [3, 4, 2, 1]);
+        assert!(!responses.seen(vec![at(1, "/a"), at(2, "/b"), at(3, "/c")]));
     }
 }

@@ -261,9 +261,16 @@ impl State {
         self.signals.clear();
     }
 
-    /// Returns the response with this number, or the newest one from its address.
+    /// Returns the response with this number, as it was opened if it was, or else the newest one from its
+    /// address.
     pub(super) fn response(&self, number: u64) -> Option<&SeenResponse> {
         self.responses.find(number)
+    }
+
+    /// Returns the response with this number, for the author to choose in it.
+    pub(super) fn open_response(&mut self, number: u64) -> Option<&SeenResponse> {
+        let page_url = self.page.as_ref().map(|(url, _)| url.clone());
+        self.responses.open(number, page_url)
     }
 
     pub(super) fn add_inspection(&mut self, page: KnownPage) -> u64 {
@@ -341,12 +348,12 @@ mod tests {
             });
             state.seen(Observation { responses: responses.collect(), ..Observation::default() });
             let found = |number| state.response(number).map(|found| found.number);
-            [1, 2, 3, 4].map(found)
+            [1, 2, 3, 4, 5].map(found)
         };
-        assert_eq!(sees(&[(1, "/me"), (2, "/orders")]), [Some(1), Some(2), None, None]);
-        assert_eq!(sees(&[(2, "/orders"), (3, "/me")]), [Some(3), Some(2), Some(3), None]);
-        assert_eq!(sees(&[(4, "/me")]), [Some(4), Some(2), Some(4), Some(4)]);
-        // A new browser counts anew.
-        assert_eq!(sees(&[(1, "/orders")]), [Some(1), None, None, None]);
+        assert_eq!(sees(&[(1, "/me"), (2, "/orders")]), [Some(1), Some(2), None, None, None]);
+        assert_eq!(sees(&[(2, "/orders"), (3, "/me")]), [Some(3), Some(2), Some(3), None, None]);
+        assert_eq!(sees(&[(4, "/me")]), [Some(4), Some(2), Some(4), Some(4), None]);
+        // A new browser counts anew. Its responses have numbers of their own.
+        assert_eq!(sees(&[(1, "/orders")]), [None, None, None, None, Some(5)]);
     }
 }

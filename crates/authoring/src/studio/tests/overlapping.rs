@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use definition_syntax::Syntax;
 use domain::workflow::{
-    Action, Definition, ElementRead, Fixture, Observation, PageFetch, PageNode, PageTree, Replayed,
-    RunResult, SeenResponse,
+    Action, Definition, ElementRead, Fixture, Node, Observation, PageFetch, PageNode, PageTree,
+    Replayed, RunResult, SeenResponse,
 };
 use ports::{
     authoring::{AuthoringError, AuthoringRuns, DefinitionStorage, RunPurpose, Stored},
@@ -72,6 +72,63 @@ async fn the_address_of_a_response_is_asked_for_once() {
     again.expect("no second request for the same response").unwrap();
     assert!(tokio::time::timeout(limit, studio.address(&other)).await.is_err());
     browser.asked.notified().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_is_added_at_the_address_that_was_shown() {
+    let World { studio, browser, .. } = World::new();
+    let other = |number: u64| {
+        let url = "https://shop.example/api/watched".to_owned();
+        let body = json!({ "since": format!("of response {number}") });
+        SeenResponse { number, url, status: 200, body: Some(body) }
+    };
+    let sees = |page: &str, responses: Vec<SeenResponse>| {
+        let url = format!("https://shop.example/{page}");
+        studio.shared.state().seen(Observation { url, responses, ..Observation::default() });
+    };
+    sees("orders", vec![other(4)]);
+    for number in [1, 4] {
+        studio.response(number).unwrap();
+    }
+    for (number, name) in [(1, "points"), (4, "since")] {
+        let from = json!({ "response": { "number": number, "pointer": format!("/{name}") } });
+        let source = serde_json::from_value::<ChosenSource>(from.clone()).unwrap();
+        let answered = async {
+            browser.asked.notified().await;
+            browser.answered.notify_one();
+        };
+        let (shown, ()) = tokio::join!(studio.address(&source), answered);
+        let shown = serde_json::to_value(shown.unwrap()).unwrap();
+        // The page polls, receives much else, and goes elsewhere.
+        let polled = [1, 4].map(|address| SeenResponse {
+            number: number * 1000 + address,
+            url: if address == 1 { "https://shop.example/api/1".to_owned() } else { other(4).url },
+            status: 200,
+            body: Some(json!({ "points": "8", "since": "later" })),
+        });
+        let much = (0..100).map(|at| SeenResponse {
+            number: number * 1000 + 10 + at,
+            url: format!("https://shop.example/api/other/{at}"),
+            status: 200,
+            body: Some(body()),
+        });
+        sees("elsewhere", polled.into_iter().chain(much).collect());
+        let parts = shown["parts"].as_array().unwrap().iter().map(|part| part["choice"].clone());
+        let address = json!({ "url": shown["url"], "parts": parts.collect::<Vec<_>>() });
+        let edit = json!({
+            "op": "addField", "name": name, "label": name, "type": "string", "required": true,
+            "pii": false, "from": from, "convert": [], "address": address,
+        });
+        let edit = studio.edit(serde_json::from_value(edit).unwrap());
+        let limit = Duration::from_secs(60);
+        tokio::time::timeout(limit, edit).await.expect("no second request").unwrap();
+    }
+    let definition = studio.definition().unwrap();
+    assert!(definition.requests.values().any(|request| request.url.ends_with("/api/1")));
+    let opened = definition.nodes.values().any(
+        |node| matches!(node, Node::Goto { url, .. } if url == "https://shop.example/elsewhere"),
+    );
+    assert!(!opened, "the page that was shown is opened");
 }
 
 #[tokio::test(start_paused = true)]
