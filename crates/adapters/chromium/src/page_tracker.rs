@@ -5,15 +5,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use domain::workflow::{SeenResponse, matches_url};
+use domain::workflow::{NoBody, SeenResponse, matches_url};
 use ports::browser::{PageField, PageState};
 
 use crate::{browser::OpenDialog, input::PageScale, page_frames::PageFrames};
 
 /// Responses of a page that are kept for the workflow, and requests whose responses are awaited.
 const MAX_RESPONSES: usize = 16;
-/// Bytes of the body of a response that is kept.
-const MAX_RESPONSE_BYTES: usize = 256 * 1024;
+/// The length of the body of a response that is kept.
+const MAX_RESPONSE_KIB: usize = 256;
+const MAX_RESPONSE_BYTES: usize = MAX_RESPONSE_KIB * 1024;
 /// The time after loading, without a change, after which a page counts as settled.
 const SETTLE_DELAY: Duration = Duration::from_millis(120);
 
@@ -94,6 +95,8 @@ pub(crate) type RequestKey = (String, String);
 pub(crate) struct ResponseHead {
     pub(crate) url: String,
     pub(crate) status: u16,
+    /// The media type of the body, as [`NoBody::NotJson`] has it.
+    pub(crate) content_type: String,
 }
 
 /// A response and its body as text; `None` if it has none, was interrupted, or exceeds
@@ -227,24 +230,38 @@ impl PageTracker {
         self.pages.iter_mut().find(|page| is_around(page))
     }
 
-    /// Stores a response with its text, which is left out if it is too long. Beyond
-    /// [`MAX_RESPONSES`] of a page, its oldest one is dropped.
+    /// Stores a response with its text, which is left out if it is too long, or with the reason for which
+    /// there is none. Beyond [`MAX_RESPONSES`] of a page, its oldest one is dropped.
     pub(crate) fn store_response(
         &mut self,
         session: &str,
-        ResponseHead { url, status }: ResponseHead,
-        text: Option<String>,
+        ResponseHead { url, status, content_type }: ResponseHead,
+        text: Result<String, NoBody>,
     ) {
         self.response_count += 1;
         let number = self.response_count;
         let Some(page) = self.page_around(session) else { return };
-        let text = text.filter(|text| text.len() <= MAX_RESPONSE_BYTES);
-        let body = text.as_ref().and_then(|text| serde_json::from_str(text).ok());
+        let too_long = NoBody::TooLong { max_kib: MAX_RESPONSE_KIB };
+        let text = match text {
+            Ok(text) if text.len() > MAX_RESPONSE_BYTES => Err(too_long),
+            text => text,
+        };
+        let json = match &text {
+            Ok(text) => serde_json::from_str(text).map_err(|_| match text.trim() {
+                "" => NoBody::Empty,
+                _ => NoBody::NotJson { content_type },
+            }),
+            Err(reason) => Err(reason.clone()),
+        };
+        let (body, no_body) = match json {
+            Ok(body) => (Some(body), None),
+            Err(reason) => (None, Some(reason)),
+        };
         if page.responses.len() == MAX_RESPONSES {
             page.responses.pop_front();
         }
-        let response = SeenResponse { number, url, status, body };
-        page.responses.push_back(CapturedResponse { response, text });
+        let response = SeenResponse { number, url, status, body, no_body };
+        page.responses.push_back(CapturedResponse { response, text: text.ok() });
         page.changed_at = Instant::now();
     }
 
@@ -289,7 +306,11 @@ mod tests {
     use super::*;
 
     fn head(path: &str, status: u16) -> ResponseHead {
-        ResponseHead { url: format!("https://a.test{path}"), status }
+        ResponseHead {
+            url: format!("https://a.test{path}"),
+            status,
+            content_type: "text/html".into(),
+        }
     }
 
     fn tracker() -> PageTracker {
@@ -319,9 +340,9 @@ mod tests {
     fn the_newest_responses_are_kept_and_numbered() {
         let mut tracker = tracker();
         for status in 400..420 {
-            tracker.store_response("page", head("/login", status), None);
+            tracker.store_response("page", head("/login", status), Err(NoBody::Interrupted));
         }
-        tracker.store_response("unknown", head("/login", 500), None);
+        tracker.store_response("unknown", head("/login", 500), Err(NoBody::Interrupted));
         let seen: Vec<_> = tracker.page("page").unwrap().responses();
         let numbers: Vec<_> = seen.iter().map(|response| response.number).collect();
         assert_eq!(numbers, (5..=20).collect::<Vec<_>>());
@@ -332,7 +353,7 @@ mod tests {
     fn a_text_is_read_from_the_newest_response_that_has_one() {
         let mut tracker = tracker();
         let long = format!("\"{}\"", "a".repeat(MAX_RESPONSE_BYTES));
-        for text in [Some("{\"id\":1}".to_owned()), Some(long), None] {
+        for text in [Ok("{\"id\":1}".to_owned()), Ok(long), Err(NoBody::Unavailable)] {
             tracker.store_response("page", head("/me", 200), text);
         }
         let page = tracker.page("page").unwrap();
@@ -341,6 +362,26 @@ mod tests {
         assert_eq!(page.response("/other", 0), None);
         let bodies: Vec<_> = page.responses().iter().map(|seen| seen.body.is_some()).collect();
         assert_eq!(bodies, [true, false, false]);
+    }
+
+    #[test]
+    fn a_response_without_a_body_says_why() {
+        let mut tracker = tracker();
+        let long = format!("\"{}\"", "a".repeat(MAX_RESPONSE_BYTES));
+        let texts = ["null", "<p>No</p>", " ", long.as_str()].map(|text| Ok(text.to_owned()));
+        for text in texts.into_iter().chain([Err(NoBody::Interrupted)]) {
+            tracker.store_response("page", head("/me", 200), text);
+        }
+        let seen = tracker.page("page").unwrap().responses();
+        let why: Vec<_> = seen.into_iter().map(|response| response.no_body).collect();
+        let expected = [
+            None,
+            Some(NoBody::NotJson { content_type: "text/html".into() }),
+            Some(NoBody::Empty),
+            Some(NoBody::TooLong { max_kib: 256 }),
+            Some(NoBody::Interrupted),
+        ];
+        assert_eq!(why, expected);
     }
 
     #[test]

@@ -19,11 +19,12 @@ import { words, say } from "./words.js";
  * @typedef {{source: "page" | "request" | "response", method: string, url: string, watched: {pattern: string, own: string[]} | null, parts: AddressPart[], own: string[], names: string[]}} Address
  * @typedef {{number: number, embedUrl: string | null, document: string, documentNumber: number, findings: Finding[], outline: Outline | null,
  *   page: {url: string, settled: boolean} | null, events: {number: number, time: string, text: string}[],
- *   responses: {number: number, url: string, status: number, hasBody: boolean}[],
+ *   responses: {number: number, url: string, status: number, noBody: NoBody | null}[],
  *   run: {state: string, error: string | null, node: string | null, data: any, unconfirmed: {signal: string, url: string | null} | null},
  *   fixture: {events: number, pages: number, matches: boolean | null, differences: string[], maskedTokens: number, keptTokens: number} | null,
  *   saved: {definition: boolean, fixture: boolean, file: string | null, canPublish: boolean, obstacle: string | null, published: string | null},
  *   home: string | null, timeZone: string | null, canProbe: boolean}} State
+ * @typedef {{reason: "tooLong" | "notJson" | "empty" | "interrupted" | "unavailable", maxKib?: number, contentType?: string}} NoBody Why a response has no body.
  * @typedef {{node: number, parent: number | null, label: string, text: string, box: [number, number, number, number]}} PageNode
  * @typedef {{inspection: number, url: string, width: number, height: number, image: string | null, nodes: PageNode[]}} Inspection
  * @typedef {{type: string, format?: string | null, currency?: string | null, convert: any[], value: any, description: string}} TypedValue

@@ -28,12 +28,12 @@ export const responsesTab = (state) => {
       : h(
           "ul",
           { class: "responses" },
-          responses.map(({ number, url, status, hasBody }) => {
+          responses.map(({ number, url, status, noBody }) => {
             const key = `response-${number}`;
             return h(
               "li",
               { key },
-              hasBody
+              noBody === null
                 ? h(
                     "button",
                     { id: key, type: "button", "aria-busy": ui.busy.has(key) ? "true" : undefined, onclick: () => void act(key, () => open(number)) },
@@ -46,7 +46,7 @@ export const responsesTab = (state) => {
                     { class: "without" },
                     h("span", { class: "tag quiet" }, String(status)),
                     place(url, state.page?.url),
-                    h("span", { class: "none" }, words.noBody),
+                    h("span", { class: "none" }, noBodyText(noBody)),
                     h("span", { class: "id" }, say(words.responseNumber, { number })),
                   ),
               failure(key),
@@ -54,6 +54,12 @@ export const responsesTab = (state) => {
           }),
         ),
   ];
+};
+
+/** Says why a response has no body, and what to do. @param {import("./api.js").NoBody} noBody */
+const noBodyText = ({ reason, maxKib, contentType }) => {
+  if (reason === "notJson" && contentType) return say(words.noBody.notJsonOf, { type: contentType });
+  return say(words.noBody[reason], { max: maxKib ?? 0 });
 };
 
 /** The address of a response: its path, and what tells it from others with that path. @param {string} url @param {string | undefined} page */
@@ -79,8 +85,9 @@ const shortened = (text) => (text.length > MAX_PARAMETER_LENGTH ? `${text.slice(
 
 /** @param {number} number */
 const open = async (number) => {
-  const { url, status, body } = await read(`responses/${number}`);
-  opened = { number, url, status, view: bodyView(number, body), selection: null };
+  const { url, status, body, noBody } = await read(`responses/${number}`);
+  const view = noBody === null ? bodyView(number, body) : create(h("p", { class: "none" }, noBodyText(noBody)));
+  opened = { number, url, status, view, selection: null };
   focusLater("response-heading");
 };
 

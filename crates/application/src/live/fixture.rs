@@ -454,6 +454,7 @@ mod tests {
                 url: "https://shop.test/feed".into(),
                 status: 200,
                 body: Some(json!("x".repeat(1024 * 1024))),
+                ..SeenResponse::default()
             }],
             ..Observation::default()
         };

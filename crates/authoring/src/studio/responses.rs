@@ -249,7 +249,7 @@ mod tests {
     const ME: &str = "https://shop.test/me";
 
     fn response(number: u64, status: u16, body: Option<Value>) -> SeenResponse {
-        SeenResponse { number, url: ME.to_owned(), status, body }
+        SeenResponse { number, url: ME.to_owned(), status, body, ..SeenResponse::default() }
     }
 
     fn kept(responses: &Responses) -> Vec<u64> {

@@ -344,7 +344,7 @@ mod tests {
                 number: *number,
                 url: format!("https://shop.test{path}"),
                 status: 200,
-                body: None,
+                ..SeenResponse::default()
             });
             state.seen(Observation { responses: responses.collect(), ..Observation::default() });
             let found = |number| state.response(number).map(|found| found.number);

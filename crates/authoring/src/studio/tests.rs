@@ -184,8 +184,9 @@ fn a_member_of_several_items_is_a_column_at_first() {
         "results": [{ "title": "a" }, { "title": "b" }], "one": [{ "title": "c" }], "total": 2,
     });
     let view = |url: &str, pointer: &str| {
+        let (url, body) = (url.to_owned(), Some(body.clone()));
         let response =
-            SeenResponse { number: 1, url: url.to_owned(), status: 200, body: Some(body.clone()) };
+            SeenResponse { number: 1, url, status: 200, body, ..SeenResponse::default() };
         serde_json::to_value(of_member(&response, pointer)).unwrap()
     };
     let used = |pointer: &str| {

@@ -5,8 +5,8 @@ use domain::{
     platform::NEUTRAL_ICON,
     webhook::wire_time,
     workflow::{
-        Action, Condition, Definition, Extraction, Field, FieldType, NextPage, Node, PageNode,
-        PageTree, Pages, SeenResponse, Severity, Source,
+        Action, Condition, Definition, Extraction, Field, FieldType, NextPage, NoBody, Node,
+        PageNode, PageTree, Pages, SeenResponse, Severity, Source,
     },
 };
 use serde::Serialize;
@@ -124,7 +124,7 @@ fn response(response: &SeenResponse) -> Value {
         "number": response.number,
         "url": response.url,
         "status": response.status,
-        "hasBody": response.body.is_some(),
+        "noBody": no_body(response),
     })
 }
 
@@ -134,7 +134,24 @@ pub(super) fn response_body(response: &SeenResponse) -> Value {
         "url": response.url,
         "status": response.status,
         "body": response.body,
+        "noBody": no_body(response),
     })
+}
+
+/// Returns why a response has no body; null if it has one.
+fn no_body(response: &SeenResponse) -> Value {
+    if response.body.is_some() {
+        return Value::Null;
+    }
+    match &response.no_body {
+        Some(NoBody::TooLong { max_kib }) => json!({ "reason": "tooLong", "maxKib": max_kib }),
+        Some(NoBody::NotJson { content_type }) => {
+            json!({ "reason": "notJson", "contentType": content_type })
+        }
+        Some(NoBody::Empty) => json!({ "reason": "empty" }),
+        Some(NoBody::Interrupted) => json!({ "reason": "interrupted" }),
+        Some(NoBody::Unavailable) | None => json!({ "reason": "unavailable" }),
+    }
 }
 
 fn run(state: &State) -> Value {
@@ -436,6 +453,22 @@ mod tests {
         let page = pages.iter().find(|page| page["name"] == "signedIn").unwrap();
         let expected = ["The element `#home` is visible", "The element `#settings` is visible"];
         assert_eq!(page["conditions"], json!(expected));
+    }
+
+    #[test]
+    fn a_response_without_a_body_is_shown_with_the_reason() {
+        let shown = |body: Option<Value>, why: Option<NoBody>| {
+            let seen = SeenResponse { body, no_body: why, ..SeenResponse::default() };
+            let (listed, opened) = (response(&seen), response_body(&seen));
+            assert_eq!(listed["noBody"], opened["noBody"]);
+            listed["noBody"].clone()
+        };
+        assert_eq!(shown(Some(Value::Null), None), Value::Null);
+        let long = Some(NoBody::TooLong { max_kib: 256 });
+        assert_eq!(shown(None, long), json!({ "reason": "tooLong", "maxKib": 256 }));
+        let html = Some(NoBody::NotJson { content_type: "text/html".to_owned() });
+        assert_eq!(shown(None, html), json!({ "reason": "notJson", "contentType": "text/html" }));
+        assert_eq!(shown(None, None), json!({ "reason": "unavailable" }));
     }
 
     #[test]

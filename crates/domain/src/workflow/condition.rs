@@ -80,7 +80,8 @@ pub struct Observation {
     pub responses: Vec<SeenResponse>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A response that a page has received.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeenResponse {
     /// Its number among the responses of the browser, in the order of their arrival, from 1.
     pub number: u64,
@@ -88,6 +89,28 @@ pub struct SeenResponse {
     pub status: u16,
     /// The body, if it is JSON and within the size limit.
     pub body: Option<Value>,
+    /// Why there is no body; `None` if there is one, or if that is not known, as in a replay.
+    pub no_body: Option<NoBody>,
+}
+
+/// Why a response has no body that conditions and fields could read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoBody {
+    /// It is longer than this number of KiB.
+    TooLong { max_kib: usize },
+    /// It is of another type, which has at most [`NoBody::MAX_TYPE_CHARS`]; empty if the site names none.
+    NotJson { content_type: String },
+    /// The response has no content.
+    Empty,
+    /// The response was interrupted.
+    Interrupted,
+    /// The browser does not have it any more, such as that of a page that was left.
+    Unavailable,
+}
+
+impl NoBody {
+    /// The length of a media type that is kept.
+    pub const MAX_TYPE_CHARS: usize = 100;
 }
 
 /// What a condition holds by; two mistakes of an applicant differ in it.
@@ -413,8 +436,12 @@ mod tests {
             "circle": { "not": { "signal": "circle" } },
         }))
         .unwrap();
-        let response =
-            SeenResponse { number: 7, url: "https://a.test/login".into(), status: 401, body: None };
+        let response = SeenResponse {
+            number: 7,
+            url: "https://a.test/login".into(),
+            status: 401,
+            ..SeenResponse::default()
+        };
         let page = Observation {
             document: 3,
             present: ["form".to_owned()].into(),

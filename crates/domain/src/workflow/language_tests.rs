@@ -289,7 +289,7 @@ fn data_of_two_accounts_is_never_shared_together() {
     let mut run = Run::new(Arc::new(changed), noon());
     let me = |number| {
         let url = format!("{HOST}/api/me");
-        SeenResponse { number, url, status: 200, body: None }
+        SeenResponse { number, url, status: 200, ..SeenResponse::default() }
     };
     let received = |newest: u64, present: &[&str]| {
         let responses = (1..=newest).map(me).collect();

@@ -29,7 +29,7 @@ pub use self::{
     channel_hint::{ChannelHint, CodeChannel},
     check::{Severity, ValidationError, check, closest_name},
     collect::{rows_of, value_at},
-    condition::{Condition, Observation, SeenResponse, matches_url},
+    condition::{Condition, NoBody, Observation, SeenResponse, matches_url},
     convert::{BooleanWords, Converter, DateFormat, DateLanguage, DecimalMark, NumberFormat},
     custom_url::{CustomAddress, CustomUrl},
     definition::{

@@ -160,7 +160,7 @@ fn a_new_response_is_read_at_once() {
             number: *number,
             url: format!("https://shop.test{path}"),
             status: 200,
-            body: None,
+            ..SeenResponse::default()
         };
         Observation { responses: responses.iter().map(response).collect(), ..page("/home", &[]) }
     };

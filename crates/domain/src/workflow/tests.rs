@@ -177,7 +177,7 @@ fn page_after(selector: &str, document: u64, responses: &[(u64, u16)]) -> StepRe
         number: *number,
         url: "https://sandbox.localhost/api/login".into(),
         status: *status,
-        body: None,
+        ..SeenResponse::default()
     });
     StepResult::Seen(Observation { document, responses: responses.collect(), ..page })
 }

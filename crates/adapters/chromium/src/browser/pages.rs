@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use domain::workflow::matches_url;
+use domain::workflow::{NoBody, matches_url};
 use ports::browser::{
     BrowserSpec, Device, Frame, ObservedSignals, PageState, RefusedAction, Scale, Viewport,
 };
@@ -318,7 +318,12 @@ impl Pages {
         let watch = self.watch.borrow();
         let is_json = watch.all_json && event.response.mime_type.contains("json");
         if is_json || watch.responses.iter().any(is_watched) {
-            let head = ResponseHead { url: event.response.url, status: event.response.status };
+            let content_type = event.response.mime_type.chars().take(NoBody::MAX_TYPE_CHARS);
+            let head = ResponseHead {
+                url: event.response.url,
+                status: event.response.status,
+                content_type: content_type.collect(),
+            };
             page.expect_response((session.to_owned(), event.request_id), head);
         }
     }
@@ -334,9 +339,11 @@ impl Pages {
         tokio::spawn(async move {
             let body = pages.client.call(Some(&session), "Network.getResponseBody", request).await;
             // Chromium has no body of a response without content, and of one that a page discarded.
-            let text = body.ok().and_then(|body| {
+            let text = body.map_err(|_| NoBody::Unavailable).and_then(|body| {
                 let plain = body.get("base64Encoded").and_then(Value::as_bool) != Some(true);
-                body.get("body").and_then(Value::as_str).filter(|_| plain).map(str::to_owned)
+                let text = body.get("body").and_then(Value::as_str).filter(|_| plain);
+                let other = || NoBody::NotJson { content_type: head.content_type.clone() };
+                text.map(str::to_owned).ok_or_else(other)
             });
             if pages.is_session_ours(&session).await {
                 pages.tracker().store_response(&session, head, text);
@@ -354,7 +361,7 @@ impl Pages {
         let (pages, session) = (self.clone(), session.to_owned());
         tokio::spawn(async move {
             if pages.is_session_ours(&session).await {
-                pages.tracker().store_response(&session, head, None);
+                pages.tracker().store_response(&session, head, Err(NoBody::Interrupted));
             }
             pages.changed.notify_waiters();
         });

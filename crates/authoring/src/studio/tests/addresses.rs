@@ -60,7 +60,7 @@ fn a_member_is_a_column_of_lists_of_the_same_place_alone() {
     let response = |path: &str| {
         let body = json!({ "items": [{ "id": 1, "total": 2 }, { "id": 3, "total": 4 }] });
         let url = format!("https://shop.example/api/{path}");
-        SeenResponse { number: 1, url, status: 200, body: Some(body) }
+        SeenResponse { number: 1, url, status: 200, body: Some(body), ..SeenResponse::default() }
     };
     let bills = json!({
         "op": "addField", "name": "total", "label": "Total", "type": "number", "required": true,

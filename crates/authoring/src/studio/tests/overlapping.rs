@@ -80,7 +80,7 @@ async fn a_member_is_added_at_the_address_that_was_shown() {
     let other = |number: u64| {
         let url = "https://shop.example/api/watched".to_owned();
         let body = json!({ "since": format!("of response {number}") });
-        SeenResponse { number, url, status: 200, body: Some(body) }
+        SeenResponse { number, url, status: 200, body: Some(body), ..SeenResponse::default() }
     };
     let sees = |page: &str, responses: Vec<SeenResponse>| {
         let url = format!("https://shop.example/{page}");
@@ -105,12 +105,14 @@ async fn a_member_is_added_at_the_address_that_was_shown() {
             url: if address == 1 { "https://shop.example/api/1".to_owned() } else { other(4).url },
             status: 200,
             body: Some(json!({ "points": "8", "since": "later" })),
+            ..SeenResponse::default()
         });
         let much = (0..100).map(|at| SeenResponse {
             number: number * 1000 + 10 + at,
             url: format!("https://shop.example/api/other/{at}"),
             status: 200,
             body: Some(body()),
+            ..SeenResponse::default()
         });
         sees("elsewhere", polled.into_iter().chain(much).collect());
         let parts = shown["parts"].as_array().unwrap().iter().map(|part| part["choice"].clone());
@@ -259,7 +261,7 @@ impl World {
         let studio = Studio::new(parts, &TraceSink::new(clock), document);
         let responses = [1, 2, 3].map(|number| {
             let url = format!("https://shop.example/api/{number}");
-            SeenResponse { number, url, status: 200, body: Some(body()) }
+            SeenResponse { number, url, status: 200, body: Some(body()), ..SeenResponse::default() }
         });
         let url = "https://shop.example/orders".to_owned();
         let mut state = studio.shared.state();
