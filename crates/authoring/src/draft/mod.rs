@@ -49,9 +49,12 @@ const MAX_PARTS: usize = 100;
 const MAX_NAME_CHARS: usize = 64;
 const MAX_LABEL_CHARS: usize = 200;
 const MAX_PLACE_CHARS: usize = 2000;
-const MAX_RESPONSE_BYTES: u32 = 262_144;
 /// The conditions by which the pages of one kind are recognized at most.
 pub(crate) const MAX_CONDITIONS: usize = 8;
+/// The least limit for the response to a request, and how many times as long as the one that was seen a
+/// response may be: that of another account may have more rows.
+const MIN_RESPONSE_LIMIT: u32 = 262_144;
+const RESPONSE_GROWTH: u32 = 4;
 /// The attempts with a wrong password after which a session fails.
 const MAX_WRONG_PASSWORDS: u8 = 3;
 
@@ -247,8 +250,9 @@ pub enum DraftError {
 pub enum FieldSource {
     /// An element of the page at this address.
     Page { url: String, at: String, read: ElementContent },
-    /// A member of the response to a request that the definition makes.
-    Request { url: String, pointer: String },
+    /// A member of the response to a request that the definition makes. The one that was seen has this
+    /// number of bytes.
+    Request { url: String, pointer: String, bytes: u32 },
     /// A member of a response that the page at this address receives by itself, from `url`.
     Response { page_url: String, url: String, pattern: String, pointer: String },
 }

@@ -8,8 +8,8 @@ use domain::{
 };
 
 use super::{
-    AddressChoice, DraftError, FieldSource, KnownValues, MAX_PARTS, MAX_RESPONSE_BYTES, REVIEW,
-    ROUTE, SIGNED_IN,
+    AddressChoice, DraftError, FieldSource, KnownValues, MAX_PARTS, MIN_RESPONSE_LIMIT,
+    RESPONSE_GROWTH, REVIEW, ROUTE, SIGNED_IN,
     address::{can_be, with_proposals},
     capitalized, unused_name,
 };
@@ -25,9 +25,9 @@ pub(super) fn reading_node(
     }
     let (page, via) = match source {
         FieldSource::Page { url, .. } => (Some(url), Source::Dom {}),
-        FieldSource::Request { url, .. } => {
+        FieldSource::Request { url, bytes, .. } => {
             let url = with_proposals(url, known)?;
-            (None, Source::Fetch(request(definition, &url)))
+            (None, Source::Fetch(request(definition, &url, *bytes)))
         }
         FieldSource::Response { page_url, pattern, .. } => {
             (Some(page_url), Source::Response(pattern.clone()))
@@ -326,8 +326,9 @@ fn replace_end(definition: &mut Definition, node: &str) -> Result<String, DraftE
     Ok(std::mem::replace(end, node.to_owned()))
 }
 
-/// Returns the name of the request of a URL, which is added if there is none.
-fn request(definition: &mut Definition, url: &str) -> String {
+/// Returns the name of the request of a URL, which is added if there is none. `bytes` is the length of the
+/// response that was seen.
+fn request(definition: &mut Definition, url: &str, bytes: u32) -> String {
     let existing = definition.requests.iter().find(|(_, request)| {
         request.url == url && request.method == Method::Get && request.body.is_none()
     });
@@ -343,7 +344,9 @@ fn request(definition: &mut Definition, url: &str) -> String {
     let request = Request {
         url: url.to_owned(),
         expect_status: 200,
-        max_bytes: MAX_RESPONSE_BYTES,
+        max_bytes: bytes
+            .saturating_mul(RESPONSE_GROWTH)
+            .clamp(MIN_RESPONSE_LIMIT, Request::MAX_BYTES),
         method: Method::Get,
         headers: BTreeMap::new(),
         csrf: None,

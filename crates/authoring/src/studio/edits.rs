@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::workflow::{
-    Condition, Converter, Definition, ElementContent, FieldFormat, FieldType, PageFetch,
+    Condition, Converter, Definition, ElementContent, FieldFormat, FieldType, PageFetch, Request,
     SeenResponse, Severity,
 };
 use ports::driving::Finding;
@@ -25,8 +25,6 @@ use crate::{
     lists::ListProposal,
 };
 
-/// The maximum length of a response that is tried as a request.
-const MAX_RESPONSE_BYTES: u32 = 262_144;
 const MAX_HOSTS: usize = 50;
 const MAX_TEXT_CHARS: usize = 500;
 
@@ -217,7 +215,8 @@ impl Studio {
         let Some(expected) = expected.filter(|_| status == 200) else { return Ok(watched) };
         let answer = self.answer_to_request(number, &url).await?;
         if answer.usable_body().and_then(|body| body.pointer(pointer)) == Some(&expected) {
-            return Ok(FieldSource::Request { url: without_braces(&url), pointer: place });
+            let (url, bytes) = (without_braces(&url), answer.bytes());
+            return Ok(FieldSource::Request { url, pointer: place, bytes });
         }
         Ok(watched)
     }
@@ -237,7 +236,7 @@ impl Studio {
             }
             state.responses.begin_trial(response, url)
         };
-        let fetched = browser.fetch(&PageFetch::get(url, MAX_RESPONSE_BYTES)).await;
+        let fetched = browser.fetch(&PageFetch::get(url, Request::MAX_BYTES)).await;
         let answer = Arc::new(Answer::of(fetched.as_ref().ok()));
         self.shared.state().responses.end_trial(trial, answer.clone());
         Ok(answer)

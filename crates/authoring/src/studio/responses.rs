@@ -64,12 +64,21 @@ pub(super) struct Answer {
     /// `None` if the request failed.
     status: Option<u16>,
     body: Option<Value>,
+    /// The length of the body.
+    bytes: u32,
 }
 
 impl Answer {
     pub(super) fn of(fetched: Option<&Fetched>) -> Self {
         let body = fetched.and_then(|fetched| serde_json::from_str(&fetched.body).ok());
-        Self { status: fetched.map(|fetched| fetched.status), body }
+        let bytes = fetched.map_or(0, |fetched| fetched.body.len());
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        Self { status: fetched.map(|fetched| fetched.status), body, bytes }
+    }
+
+    /// Returns the length of the body in bytes.
+    pub(super) const fn bytes(&self) -> u32 {
+        self.bytes
     }
 
     /// Returns the JSON with which a definition could go on.

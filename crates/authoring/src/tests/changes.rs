@@ -219,6 +219,7 @@ fn a_column_is_added_to_a_list_of_the_same_place_alone() {
     let api = |path: &str| FieldSource::Request {
         url: format!("https://shop.example/api/{path}"),
         pointer: "/items".into(),
+        bytes: 0,
     };
     let seen = |path: &str| FieldSource::Response {
         page_url: "https://shop.example/bills".into(),
@@ -288,6 +289,7 @@ fn a_list_goes_on_with_its_next_page() {
     let api = FieldSource::Request {
         url: "https://shop.example/api/bills".into(),
         pointer: "/orders".into(),
+        bytes: 0,
     };
     add_field(&mut definition, NewField { list, ..field("id") }, &api, &KnownValues::new())
         .unwrap();

@@ -92,6 +92,7 @@ fn full_draft() -> Definition {
     let api = FieldSource::Request {
         url: "https://shop.example/api/users/5".into(),
         pointer: "/since".into(),
+        bytes: 0,
     };
     add_field(&mut definition, field("since"), &api, &known).unwrap();
     let rows = ListProposal {
@@ -171,6 +172,21 @@ fn a_definition_made_of_choices_can_be_published() {
     assert_eq!(definition.nodes, empty.nodes);
 }
 
+#[test]
+fn a_request_may_have_a_longer_response_than_the_one_that_was_seen() {
+    let limit = |bytes: u32| {
+        let mut definition = draft();
+        let (url, pointer) = ("https://shop.example/api/me".into(), "/since".into());
+        let source = FieldSource::Request { url, pointer, bytes };
+        add_field(&mut definition, field("since"), &source, &KnownValues::new()).unwrap();
+        definition.requests.values().next().map(|request| request.max_bytes)
+    };
+    assert_eq!(limit(0), Some(262_144));
+    assert_eq!(limit(65_537), Some(262_148));
+    assert_eq!(limit(262_145), Some(1_048_576), "more than a definition may have");
+    assert_eq!(limit(u32::MAX), Some(1_048_576));
+}
+
 /// Returns a definition that reads two values for addresses on its first page, and the values: both are
 /// the same.
 fn with_two_values() -> (Definition, KnownValues) {
@@ -201,7 +217,7 @@ fn node_of(definition: &Definition, field: &str) -> String {
 fn the_author_says_which_value_an_address_takes() {
     let (mut definition, known) = with_two_values();
     let url = "https://shop.example/api/organizations/1/memberships/1";
-    let api = FieldSource::Request { url: url.into(), pointer: "/role".into() };
+    let api = FieldSource::Request { url: url.into(), pointer: "/role".into(), bytes: 0 };
     let before = definition.clone();
     let refused = add_field(&mut definition, field("role"), &api, &known).unwrap_err();
     assert_eq!(refused, DraftError::PartUndecided("…/organizations/1".into()));

@@ -33,6 +33,11 @@ pub struct Request {
     pub body: Option<Value>,
 }
 
+impl Request {
+    /// The greatest `maxBytes`.
+    pub const MAX_BYTES: u32 = 1_048_576;
+}
+
 /// The method of a request (RFC 9110, section 9.3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]

@@ -70,6 +70,7 @@ fn a_member_is_a_column_of_lists_of_the_same_place_alone() {
     let request = |path: &str| FieldSource::Request {
         url: format!("https://shop.example/api/{path}"),
         pointer: "/items".to_owned(),
+        bytes: 0,
     };
     let edit = |edit: &Value| serde_json::from_value::<Edit>(edit.clone()).unwrap();
     apply(&mut definition, edit(&bills), Some(request("bills")), &shared).unwrap();

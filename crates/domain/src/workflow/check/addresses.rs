@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Checker, top};
-use crate::workflow::{JsonPath, Node, custom_url};
+use crate::workflow::{JsonPath, Node, Request, custom_url};
 
 const MAX_HOSTS: usize = 50;
 /// The length of a DNS name (RFC 1035, section 2.3.4).
@@ -57,7 +57,7 @@ impl Checker<'_> {
         self.custom_url();
         for (name, request) in &definition.requests {
             let path = top("requests").member(name);
-            self.range(&path.member("maxBytes"), request.max_bytes, 1, 1_048_576);
+            self.range(&path.member("maxBytes"), request.max_bytes, 1, Request::MAX_BYTES);
             self.range(&path.member("expectStatus"), request.expect_status.into(), 100, 599);
             self.request(&path, request);
         }
