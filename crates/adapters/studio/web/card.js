@@ -6,7 +6,7 @@ import { h } from "./dom.js";
 import { kindName, kindOptions, markingRadios, preferred, suggestionRadios, usualMarking } from "./marking.js";
 import { stepsText } from "./reading.js";
 import { act, announce, focusLater, ui, update } from "./store.js";
-import { action, checkbox, choice as select, failure, form, radios, rich, shownValue, textField } from "./widgets.js";
+import { action, checkbox, choice as select, failure, form, pagingNotice, radios, rich, shownValue, textField } from "./widgets.js";
 import { say, words } from "./words.js";
 
 /**
@@ -321,7 +321,7 @@ const listForm = (selection, answer, place, set) => {
   const lists = listFields().filter((field) => answer.lists.includes(field.name));
   return [
     h("p", { class: "hint" }, rich(place.each === null ? say(words.listPlaceResponse, { at: `\`${place.at || "/"}\`` }) : say(words.listPlace, { each: `\`${place.each}\``, at: `\`${place.at}\`` }))),
-    answer.pageParameters.length > 0 && h("p", { class: "notice" }, rich(say(words.listGoesOn, { parameters: answer.pageParameters.map((parameter) => `\`${parameter}\``).join(", ") }))),
+    answer.paging && pagingNotice(answer.paging, words.restWhenAdded),
     lists.length > 0 &&
       select({
         id: "card-list",

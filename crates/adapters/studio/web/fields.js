@@ -6,7 +6,7 @@ import { h } from "./dom.js";
 import { inspectButton } from "./inspection.js";
 import { draftOf, hasMembers, newReading, readingForm, readingOf, typeName } from "./reading.js";
 import { act, announce, focusLater, ui, update } from "./store.js";
-import { action, checkbox, confirmed, form, rich, shownValue, textField } from "./widgets.js";
+import { action, checkbox, confirmed, form, pagingNotice, rich, shownValue, textField } from "./widgets.js";
 import { say, words } from "./words.js";
 
 /**
@@ -142,6 +142,7 @@ const fieldCard = (field, index, count) => {
         : [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, rich(field.problem))],
     ),
     field.address && addressHints(field.address),
+    field.paging && pagingNotice(field.paging, field.source === "request" ? say(words.restByRequest, { node: `\`${field.node}\`` }) : words.restByResponse),
     field.members.length > 0 && membersView(field),
     h(
       "div",

@@ -140,6 +140,21 @@ export const form = (label, submit, ...children) =>
     children,
   );
 
+/**
+ * Says that a list goes on, or may go on, after the rows of its response.
+ * @param {import("./api.js").Paging} paging
+ * @param {string} rest How the rest is read.
+ */
+export const pagingNotice = ({ rows, total, sign, parameters }, rest) => {
+  const goesOn =
+    rows !== null && total !== null
+      ? say(words.listHasOf, { rows, total })
+      : rows !== null && sign !== null
+        ? say(words.listGoesOn, { count: rows, sign: `\`${sign}\`` })
+        : say(words.listMayGoOn, { parameters: parameters.map((parameter) => `\`${parameter}\``).join(", ") });
+  return h("p", { class: "notice", key: "paging" }, rich(`${goesOn} ${rest}`));
+};
+
 const MAX_ROWS_SHOWN = 5;
 
 /** Shows a JSON value as an author reads it. @param {any} value @returns {Children} */

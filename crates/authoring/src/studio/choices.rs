@@ -10,6 +10,7 @@ use super::{
     Studio, StudioError,
     addresses::known_values,
     edits::watched_source,
+    paging::Paging,
     state::{Inspection, State},
 };
 use crate::{
@@ -28,13 +29,6 @@ const MAX_ATTRIBUTES: usize = 6;
 const IGNORED_ATTRIBUTES: &[&str] =
     &["class", "style", "id", "role", "tabindex", "target", "rel", "type", "width", "height"];
 
-/// Parameters of addresses that tell a part of a list from the others, without their signs.
-const PAGE_PARAMETERS: &[&str] =
-    &["cursor", "first", "limit", "offset", "page", "pagesize", "perpage"];
-/// Parameters that are shown at most, and the length of one.
-const MAX_PARAMETERS: usize = 3;
-const MAX_PARAMETER_CHARS: usize = 40;
-
 /// What can be made of an element or a member of a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -46,9 +40,8 @@ pub struct ElementView {
     /// The names of the lists of the definition that it can be a column of.
     lists: Vec<String>,
     proposed_use: ProposedUse,
-    /// What the address of a response says of the part of a list that it has, such as
-    /// `page_size=10`.
-    page_parameters: Vec<String>,
+    /// What tells that the list of a response goes on after its rows.
+    paging: Option<Paging>,
     name: String,
     label: String,
 }
@@ -109,7 +102,7 @@ impl Studio {
             list,
             lists: vec![],
             proposed_use: ProposedUse::Field,
-            page_parameters: vec![],
+            paging: None,
             name,
             label,
         }
@@ -187,6 +180,7 @@ pub(super) fn of_member(response: &SeenResponse, pointer: &str) -> Option<Elemen
     let name = pointer.rsplit('/').find(|part| part.parse::<usize>().is_err());
     let name = name.unwrap_or_default().replace("~1", "/").replace("~0", "~");
     let list = propose_json_list(body, pointer);
+    let paging = list.as_ref().and_then(|list| Paging::of_response(response, &list.at));
     let is_column = list.as_ref().is_some_and(|list| list.rows > 1);
     Some(ElementView {
         selectors: vec![],
@@ -194,25 +188,10 @@ pub(super) fn of_member(response: &SeenResponse, pointer: &str) -> Option<Elemen
         list,
         lists: vec![],
         proposed_use: if is_column { ProposedUse::Column } else { ProposedUse::Field },
-        page_parameters: page_parameters(&response.url),
+        paging,
         label: label_of_name(&name),
         name: name_of(&name),
     })
-}
-
-/// Returns what an address says of the part of a list that its response has.
-fn page_parameters(url: &str) -> Vec<String> {
-    let Ok(url) = url::Url::parse(url) else { return vec![] };
-    let of_pages = url.query_pairs().filter(|(name, _)| {
-        let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-        PAGE_PARAMETERS.contains(&name.to_ascii_lowercase().as_str())
-    });
-    let shown = of_pages.take(MAX_PARAMETERS).map(|(name, value)| {
-        let text = format!("{name}={value}");
-        // It is shown between these signs.
-        text.chars().filter(|c| *c != '`').take(MAX_PARAMETER_CHARS).collect::<String>()
-    });
-    shown.collect()
 }
 
 /// Returns what can be read of an element.

@@ -3,6 +3,7 @@
 mod addresses;
 mod choices;
 mod edits;
+mod paging;
 mod publisher;
 mod readings;
 mod responses;

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::{
     addresses::{AddressView, source_name},
+    paging::Paging,
     sizes,
     state::{RunState, State},
 };
@@ -233,6 +234,11 @@ fn has_own_icon(definition: &Definition) -> bool {
 fn field_view(definition: &Definition, state: &State, name: &str, field: &Field) -> Value {
     let read = place_of(definition, name);
     let value = state.values.get(name);
+    // A list with further pages needs no advice.
+    let first_page =
+        read.as_ref().filter(|read| field.kind == FieldType::List && read.pages.is_none());
+    let paging = first_page
+        .and_then(|read| Paging::of_list(definition, state, read.via, &read.extraction.at));
     let members = field.ordered_members().map(|(member, own)| {
         let from = read.as_ref().and_then(|read| read.extraction.members.get(member));
         json!({
@@ -257,6 +263,7 @@ fn field_view(definition: &Definition, state: &State, name: &str, field: &Field)
         "reading": read.as_ref().map(|read| Reading::of(field, read.extraction)),
         "members": members.collect::<Vec<_>>(),
         "nextPage": read.as_ref().and_then(|read| read.pages).map(next_page),
+        "paging": paging,
         "value": value.and_then(|value| value.as_ref().ok()),
         "problem": value.and_then(|value| value.as_ref().err()),
     })
@@ -396,10 +403,14 @@ fn element_around(page: &KnownPage, index: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
-    use domain::workflow::TraceEvent;
+    use domain::workflow::{Observation, TraceEvent};
 
     use super::*;
-    use crate::tests::changes::with_orders;
+    use crate::{
+        draft::{FieldSource, KnownValues, NewField, NewList, add_field},
+        lists::ListProposal,
+        tests::{changes::with_orders, drafts::field},
+    };
 
     #[test]
     fn a_run_says_why_a_review_was_not_confirmed() {
@@ -453,6 +464,53 @@ mod tests {
         let page = pages.iter().find(|page| page["name"] == "signedIn").unwrap();
         let expected = ["The element `#home` is visible", "The element `#settings` is visible"];
         assert_eq!(page["conditions"], json!(expected));
+    }
+
+    #[test]
+    fn a_list_says_that_it_goes_on_until_its_further_pages_are_read() {
+        let mut definition = with_orders();
+        let url = "https://shop.example/api/bills?limit=2".to_owned();
+        let source = FieldSource::Request { url: url.clone(), pointer: "/rows".into(), bytes: 0 };
+        let rows = ListProposal { at: "/rows".into(), each: None, member: "/id".into(), rows: 2 };
+        let list = Some(NewList { name: "bills".into(), label: "Bills".into(), rows });
+        let column = NewField { list, ..field("id") };
+        add_field(&mut definition, column, &source, &KnownValues::new()).unwrap();
+        let mut state = State::default();
+        let paging = |definition: &Definition, state: &State, list: &str| {
+            let outline = outline(definition, state);
+            let fields = outline["fields"].as_array().unwrap().iter();
+            fields.into_iter().find(|field| field["name"] == list).unwrap()["paging"].clone()
+        };
+        let by_address =
+            json!({ "rows": null, "total": null, "sign": null, "parameters": ["limit=2"] });
+        assert_eq!(paging(&definition, &state, "bills"), by_address);
+        assert_eq!(paging(&definition, &state, "orders"), Value::Null, "it is read in the page");
+        let received = |number: u64, url: &str, rows: Value| SeenResponse {
+            number,
+            url: url.to_owned(),
+            status: 200,
+            body: Some(
+                json!({ "rows": rows, "meta": { "pagination": { "next": 2, "total": 5 } } }),
+            ),
+            ..SeenResponse::default()
+        };
+        let last =
+            received(2, "https://shop.example/api/bills?limit=2&page=3", json!([{ "id": 5 }]));
+        let first = received(1, &url, json!([{ "id": 1 }, { "id": 2 }]));
+        state.seen(Observation { responses: vec![first, last], ..Observation::default() });
+        let by_response = json!({
+            "rows": 2, "total": 5, "sign": "/meta/pagination/next", "parameters": ["limit=2"],
+        });
+        assert_eq!(paging(&definition, &state, "bills"), by_response, "of the page that is read");
+        for node in definition.nodes.values_mut() {
+            if let Node::Collect { fields, pages, .. } = node
+                && fields.contains_key("bills")
+            {
+                let next = NextPage::Number { name: "page".to_owned(), first: 1 };
+                *pages = Some(Pages { next, max: 5 });
+            }
+        }
+        assert_eq!(paging(&definition, &state, "bills"), Value::Null);
     }
 
     #[test]

@@ -1,0 +1,355 @@
+//! What tells that a list goes on after the rows that its response has.
+
+use domain::workflow::{Definition, SeenResponse, Source, matches_url, rows_of};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{readings::path_pattern, state::State};
+use crate::draft::without_braces;
+
+/// Parameters of addresses that tell a part of a list from the others, without their signs.
+const PAGE_PARAMETERS: &[&str] =
+    &["cursor", "first", "limit", "offset", "page", "pagesize", "perpage"];
+/// Parameters that are shown at most, and the length of one.
+const MAX_PARAMETERS: usize = 3;
+const MAX_PARAMETER_CHARS: usize = 40;
+
+/// Objects that say which part of a list a response has. Names are compared without their signs.
+const PAGING: &[&str] = &["links", "meta", "metadata", "page", "pageinfo", "pagination", "paging"];
+/// Members that lead to the next page, or are null on the last one.
+const NEXT: &[&str] = &[
+    "next",
+    "nextcursor",
+    "nextlink",
+    "nextoffset",
+    "nextpage",
+    "nextpagetoken",
+    "nexttoken",
+    "nexturl",
+];
+const HAS_MORE: &[&str] = &["hasmore", "hasnext", "hasnextpage"];
+const TOTALS: &[&str] = &["totalcount", "totalelements", "totalitems", "totalresults", "totalrows"];
+/// Totals only in or beside what is about pages: they may also be an amount, or count something else.
+const MAYBE_TOTALS: &[&str] = &["count", "total"];
+/// Members beside which these are totals.
+const BESIDE_TOTALS: &[&str] = &[
+    "currentpage",
+    "limit",
+    "offset",
+    "page",
+    "pagecount",
+    "pages",
+    "pagesize",
+    "perpage",
+    "prev",
+    "previous",
+];
+/// How deep the objects around a list are searched, and how many members of them are looked at.
+const MAX_DEPTH: usize = 4;
+const MAX_MEMBERS: usize = 2000;
+/// Members of a link that are looked at.
+const MAX_LINK_MEMBERS: usize = 20;
+/// The length of a place that is shown.
+const MAX_PLACE_CHARS: usize = 200;
+
+/// What tells that a list may have more rows than its response.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Paging {
+    /// The rows of the response; `None` if no response is known.
+    rows: Option<usize>,
+    /// The rows that there are in all, if the response says so.
+    total: Option<u64>,
+    /// The JSON pointer of the member of the response that says that there are more rows; `None` if none
+    /// does.
+    sign: Option<String>,
+    /// What the address says of the part of the list, such as `page_size=10`.
+    parameters: Vec<String>,
+}
+
+impl Paging {
+    /// Returns what a response, whose list is at a JSON pointer, tells of further rows. `None` if it tells
+    /// nothing.
+    pub(super) fn of_response(response: &SeenResponse, at: &str) -> Option<Self> {
+        let body = response.body.as_ref()?;
+        let rows = rows_of(body.pointer(at)?)?.len();
+        let parameters = page_parameters(&response.url);
+        let mut search = Search {
+            rows,
+            is_paged: !parameters.is_empty(),
+            left: MAX_MEMBERS,
+            sign: None,
+            total: None,
+        };
+        search.around(body, at);
+        let (sign, total) = (search.sign, search.total);
+        let sign = sign.map(|sign| sign.chars().take(MAX_PLACE_CHARS).collect());
+        let is_told = sign.is_some() || !parameters.is_empty();
+        is_told.then_some(Self { rows: Some(rows), total, sign, parameters })
+    }
+
+    /// Returns what is known of further rows of a list that is read at a JSON pointer of a response: by its
+    /// newest one, or else by the address of its request. `None` if nothing tells of any, or if it is read
+    /// in the page.
+    pub(super) fn of_list(
+        definition: &Definition,
+        state: &State,
+        via: &Source,
+        at: &str,
+    ) -> Option<Self> {
+        let (pattern, url) = match via {
+            Source::Dom {} => return None,
+            Source::Response(pattern) => (pattern.clone(), None),
+            Source::Fetch(name) => {
+                let url = &definition.requests.get(name)?.url;
+                (path_pattern(url), Some(url))
+            }
+        };
+        let has_list = |response: &&SeenResponse| {
+            let list = response.body.as_ref().and_then(|body| body.pointer(at));
+            (200..=299).contains(&response.status)
+                && matches_url(&pattern, &response.url)
+                && list.is_some_and(Value::is_array)
+        };
+        let is_same = |response: &&SeenResponse| url == Some(&without_braces(&response.url));
+        let seen = || state.responses.newest_first().filter(has_list);
+        // Of several pages of the list, the one that the definition reads.
+        match seen().find(is_same).or_else(|| seen().next()) {
+            Some(response) => Self::of_response(response, at),
+            None => {
+                let parameters = page_parameters(url?);
+                (!parameters.is_empty()).then(|| Self { parameters, ..Self::default() })
+            }
+        }
+    }
+}
+
+/// A search for members that say that there are more rows.
+struct Search {
+    /// The rows of the list.
+    rows: usize,
+    /// Whether the address tells a part of the list from the others.
+    is_paged: bool,
+    /// The members that may still be looked at.
+    left: usize,
+    sign: Option<String>,
+    total: Option<u64>,
+}
+
+impl Search {
+    /// Looks at the objects that the list is in, the nearest one first.
+    fn around(&mut self, body: &Value, at: &str) {
+        let ends: Vec<_> = at.match_indices('/').map(|(end, _)| end).collect();
+        for end in ends.into_iter().rev().take(MAX_DEPTH) {
+            let Some(pointer) = at.get(..end) else { continue };
+            if let Some(around) = body.pointer(pointer) {
+                self.object(around, pointer, 0);
+            }
+        }
+    }
+
+    /// Looks at the members of an object around the list, or, with a `depth` from 1, of one in it that is
+    /// about pages.
+    fn object(&mut self, object: &Value, pointer: &str, depth: usize) {
+        let Some(members) = object.as_object().filter(|_| depth <= MAX_DEPTH) else { return };
+        let names = members.keys().take(self.left).map(|name| plain(name));
+        let is_beside = |name: String| {
+            let name = name.as_str();
+            [BESIDE_TOTALS, NEXT, HAS_MORE, TOTALS].iter().any(|names| names.contains(&name))
+        };
+        let is_paged = self.is_paged || depth > 0 || names.into_iter().any(is_beside);
+        for (name, value) in members {
+            if self.left == 0 {
+                return;
+            }
+            self.left = self.left.saturating_sub(1);
+            let place = format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"));
+            let name = plain(name);
+            let name = name.as_str();
+            let is_total = TOTALS.contains(&name) || (is_paged && MAYBE_TOTALS.contains(&name));
+            let has_more = HAS_MORE.contains(&name) && *value == Value::Bool(true);
+            if has_more || (NEXT.contains(&name) && leads_on(value)) {
+                self.sign.get_or_insert(place);
+            } else if is_total {
+                self.count(value, place);
+            } else if PAGING.contains(&name) {
+                self.object(value, &place, depth.saturating_add(1));
+            }
+        }
+    }
+
+    /// Takes over a number of rows if it is greater than that of the list.
+    fn count(&mut self, value: &Value, place: String) {
+        let rows = u64::try_from(self.rows).unwrap_or(u64::MAX);
+        if let Some(total) = value.as_u64().filter(|total| *total > rows) {
+            self.total.get_or_insert(total);
+            self.sign.get_or_insert(place);
+        }
+    }
+}
+
+/// Returns whether the value of a member for the next page is one of a page that exists.
+fn leads_on(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(is_there) => *is_there,
+        Value::Number(number) => number.as_f64().is_some_and(|number| number > 0.0),
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        // Such as a link.
+        Value::Object(members) => members
+            .values()
+            .take(MAX_LINK_MEMBERS)
+            .any(|value| !value.is_object() && leads_on(value)),
+    }
+}
+
+/// Returns a name without its signs and in lower case.
+fn plain(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
+}
+
+/// Returns what an address says of the part of a list that its response has.
+fn page_parameters(url: &str) -> Vec<String> {
+    let Ok(url) = url::Url::parse(url) else { return vec![] };
+    let of_pages =
+        url.query_pairs().filter(|(name, _)| PAGE_PARAMETERS.contains(&plain(name).as_str()));
+    let shown = of_pages.take(MAX_PARAMETERS).map(|(name, value)| {
+        let text = format!("{name}={value}");
+        // It is shown between these signs.
+        text.chars().filter(|c| *c != '`').take(MAX_PARAMETER_CHARS).collect::<String>()
+    });
+    shown.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(url: &str, body: &Value, at: &str) -> Option<Paging> {
+        let response = SeenResponse {
+            number: 1,
+            url: format!("https://shop.test{url}"),
+            status: 200,
+            body: Some(body.clone()),
+            ..SeenResponse::default()
+        };
+        Paging::of_response(&response, at)
+    }
+
+    /// Returns where a response with two rows says that there are more, and how many there are.
+    fn sign(body: &Value, at: &str) -> Option<(String, Option<u64>)> {
+        let told = told("/orders", body, at)?;
+        assert_eq!(told.rows, Some(2));
+        told.sign.map(|sign| (sign, told.total))
+    }
+
+    #[test]
+    fn a_response_says_in_usual_ways_that_there_are_more_rows() {
+        let rows = || json!([{ "id": 1 }, { "id": 2 }]);
+        let pages = |next: Value| json!({ "pagination": { "page": 1, "pages": 2, "next": next } });
+        for (body, at, expected) in [
+            (json!({ "data": rows(), "meta": pages(json!(2)) }), "/data", "/meta/pagination/next"),
+            (
+                json!({ "results": rows(), "next": "https://shop.test/orders?page=2", "previous": null }),
+                "/results",
+                "/next",
+            ),
+            (json!({ "data": rows(), "has_more": true }), "/data", "/has_more"),
+            (
+                json!({ "data": rows(), "links": { "next": { "href": "/orders?page=2" } } }),
+                "/data",
+                "/links/next",
+            ),
+            (
+                json!({ "_embedded": { "orders": rows() }, "_links": { "next": { "href": "/o" } } }),
+                "/_embedded/orders",
+                "/_links/next",
+            ),
+            (
+                json!({ "data": { "orders": { "nodes": rows(), "pageInfo": { "hasNextPage": true, "endCursor": "x" } } } }),
+                "/data/orders/nodes",
+                "/data/orders/pageInfo/hasNextPage",
+            ),
+            (json!({ "items": rows(), "nextPageToken": "abc" }), "/items", "/nextPageToken"),
+            (
+                json!({ "a/b": rows(), "pa/ging": { "next_cursor": "x" } }),
+                "/a~1b",
+                "/pa~1ging/next_cursor",
+            ),
+        ] {
+            assert_eq!(sign(&body, at), Some((expected.to_owned(), None)), "{body}");
+        }
+        for (body, at, expected, total) in [
+            (
+                json!({ "data": rows(), "meta": { "total": 37, "per_page": 2 } }),
+                "/data",
+                "/meta/total",
+                37,
+            ),
+            (
+                json!({ "results": rows(), "count": 37, "next": null, "previous": null }),
+                "/results",
+                "/count",
+                37,
+            ),
+            (json!({ "orders": rows(), "totalCount": 3 }), "/orders", "/totalCount", 3),
+            (
+                json!({ "content": rows(), "page": { "totalElements": 9 } }),
+                "/content",
+                "/page/totalElements",
+                9,
+            ),
+        ] {
+            assert_eq!(sign(&body, at), Some((expected.to_owned(), Some(total))), "{body}");
+        }
+        let both = json!({ "data": rows(), "meta": { "next": 2, "total": 37 } });
+        assert_eq!(sign(&both, "/data"), Some(("/meta/next".to_owned(), Some(37))));
+    }
+
+    #[test]
+    fn a_response_with_all_rows_says_nothing() {
+        let rows = || json!([{ "id": 1 }, { "id": 2 }]);
+        for body in [
+            json!({ "rows": rows() }),
+            json!({ "rows": rows(), "meta": { "next": null, "total": 2, "count": 2 } }),
+            json!({ "rows": rows(), "links": { "next": { "href": "" } }, "has_more": false }),
+            json!({ "rows": rows(), "pageInfo": { "hasNextPage": false, "endCursor": "x" } }),
+            json!({ "rows": rows(), "nextPage": 0, "nextCursor": "" }),
+            // An amount, and what is about something else.
+            json!({ "rows": rows(), "total": 125, "count": 3 }),
+            json!({ "rows": rows(), "appointment": { "next": "2026-12-24" } }),
+            json!({ "rows": rows(), "total": "37", "page": 1 }),
+        ] {
+            assert_eq!(told("/orders", &body, "/rows"), None, "{body}");
+        }
+        assert_eq!(told("/orders", &rows(), ""), None);
+        assert_eq!(told("/orders", &json!({ "rows": 1 }), "/rows"), None);
+        let body = json!({ "rows": rows(), "total": 125 });
+        let paged = told("/orders?limit=2", &body, "/rows").unwrap();
+        assert_eq!((paged.total, paged.parameters), (Some(125), vec!["limit=2".to_owned()]));
+        let told = told("/orders?limit=2", &rows(), "").unwrap();
+        assert_eq!((told.rows, told.sign), (Some(2), None));
+    }
+
+    #[test]
+    fn the_search_for_more_rows_is_bounded() {
+        let within =
+            |deep: Value, depth: usize| (0..depth).fold(deep, |inner, _| json!({ "meta": inner }));
+        let at_depth = |depth: usize| {
+            let mut body = within(json!({ "next": 2 }), depth);
+            body["rows"] = json!([1, 2]);
+            told("/orders", &body, "/rows").is_some()
+        };
+        assert!(at_depth(4));
+        assert!(!at_depth(5));
+        let many: serde_json::Map<_, _> =
+            (0..3000).map(|number| (format!("a{number}"), json!(1))).collect();
+        let mut body = Value::Object(many);
+        body["rows"] = json!([1, 2]);
+        body["next"] = json!(2);
+        assert_eq!(told("/orders", &body, "/rows"), None);
+    }
+}
