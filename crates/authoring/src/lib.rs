@@ -24,7 +24,9 @@ pub use self::{
     lists::{ListProposal, propose_json_list, propose_list},
     naming::{label_of, label_of_name, name_of},
     selectors::{SelectorProposal, propose_selectors},
-    signals::{ConditionProposal, KnownPage, describe, page_language, propose_conditions},
+    signals::{
+        ConditionProposal, Counting, KnownPage, describe, page_language, propose_conditions,
+    },
     studio::{
         AddressView, ChosenSource, DefinitionPublisher, Edit, ElementView, InspectionView,
         PublicationError, ReadingView, RunFrom, Studio, StudioError, StudioParts, StudioView,

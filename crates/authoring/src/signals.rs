@@ -13,6 +13,9 @@ use crate::{
 const MAX_PROPOSALS: usize = 8;
 /// Elements of a page that are looked at for conditions.
 const MAX_ELEMENTS: usize = 20;
+/// Refused requests for which a condition is proposed, and the length of their path.
+const MAX_REFUSED: usize = 2;
+const MAX_PATH_CHARS: usize = 500;
 /// Characters of a text that a condition compares.
 const MAX_TEXT_CHARS: usize = 120;
 
@@ -32,6 +35,18 @@ pub struct ConditionProposal {
     pub text: String,
     /// The names of other known pages on which it holds as well.
     pub also_on: Vec<String>,
+    /// How attempts with a wrong password are counted by it; `None` for other pages.
+    pub counts: Option<Counting>,
+}
+
+/// When a run counts another attempt with a wrong password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Counting {
+    /// With each response.
+    EachAttempt,
+    /// Only if the condition did not hold in between, or if another document is loaded.
+    AfterVanishing,
 }
 
 /// Returns conditions that hold on `page`, those that hold on no other page first. With `node`, they are
@@ -63,6 +78,7 @@ pub fn propose_conditions(
     if node.is_none() {
         conditions.extend(address_condition(&page.url));
     }
+    let counts = (kind == PageKind::WrongPassword).then_some(Counting::AfterVanishing);
     let mut proposals: Vec<ConditionProposal> = Vec::new();
     for condition in conditions {
         let holds = |page: &KnownPage| holds(&condition, page, select);
@@ -71,11 +87,37 @@ pub fn propose_conditions(
         }
         let also_on = others.iter().filter(|(_, pages)| pages.iter().any(|page| holds(page)));
         let also_on = also_on.map(|(name, _)| name.clone()).collect();
-        proposals.push(ConditionProposal { text: describe(&condition), condition, also_on });
+        let text = describe(&condition);
+        proposals.push(ConditionProposal { condition, text, also_on, counts });
     }
     proposals.sort_by_key(|proposal| proposal.also_on.len());
     proposals.truncate(MAX_PROPOSALS);
     proposals
+}
+
+/// Returns conditions for a wrong password, those for `refused` requests first: the URLs and statuses of
+/// their responses, the newest first.
+pub(crate) fn with_refusals<'a>(
+    proposals: Vec<ConditionProposal>,
+    refused: impl Iterator<Item = (&'a str, u16)>,
+) -> Vec<ConditionProposal> {
+    let mut all: Vec<ConditionProposal> = Vec::new();
+    for (url, status) in refused {
+        let Some(url) = path_pattern(url).filter(|path| path.chars().count() <= MAX_PATH_CHARS)
+        else {
+            continue;
+        };
+        let text =
+            format!("The sign-in request to `{url}` is answered {status}: counts each attempt");
+        let condition = Condition::Response { url, status, has: None };
+        if all.len() < MAX_REFUSED && all.iter().all(|other| other.condition != condition) {
+            let counts = Some(Counting::EachAttempt);
+            all.push(ConditionProposal { condition, text, also_on: vec![], counts });
+        }
+    }
+    all.extend(proposals);
+    all.truncate(MAX_PROPOSALS);
+    all
 }
 
 /// Returns the visible elements that tell most about a page of this kind.
@@ -184,12 +226,17 @@ pub(crate) fn page_language_tag(page: &PageTree) -> String {
 
 /// Returns a condition about the path of a URL, in which numbers stand for any text.
 fn address_condition(url: &str) -> Option<Condition> {
+    let pattern = path_pattern(url)?;
+    (pattern != "/").then_some(Condition::Url(pattern))
+}
+
+/// Returns a pattern for the path of a URL, in which numbers stand for any text.
+fn path_pattern(url: &str) -> Option<String> {
     let path = url::Url::parse(url).ok()?.path().to_owned();
     let parts = path
         .split('/')
         .map(|part| if part.chars().any(|c| c.is_ascii_digit()) { "*" } else { part });
-    let pattern = parts.collect::<Vec<_>>().join("/");
-    (pattern != "/").then_some(Condition::Url(pattern))
+    Some(parts.collect::<Vec<_>>().join("/"))
 }
 
 /// Returns whether a condition of one of the proposed kinds holds on a page.

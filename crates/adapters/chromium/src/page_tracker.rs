@@ -12,6 +12,8 @@ use crate::{browser::OpenDialog, input::PageScale, page_frames::PageFrames};
 
 /// Responses of a page that are kept for the workflow, and requests whose responses are awaited.
 const MAX_RESPONSES: usize = 16;
+/// POST requests of a page whose responses are awaited.
+const MAX_POSTS: usize = 64;
 /// The length of the body of a response that is kept.
 const MAX_RESPONSE_KIB: usize = 256;
 const MAX_RESPONSE_BYTES: usize = MAX_RESPONSE_KIB * 1024;
@@ -62,6 +64,8 @@ pub(crate) struct TrackedPage {
     /// Watched responses whose body has not been received yet, with their DevTools sessions and requests,
     /// the oldest first.
     expected: VecDeque<(RequestKey, ResponseHead)>,
+    /// The POST requests whose responses have not been received yet, the oldest first.
+    posts: VecDeque<RequestKey>,
     responses: VecDeque<CapturedResponse>,
 }
 
@@ -95,6 +99,7 @@ pub(crate) type RequestKey = (String, String);
 pub(crate) struct ResponseHead {
     pub(crate) url: String,
     pub(crate) status: u16,
+    pub(crate) is_post: bool,
     /// The media type of the body, as [`NoBody::NotJson`] has it.
     pub(crate) content_type: String,
 }
@@ -123,6 +128,7 @@ impl TrackedPage {
             loading: false,
             changed_at: Instant::now(),
             expected: VecDeque::new(),
+            posts: VecDeque::new(),
             responses: VecDeque::new(),
         }
     }
@@ -181,6 +187,24 @@ impl TrackedPage {
         self.frames.detach(session)
     }
 
+    /// Records the method of a request, or of the one that a redirect makes of it. Beyond [`MAX_POSTS`], the
+    /// oldest POST request without a response is forgotten.
+    pub(crate) fn request_sent(&mut self, request: RequestKey, method: &str) {
+        self.take_post(&request);
+        if method == "POST" {
+            if self.posts.len() == MAX_POSTS {
+                self.posts.pop_front();
+            }
+            self.posts.push_back(request);
+        }
+    }
+
+    /// Forgets a request that has a response, and returns whether it was a POST.
+    pub(crate) fn take_post(&mut self, request: &RequestKey) -> bool {
+        let at = self.posts.iter().position(|post| post == request);
+        at.and_then(|at| self.posts.remove(at)).is_some()
+    }
+
     /// Records a response whose body is still to come. Beyond [`MAX_RESPONSES`], the oldest one that
     /// is still awaited is given up: a page may interrupt any number of responses.
     pub(crate) fn expect_response(&mut self, request: RequestKey, head: ResponseHead) {
@@ -235,7 +259,7 @@ impl PageTracker {
     pub(crate) fn store_response(
         &mut self,
         session: &str,
-        ResponseHead { url, status, content_type }: ResponseHead,
+        ResponseHead { url, status, is_post, content_type }: ResponseHead,
         text: Result<String, NoBody>,
     ) {
         self.response_count += 1;
@@ -260,7 +284,7 @@ impl PageTracker {
         if page.responses.len() == MAX_RESPONSES {
             page.responses.pop_front();
         }
-        let response = SeenResponse { number, url, status, body, no_body };
+        let response = SeenResponse { number, url, status, is_post, body, no_body };
         page.responses.push_back(CapturedResponse { response, text: text.ok() });
         page.changed_at = Instant::now();
     }
@@ -309,6 +333,7 @@ mod tests {
         ResponseHead {
             url: format!("https://a.test{path}"),
             status,
+            is_post: false,
             content_type: "text/html".into(),
         }
     }
@@ -362,6 +387,25 @@ mod tests {
         assert_eq!(page.response("/other", 0), None);
         let bodies: Vec<_> = page.responses().iter().map(|seen| seen.body.is_some()).collect();
         assert_eq!(bodies, [true, false, false]);
+    }
+
+    #[test]
+    fn a_request_is_a_post_until_a_redirect_makes_another_of_it() {
+        let mut tracker = tracker();
+        let page = tracker.page("page").unwrap();
+        let request = |id: &str| ("page".to_owned(), id.to_owned());
+        page.request_sent(request("login"), "POST");
+        page.request_sent(request("me"), "GET");
+        page.request_sent(request("form"), "POST");
+        page.request_sent(request("form"), "GET");
+        let posts = ["login", "login", "me", "form"].map(|id| page.take_post(&request(id)));
+        assert_eq!(posts, [true, false, false, false]);
+        for number in 0..100 {
+            page.request_sent(request(&format!("request-{number}")), "POST");
+        }
+        assert_eq!(page.posts.len(), MAX_POSTS);
+        assert!(page.take_post(&request("request-99")));
+        assert!(!page.take_post(&request("request-35")));
     }
 
     #[test]

@@ -33,7 +33,7 @@ import { words, say } from "./words.js";
  * @typedef {{at: string, each: string | null, member: string, rows: number}} ListPlace
  * @typedef {{selectors?: {selector: string, matches: number, hashed: boolean, positional: boolean}[], contents: Content[], list: ListPlace | null, lists: string[], proposedUse: "field" | "column",
  *   paging: Paging | null, name: string, label: string}} Choice
- * @typedef {{condition: any, text: string, alsoOn: string[]}} Suggestion
+ * @typedef {{condition: any, text: string, alsoOn: string[], counts: "eachAttempt" | "afterVanishing" | null}} Suggestion
  */
 
 /** A request that the studio refused, with the message for the author, and the path of the page on which the author has to re-authenticate first. */

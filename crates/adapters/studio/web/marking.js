@@ -89,10 +89,12 @@ export const suggestionRadios = (name, { suggestions, compared, suggestion: sele
     hint: compared ? words.conditionsHint : `${words.nothingToCompare} ${words.conditionsHint}`,
     selected,
     onchange,
-    options: suggestions.map(({ text, alsoOn }, index) => ({
+    options: suggestions.map(({ text, alsoOn, counts }, index) => ({
       value: index,
       label: rich(text),
-      ...(alsoOn.length > 0 ? { warning: say(words.alsoOn, { pages: alsoOn.map(pageName).join(", ") }) } : compared && { detail: words.onlyHere }),
+      // The label of a response says that each counts.
+      detail: counts === "afterVanishing" ? words.countsAfterVanishing : counts === null && compared && alsoOn.length === 0 && words.onlyHere,
+      warning: alsoOn.length > 0 && say(words.alsoOn, { pages: alsoOn.map(pageName).join(", ") }),
     })),
   });
 };

@@ -155,6 +155,7 @@ const en = {
   conditionsHint: "Prefer a condition that holds on this page only and does not depend on the language.",
   alsoOn: "Also holds on: {pages}",
   onlyHere: "Holds on this page only",
+  countsAfterVanishing: "It stays until the page removes it: another incorrect password counts only if it is gone in between, or the page is loaded anew.",
   nothingToCompare: "There is no other marked page yet to compare with.",
   noConditions: "No condition was found that tells this page from the others. Choose an element that only this page has.",
   lookingForConditions: "Looking for conditions…",

@@ -11,6 +11,7 @@ use super::{
     addresses::known_values,
     edits::watched_source,
     paging::Paging,
+    responses::Refusal,
     state::{Inspection, State},
 };
 use crate::{
@@ -18,7 +19,7 @@ use crate::{
     lists::{ListProposal, propose_json_list, propose_list},
     naming::{label_of, label_of_name, name_of},
     selectors::{SelectorProposal, propose_selectors},
-    signals::{ConditionProposal, KnownPage, page_language_tag, propose_conditions},
+    signals::{ConditionProposal, KnownPage, page_language_tag, propose_conditions, with_refusals},
     values::{ValueProposal, propose_json_values, propose_values},
 };
 
@@ -132,8 +133,24 @@ impl Studio {
         node: Option<usize>,
     ) -> Result<SuggestedConditions, StudioError> {
         let page = self.inspection(inspection)?;
-        let known = self.shared.state().known.clone();
-        Ok(self.select(|select| suggested(kind, &page, node, known, select)))
+        let (known, refusals) = {
+            let state = self.shared.state();
+            (state.known.clone(), state.sign_in_refusals())
+        };
+        let found = self.select(|select| suggested(kind, &page, node, known, select));
+        Ok(found.with_refusals(kind, &refusals))
+    }
+}
+
+impl SuggestedConditions {
+    /// Adds conditions for the requests by which a sign-in was refused, before those for the message, which
+    /// may stay from one attempt to the next.
+    pub(super) fn with_refusals(self, kind: PageKind, refusals: &[Refusal]) -> Self {
+        if kind != PageKind::WrongPassword {
+            return self;
+        }
+        let refused = refusals.iter().map(|refusal| (refusal.url.as_str(), refusal.status));
+        Self { conditions: with_refusals(self.conditions, refused), ..self }
     }
 }
 

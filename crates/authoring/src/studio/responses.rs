@@ -15,6 +15,10 @@ const MAX_RESPONSES: usize = 60;
 const MAX_OPENED: usize = 5;
 /// The numbers of responses that were looked at. A browser keeps far fewer responses.
 const MAX_LOOKED_AT: usize = 1000;
+/// The refused requests that are remembered, and their statuses: sites answer with one of these to wrong
+/// credentials.
+const MAX_REFUSALS: usize = 20;
+const REFUSED: [u16; 5] = [400, 401, 403, 422, 429];
 /// The requests whose answers are kept.
 const MAX_TRIALS: usize = 10;
 
@@ -34,8 +38,20 @@ pub(super) struct Responses {
     before: u64,
     /// All responses up to this number were looked at, or are of the browsers before.
     passed: u64,
+    /// What the page's POST requests were refused with, the latest ones. A sign-in that succeeds takes the
+    /// place of a refused one in `kept`.
+    refusals: VecDeque<Refusal>,
     trials: VecDeque<Trial>,
     trial_count: u64,
+}
+
+/// A POST request of the page that was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// The number of the response.
+    number: u64,
+    pub(super) url: String,
+    pub(super) status: u16,
 }
 
 /// A response in which the author chooses. It stays as it was shown.
@@ -108,12 +124,35 @@ impl Responses {
             }
             self.newest = self.newest.max(number);
             let response = SeenResponse { number, ..response };
+            self.remember_refusal(&response);
             if !self.is_of_trial(&response) && !self.has_better(&response) {
                 self.keep(response);
                 has_new = true;
             }
         }
         has_new
+    }
+
+    fn remember_refusal(&mut self, response: &SeenResponse) {
+        if !response.is_post || !REFUSED.contains(&response.status) {
+            return;
+        }
+        let SeenResponse { number, url, status, .. } = response;
+        self.refusals.push_back(Refusal { number: *number, url: url.clone(), status: *status });
+        if self.refusals.len() > MAX_REFUSALS {
+            self.refusals.pop_front();
+        }
+    }
+
+    /// Returns the POST requests of the page that were refused by a response with a number higher than
+    /// `after`, the newest first.
+    pub(super) fn refusals(&self, after: u64) -> impl Iterator<Item = &Refusal> {
+        self.refusals.iter().rev().filter(move |refusal| refusal.number > after)
+    }
+
+    /// Returns the highest number of a response that was looked at.
+    pub(super) const fn newest(&self) -> u64 {
+        self.newest
     }
 
     /// Returns whether responses are those of a new browser, which counts anew. Those of a page
@@ -170,6 +209,7 @@ impl Responses {
     pub(super) fn forget(&mut self) {
         self.kept.clear();
         self.replaced.clear();
+        self.refusals.clear();
         self.looked_at.clear();
         (self.before, self.passed) = (self.newest, self.newest);
         let opened = &self.opened;

@@ -16,7 +16,7 @@ use domain::{
 use ports::driving::Finding;
 use serde_json::Value;
 
-use super::responses::Responses;
+use super::responses::{Refusal, Responses};
 use crate::{
     draft::{MAX_CONDITIONS, Marking, PageKind},
     explore::is_internal,
@@ -106,6 +106,8 @@ pub(super) struct State {
     inspection_count: u64,
     /// The pages that were marked, by the names of their signals.
     pub(super) known: BTreeMap<String, Vec<Inspection>>,
+    /// The number of the newest response when the sign-in page was marked.
+    pub(super) sign_in_after: u64,
     pub(super) fixture: Option<Fixture>,
     pub(super) is_fixture_saved: bool,
     /// What became of the access tokens of the fixture; `None` if it was recorded before.
@@ -273,6 +275,18 @@ impl State {
         self.responses.open(number, page_url)
     }
 
+    /// Returns the POST requests to hosts of the definition that were refused since the sign-in page was
+    /// marked, the newest first. What a page asks for while it loads, such as another token, is refused
+    /// before.
+    pub(super) fn sign_in_refusals(&self) -> Vec<Refusal> {
+        let hosts = self.definition.as_deref().map(hosts_of).unwrap_or_default();
+        let is_ours = |refusal: &&Refusal| {
+            let url = url::Url::parse(&refusal.url).ok();
+            url.is_some_and(|url| url.host_str().is_some_and(|host| hosts.contains(host)))
+        };
+        self.responses.refusals(self.sign_in_after).filter(is_ours).cloned().collect()
+    }
+
     pub(super) fn add_inspection(&mut self, page: KnownPage) -> u64 {
         self.inspection_count = self.inspection_count.saturating_add(1);
         self.inspections.push_back((self.inspection_count, Arc::new(page)));
@@ -294,6 +308,9 @@ impl State {
 
     /// Keeps the page that was inspected last as one of a kind, so that other pages are compared with it.
     pub(super) fn marked(&mut self, kind: PageKind, marking: Marking) {
+        if kind == PageKind::SignIn {
+            self.sign_in_after = self.responses.newest();
+        }
         let Some(page) = self.newest_inspection() else { return };
         let known = self.known.entry(kind.name().to_owned()).or_default();
         match marking {

@@ -6,13 +6,14 @@ mod overlapping;
 use std::{collections::BTreeMap, sync::Arc};
 
 use chrono::DateTime;
-use domain::workflow::{Definition, SeenResponse, Severity, TraceEvent, check};
+use domain::workflow::{Definition, Observation, SeenResponse, Severity, TraceEvent, check};
 use ports::driving::Finding;
 use serde_json::{Value, json};
 
 use super::{
+    Shared,
     choices::{of_member, suggested},
-    edits::new_error,
+    edits::{apply, new_error},
     readings::{in_body, on_page, path_pattern},
     state::{RunState, State},
 };
@@ -250,6 +251,58 @@ fn pages_are_compared_with_all_that_were_marked() {
 fn an_author_who_does_not_say_it_keeps_the_pages_after_sign_in() {
     assert_eq!(Marking::usual(PageKind::SignedIn), Marking::Also);
     assert_eq!(Marking::usual(PageKind::SignIn), Marking::Instead);
+}
+
+#[test]
+fn a_refused_sign_in_request_is_proposed_before_the_message() {
+    let shared = Shared::default();
+    let mut definition = with_orders();
+    shared.state().definition = Some(Arc::new(definition.clone()));
+    let sees = |responses: &[(u64, &str, u16, bool)]| {
+        let responses = responses.iter().map(|(number, url, status, is_post)| SeenResponse {
+            number: *number,
+            url: (*url).to_owned(),
+            status: *status,
+            is_post: *is_post,
+            ..SeenResponse::default()
+        });
+        let responses = responses.collect();
+        shared.state().seen(Observation { responses, ..Observation::default() });
+    };
+    // The page has asked for another token while it was loaded.
+    sees(&[(1, "https://shop.example/api/refresh", 401, true)]);
+    let mark = json!({ "op": "markPage", "kind": "signIn", "condition": { "selector": "form" } });
+    apply(&mut definition, serde_json::from_value(mark).unwrap(), None, &shared).unwrap();
+    let tree = page("html\n body\n  form\n  p role=alert id=wrong\n   \"Wrong password\"");
+    let shown = KnownPage { url: "https://shop.example/".into(), tree };
+    let proposed = |kind: PageKind| {
+        let found = suggested(kind, &shown, None, BTreeMap::new(), &select);
+        let found = found.with_refusals(kind, &shared.state().sign_in_refusals());
+        serde_json::to_value(found).unwrap()["conditions"].clone()
+    };
+    let message = proposed(PageKind::WrongPassword);
+    assert_eq!(message[0]["condition"], json!({ "selector": "#wrong" }));
+    assert_eq!(message[0]["counts"], "afterVanishing");
+    sees(&[
+        (2, "https://shop.example/api/sessions/77", 422, true),
+        (3, "https://shop.example/api/me", 401, false),
+        (4, "https://other.example/api/sessions", 401, true),
+        (5, "https://shop.example/api/events", 500, true),
+        (6, "https://shop.example/api/sessions/77", 422, true),
+        (7, "https://shop.example/api/sessions/77", 200, true),
+    ]);
+    let found = proposed(PageKind::WrongPassword);
+    let request = json!({ "response": { "url": "/api/sessions/*", "status": 422 } });
+    assert_eq!(found[0]["condition"], request);
+    let text = "The sign-in request to `/api/sessions/*` is answered 422: counts each attempt";
+    assert_eq!(found[0]["text"], text);
+    assert_eq!(found[0]["counts"], "eachAttempt");
+    assert_eq!(found[1], message[0]);
+    let others = proposed(PageKind::Locked);
+    assert_eq!(
+        (&others[0]["condition"], &others[0]["counts"]),
+        (&message[0]["condition"], &Value::Null)
+    );
 }
 
 fn findings(definition: &Definition) -> Vec<Finding> {

@@ -87,6 +87,9 @@ pub struct SeenResponse {
     pub number: u64,
     pub url: String,
     pub status: u16,
+    /// Whether the request was a POST; false if that is not known, as in runs that nobody authors and in
+    /// replays.
+    pub is_post: bool,
     /// The body, if it is JSON and within the size limit.
     pub body: Option<Value>,
     /// Why there is no body; `None` if there is one, or if that is not known, as in a replay.

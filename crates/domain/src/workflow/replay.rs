@@ -279,7 +279,14 @@ impl Replay<'_> {
         self.fixture.events.iter().take(end).filter_map(|event| {
             let FixtureEvent::Response { number, url, status, body } = event else { return None };
             let (url, body) = (url.clone(), body.clone());
-            Some(SeenResponse { number: *number, url, status: *status, body, no_body: None })
+            Some(SeenResponse {
+                number: *number,
+                url,
+                status: *status,
+                is_post: false,
+                body,
+                no_body: None,
+            })
         })
     }
 

@@ -49,6 +49,11 @@ fn handle_page_event(pages: &Arc<Pages>, session: &str, event: &DevToolsEvent) {
                 pages.request_paused(session, &paused);
             }
         }
+        "Network.requestWillBeSent" => {
+            if let Some(RequestSent { request_id, request }) = event.read() {
+                pages.request_sent(session, request_id, &request.method);
+            }
+        }
         "Network.responseReceived" => {
             if let Some(response) = event.read::<ResponseReceived>() {
                 pages.response_received(session, response);
@@ -205,6 +210,18 @@ pub(super) struct RequestPaused {
 #[derive(Deserialize)]
 pub(super) struct RequestInfo {
     pub(super) url: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RequestSent {
+    request_id: String,
+    request: SentRequest,
+}
+
+#[derive(Deserialize)]
+struct SentRequest {
+    method: String,
 }
 
 #[derive(Deserialize)]

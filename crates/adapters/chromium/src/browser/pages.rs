@@ -285,6 +285,8 @@ impl Pages {
     pub(super) fn response_received(&self, session: &str, event: ResponseReceived) {
         let mut tracker = self.tracker();
         let Some(page) = tracker.page_around(session) else { return };
+        let key = (session.to_owned(), event.request_id);
+        let is_post = page.take_post(&key);
         // Without a frame, a response is not one that a page asked for.
         let Some(frame) = event.frame_id.as_deref() else { return };
         let is_document = event.kind == "Document";
@@ -316,15 +318,30 @@ impl Pages {
         }
         let is_watched = |pattern: &String| matches_url(pattern, &event.response.url);
         let watch = self.watch.borrow();
-        let is_json = watch.all_json && event.response.mime_type.contains("json");
-        if is_json || watch.responses.iter().any(is_watched) {
+        let is_json = event.response.mime_type.contains("json");
+        let is_refused = is_post
+            && matches!(event.kind.as_str(), "Fetch" | "XHR")
+            && (400..=499).contains(&event.response.status);
+        let is_shown = watch.all_json && (is_json || is_refused);
+        if is_shown || watch.responses.iter().any(is_watched) {
             let content_type = event.response.mime_type.chars().take(NoBody::MAX_TYPE_CHARS);
             let head = ResponseHead {
                 url: event.response.url,
                 status: event.response.status,
+                is_post,
                 content_type: content_type.collect(),
             };
-            page.expect_response((session.to_owned(), event.request_id), head);
+            page.expect_response(key, head);
+        }
+    }
+
+    /// Handles a request that a page makes. Only authors are told of methods.
+    pub(super) fn request_sent(&self, session: &str, request: String, method: &str) {
+        if !self.watch.borrow().all_json {
+            return;
+        }
+        if let Some(page) = self.tracker().page_around(session) {
+            page.request_sent((session.to_owned(), request), method);
         }
     }
 

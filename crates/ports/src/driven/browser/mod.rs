@@ -101,7 +101,8 @@ pub struct ObservedSignals {
     pub texts: Vec<String>,
     /// The path patterns of responses whose status and body are kept.
     pub responses: Vec<String>,
-    /// Whether all responses with JSON are kept, for authors.
+    /// Whether all responses with JSON are kept, for authors, and those with a status from 400 to 499 to
+    /// POST requests of scripts, by which a sign-in may be refused.
     pub all_json: bool,
 }
 
