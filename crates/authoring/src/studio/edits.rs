@@ -238,8 +238,7 @@ impl Studio {
         };
         let fetched = browser.fetch(&PageFetch::get(url, Request::MAX_BYTES)).await;
         let answer = Arc::new(Answer::of(fetched.as_ref().ok()));
-        self.shared.state().responses.end_trial(trial, answer.clone());
-        Ok(answer)
+        Ok(self.shared.state().responses.end_trial(trial, answer))
     }
 }
 

@@ -114,13 +114,11 @@ impl Paging {
         let is_same = |response: &&SeenResponse| url == Some(&without_braces(&response.url));
         let seen = || state.responses.newest_first().filter(has_list);
         // Of several pages of the list, the one that the definition reads.
-        match seen().find(is_same).or_else(|| seen().next()) {
-            Some(response) => Self::of_response(response, at),
-            None => {
-                let parameters = page_parameters(url?);
-                (!parameters.is_empty()).then(|| Self { parameters, ..Self::default() })
-            }
+        if let Some(response) = seen().find(is_same).or_else(|| seen().next()) {
+            return Self::of_response(response, at);
         }
+        let parameters = page_parameters(url?);
+        (!parameters.is_empty()).then(|| Self { parameters, ..Self::default() })
     }
 }
 

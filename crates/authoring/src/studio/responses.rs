@@ -73,6 +73,8 @@ struct Trial {
     answer: Option<Arc<Answer>>,
     /// Whether its response is among those that the page has received.
     is_seen: bool,
+    /// Whether it was the first one for its response that ended.
+    counts: bool,
 }
 
 /// What came of a request.
@@ -263,24 +265,37 @@ impl Responses {
     pub(super) fn begin_trial(&mut self, response: u64, url: &str) -> u64 {
         self.trial_count = self.trial_count.saturating_add(1);
         let (number, url) = (self.trial_count, url.to_owned());
-        self.trials.push_back(Trial { number, response, url, answer: None, is_seen: false });
+        self.trials.push_back(Trial {
+            number,
+            response,
+            url,
+            answer: None,
+            is_seen: false,
+            counts: false,
+        });
         if self.trials.len() > MAX_TRIALS {
             self.trials.pop_front();
         }
         number
     }
 
-    /// Records what came of a request, unless its response was forgotten meanwhile.
-    pub(super) fn end_trial(&mut self, number: u64, answer: Arc<Answer>) {
+    /// Records what came of a request, unless its response was forgotten meanwhile. Returns what came of the
+    /// first one that ended: an author who chooses two members at once has two made, and what is shown for
+    /// the response must not change.
+    pub(super) fn end_trial(&mut self, number: u64, answer: Arc<Answer>) -> Arc<Answer> {
+        let trial = self.trials.iter().find(|trial| trial.number == number);
+        let first = trial.and_then(|trial| self.answer(trial.response));
         if let Some(trial) = self.trials.iter_mut().find(|trial| trial.number == number) {
-            trial.answer = Some(answer);
+            trial.answer = Some(answer.clone());
+            trial.counts = first.is_none();
         }
+        first.unwrap_or(answer)
     }
 
-    /// Returns what came of the request for the address of a response; `None` if there was none.
+    /// Returns what came of the first request for the address of a response; `None` if none has ended.
     pub(super) fn answer(&self, response: u64) -> Option<Arc<Answer>> {
         let mut trials = self.trials.iter().filter(|trial| trial.response == response);
-        trials.find_map(|trial| trial.answer.clone())
+        trials.find(|trial| trial.counts).and_then(|trial| trial.answer.clone())
     }
 }
 
@@ -368,6 +383,21 @@ mod tests {
         responses.end_trial(trial, answered(200, "1"));
         assert_eq!(body(&responses), None);
         assert_eq!(answered(401, "1").usable_body(), None);
+    }
+
+    #[test]
+    fn the_answer_to_the_first_request_that_ends_counts() {
+        let mut responses = Responses::default();
+        responses.seen(vec![response(1, 200, Some(json!(1)))]);
+        let (early, late) = (responses.begin_trial(1, ME), responses.begin_trial(1, ME));
+        let status = |answer: Option<Arc<Answer>>| answer.and_then(|answer| answer.status);
+        assert_eq!(status(Some(responses.end_trial(late, answered(200, "1")))), Some(200));
+        let refused = responses.end_trial(early, answered(429, "1"));
+        assert_eq!(status(Some(refused)), Some(200));
+        assert_eq!(status(responses.answer(1)), Some(200));
+        // Both responses are the studio's own.
+        let own = vec![response(2, 429, Some(json!(1))), response(3, 200, Some(json!(1)))];
+        assert!(!responses.seen(own));
     }
 
     #[test]

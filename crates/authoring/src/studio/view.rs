@@ -494,10 +494,10 @@ mod tests {
             ),
             ..SeenResponse::default()
         };
-        let last =
+        let second_page =
             received(2, "https://shop.example/api/bills?limit=2&page=3", json!([{ "id": 5 }]));
         let first = received(1, &url, json!([{ "id": 1 }, { "id": 2 }]));
-        state.seen(Observation { responses: vec![first, last], ..Observation::default() });
+        state.seen(Observation { responses: vec![first, second_page], ..Observation::default() });
         let by_response = json!({
             "rows": 2, "total": 5, "sign": "/meta/pagination/next", "parameters": ["limit=2"],
         });

@@ -240,7 +240,7 @@ fn a_value_within_a_parameter_differs_between_accounts() {
     let (mut definition, mut known) = with_two_values();
     known.insert("user".to_owned(), "ada".to_owned());
     let url = "https://shop.example/api/posts/?filter=status%3Aopen%2Bauthors%3Aada&limit=30";
-    let api = FieldSource::Request { url: url.into(), pointer: "/posts/0/title".into() };
+    let api = FieldSource::Request { url: url.into(), pointer: "/posts/0/title".into(), bytes: 0 };
     add_field(&mut definition, field("title"), &api, &known).unwrap();
     let urls: Vec<_> = definition.requests.values().map(|request| request.url.clone()).collect();
     assert_eq!(urls, [url.replace("ada", "{user}")]);

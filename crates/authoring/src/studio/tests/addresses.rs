@@ -171,8 +171,11 @@ fn a_value_within_a_parameter_is_shown_and_chosen() {
     let (mut definition, shared) = with_values();
     shared.state().values.insert("user".to_owned(), Ok(json!("ada")));
     let url = "https://shop.example/api/posts?filter=status:open%2Bauthors:ada";
-    let source =
-        || FieldSource::Request { url: url.to_owned(), pointer: "/posts/0/title".to_owned() };
+    let source = || FieldSource::Request {
+        url: url.to_owned(),
+        pointer: "/posts/0/title".to_owned(),
+        bytes: 0,
+    };
     let view = AddressView::of_source(&source(), &definition, &shared.state()).unwrap();
     let word = json!({
         "text": "ada", "place": "filter=status:open+authors:ada",
