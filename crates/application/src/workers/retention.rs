@@ -100,6 +100,10 @@ impl Retention {
     /// the rest was.
     async fn delete_batch(&self, erased_to: &mut Option<ClosedSession>) -> bool {
         let now = self.engine.clock.now();
+        // First, since erasing a session writes the bodies of its deliveries anew.
+        let old =
+            self.deliveries.delete_old_deliveries(now - self.retention, RETENTION_BATCH).await;
+        let old = done(old, "delete deliveries").unwrap_or(0);
         let found = self.erase_batch(now - self.retention, erased_to).await;
         let keys = self.sessions.delete_idempotency_keys(now - IDEMPOTENCY_KEY_RETENTION).await;
         done(keys, "delete idempotency keys");
@@ -109,9 +113,6 @@ impl Retention {
         done(self.account_links.delete_expired_links(now).await, "delete account links");
         done(self.known_browsers.delete_expired_browsers(now).await, "delete known browsers");
         done(self.devices.delete_expired_codes(now).await, "delete join codes");
-        let old =
-            self.deliveries.delete_old_deliveries(now - self.retention, RETENTION_BATCH).await;
-        let old = done(old, "delete deliveries").unwrap_or(0);
         found.max(deleted).max(old) >= usize::from(RETENTION_BATCH)
     }
 
