@@ -16,7 +16,8 @@ import { say, words } from "./words.js";
  */
 let editing = null;
 
-/** The value for addresses whose own address is changed. @type {{name: string, address: import("./address.js").Choices} | null} */
+/** @typedef {{name: string, address: import("./address.js").Choices}} AddressChange */
+/** The value for addresses whose own address is changed. @type {AddressChange | null} */
 let addressChange = null;
 
 /** @param {import("./api.js").State} state @param {(tab: import("./store.js").Tab) => void} openTab */
@@ -93,7 +94,7 @@ const stopChangingAddress = () => {
   addressChange = null;
 };
 
-/** @param {import("./api.js").Variable} variable @param {NonNullable<typeof addressChange>} current */
+/** @param {import("./api.js").Variable} variable @param {AddressChange} current */
 const variableForm = (variable, current) => {
   const save = async () => {
     if (!isDecided(current.address)) throw new ApiError(words.choosePartsFirst, 0);
