@@ -135,14 +135,16 @@ struct Search {
 }
 
 impl Search {
-    /// Looks at the objects that the list is in, the nearest one first.
+    /// Looks at the objects that the list is in, the nearest one first. What is around an array is about its
+    /// items, not about a list in one of them.
     fn around(&mut self, body: &Value, at: &str) {
         let ends: Vec<_> = at.match_indices('/').map(|(end, _)| end).collect();
         for end in ends.into_iter().rev().take(MAX_DEPTH) {
             let Some(pointer) = at.get(..end) else { continue };
-            if let Some(around) = body.pointer(pointer) {
-                self.object(around, pointer, 0);
-            }
+            let Some(around) = body.pointer(pointer).filter(|around| around.is_object()) else {
+                return;
+            };
+            self.object(around, pointer, 0);
         }
     }
 
@@ -323,6 +325,9 @@ mod tests {
         ] {
             assert_eq!(told("/orders", &body, "/rows"), None, "{body}");
         }
+        let order = json!({ "id": 1, "rows": rows() });
+        let body = json!({ "orders": [order], "meta": { "next": 2, "total": 37 } });
+        assert_eq!(told("/orders", &body, "/orders/0/rows"), None, "of the orders");
         assert_eq!(told("/orders", &rows(), ""), None);
         assert_eq!(told("/orders", &json!({ "rows": 1 }), "/rows"), None);
         let body = json!({ "rows": rows(), "total": 125 });
