@@ -83,7 +83,7 @@ impl Paging {
         };
         search.around(body, at);
         let (sign, total) = (search.sign, search.total);
-        let sign = sign.map(|sign| sign.chars().take(MAX_PLACE_CHARS).collect());
+        let sign = sign.map(|sign| shown(&sign, MAX_PLACE_CHARS));
         let is_told = sign.is_some() || !parameters.is_empty();
         is_told.then_some(Self { rows: Some(rows), total, sign, parameters })
     }
@@ -214,12 +214,13 @@ fn page_parameters(url: &str) -> Vec<String> {
     let Ok(url) = url::Url::parse(url) else { return vec![] };
     let of_pages =
         url.query_pairs().filter(|(name, _)| PAGE_PARAMETERS.contains(&plain(name).as_str()));
-    let shown = of_pages.take(MAX_PARAMETERS).map(|(name, value)| {
-        let text = format!("{name}={value}");
-        // It is shown between these signs.
-        text.chars().filter(|c| *c != '`').take(MAX_PARAMETER_CHARS).collect::<String>()
-    });
-    shown.collect()
+    let parameters = of_pages.take(MAX_PARAMETERS);
+    parameters.map(|(name, value)| shown(&format!("{name}={value}"), MAX_PARAMETER_CHARS)).collect()
+}
+
+/// Returns the beginning of a text that is shown as code: without the signs between which code stands.
+fn shown(text: &str, max_chars: usize) -> String {
+    text.chars().filter(|c| *c != '`').take(max_chars).collect()
 }
 
 #[cfg(test)]
@@ -305,6 +306,8 @@ mod tests {
         ] {
             assert_eq!(sign(&body, at), Some((expected.to_owned(), Some(total))), "{body}");
         }
+        let quoted = json!({ "data": rows(), "`next`": 2 });
+        assert_eq!(sign(&quoted, "/data"), Some(("/next".to_owned(), None)));
         let both = json!({ "data": rows(), "meta": { "next": 2, "total": 37 } });
         assert_eq!(sign(&both, "/data"), Some(("/meta/next".to_owned(), Some(37))));
     }
