@@ -89,8 +89,9 @@ impl Paging {
     }
 
     /// Returns what is known of further rows of a list that is read at a JSON pointer of a response: by its
-    /// newest one, or else by the address of its request. `None` if nothing tells of any, or if it is read
-    /// in the page.
+    /// newest one, or else by the address of its request. The page itself may ask for other rows: only where
+    /// values stand in the address of a request is a response with its path taken for one of it. `None` if
+    /// nothing tells of further rows, or if the list is read in the page.
     pub(super) fn of_list(
         definition: &Definition,
         state: &State,
@@ -111,10 +112,13 @@ impl Paging {
                 && matches_url(&pattern, &response.url)
                 && list.is_some_and(Value::is_array)
         };
-        let is_same = |response: &&SeenResponse| url == Some(&without_braces(&response.url));
-        let seen = || state.responses.newest_first().filter(has_list);
-        // Of several pages of the list, the one that the definition reads.
-        if let Some(response) = seen().find(is_same).or_else(|| seen().next()) {
+        let fixed = url.filter(|url| !url.contains('{')).and_then(|url| url::Url::parse(url).ok());
+        let is_read = |response: &&SeenResponse| {
+            let seen = || url::Url::parse(&without_braces(&response.url)).ok();
+            fixed.is_none() || fixed == seen()
+        };
+        let mut newest_first = state.responses.newest_first().filter(has_list);
+        if let Some(response) = newest_first.find(is_read) {
             return Self::of_response(response, at);
         }
         let parameters = page_parameters(url?);

@@ -502,6 +502,12 @@ mod tests {
             "rows": 2, "total": 5, "sign": "/meta/pagination/next", "parameters": ["limit=2"],
         });
         assert_eq!(paging(&definition, &state, "bills"), by_response, "of the page that is read");
+        for request in definition.requests.values_mut() {
+            request.url = "https://shop.example/api/bills?limit=100".to_owned();
+        }
+        let by_address =
+            json!({ "rows": null, "total": null, "sign": null, "parameters": ["limit=100"] });
+        assert_eq!(paging(&definition, &state, "bills"), by_address, "of a page that is not read");
         for node in definition.nodes.values_mut() {
             if let Node::Collect { fields, pages, .. } = node
                 && fields.contains_key("bills")
