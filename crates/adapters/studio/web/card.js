@@ -24,7 +24,7 @@ const DEFAULT_MAX_PAGES = "10";
 /**
  * Reads what can be done with an element or a member.
  * @param {Origin} origin
- * @param {{title: string, text: string, use: Use, pageKind?: string, url?: string}} shown `url` is that of the picture of the page
+ * @param {{title: string, text: string, use: Use, pageKind?: string, url?: string}} shown `url` is that of the page: of the picture, or shown when the response was opened
  * @returns {Selection}
  */
 export const selectionOf = (origin, { title, text, use, pageKind = "", url }) => {
@@ -274,7 +274,7 @@ const isUnrecognized = (selection) => {
   const page = ui.state?.page;
   const source = "page" in selection.origin ? "page" : selection.address?.address.source;
   if (!hasAddress(selection) || !page?.settled || source === undefined || source === "request") return false;
-  // Which signals hold is known of the page shown now only.
+  // Which signals hold is known of the page shown now only, which may have gone elsewhere since.
   if (selection.url !== null && selection.url !== page.url) return false;
   return ui.state?.outline?.pages.some(({ kind, holds }) => kind === "signedIn" && holds === false) === true;
 };

@@ -13,7 +13,7 @@ const CHILDREN_STEP = 100;
 const MAX_PARAMETERS = 8;
 const MAX_PARAMETER_LENGTH = 24;
 
-/** @typedef {{number: number, url: string, status: number, view: HTMLElement, selection: import("./card.js").Selection | null}} Opened */
+/** `pageUrl` is that of the page shown then. @typedef {{number: number, url: string, pageUrl: string | null, status: number, view: HTMLElement, selection: import("./card.js").Selection | null}} Opened */
 /** @type {Opened | null} */
 let opened = null;
 
@@ -85,9 +85,9 @@ const shortened = (text) => (text.length > MAX_PARAMETER_LENGTH ? `${text.slice(
 
 /** @param {number} number */
 const open = async (number) => {
-  const { url, status, body, noBody } = await read(`responses/${number}`);
+  const { url, pageUrl, status, body, noBody } = await read(`responses/${number}`);
   const view = noBody === null ? bodyView(number, body) : create(h("p", { class: "none" }, noBodyText(noBody)));
-  opened = { number, url, status, view, selection: null };
+  opened = { number, url, pageUrl, status, view, selection: null };
   focusLater("response-heading");
 };
 
@@ -232,7 +232,7 @@ const valueAt = (body, pointer) =>
 /** @param {number} number @param {string} pointer @param {any} value */
 const select = (number, pointer, value) => {
   if (!opened) return;
-  opened.selection = selectionOf({ response: { number, pointer } }, { title: pointer || words.bodyRoot, text: String(value), use: "field" });
+  opened.selection = selectionOf({ response: { number, pointer } }, { title: pointer || words.bodyRoot, text: String(value), use: "field", url: opened.pageUrl ?? undefined });
   focusLater("selection-heading");
   update();
 };

@@ -468,15 +468,16 @@ impl Studio {
         self.parts.definitions.schema()
     }
 
-    /// Returns a response of the page with its body. It stays as it is while the author chooses in it, and
-    /// is one of the five that were opened last.
+    /// Returns a response of the page with its body, and the address of the page that is shown now. It stays
+    /// as it is while the author chooses in it, and is one of the five that were opened last.
     ///
     /// # Errors
     /// It is not kept.
     pub fn response(&self, number: u64) -> Result<Value, StudioError> {
         let mut state = self.shared.state();
+        let page_url = state.page.as_ref().map(|(url, _)| url.clone());
         let response = state.open_response(number).ok_or(StudioError::NoResponse)?;
-        Ok(view::response_body(response))
+        Ok(view::response_body(response, page_url.as_deref()))
     }
 
     /// Changes the definition, whose running version follows while the author looks around.

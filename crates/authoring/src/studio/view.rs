@@ -129,10 +129,12 @@ fn response(response: &SeenResponse) -> Value {
     })
 }
 
-pub(super) fn response_body(response: &SeenResponse) -> Value {
+/// `page_url` is that of the page that was shown when the response was opened.
+pub(super) fn response_body(response: &SeenResponse, page_url: Option<&str>) -> Value {
     json!({
         "number": response.number,
         "url": response.url,
+        "pageUrl": page_url,
         "status": response.status,
         "body": response.body,
         "noBody": no_body(response),
@@ -523,7 +525,7 @@ mod tests {
     fn a_response_without_a_body_is_shown_with_the_reason() {
         let shown = |body: Option<Value>, why: Option<NoBody>| {
             let seen = SeenResponse { body, no_body: why, ..SeenResponse::default() };
-            let (listed, opened) = (response(&seen), response_body(&seen));
+            let (listed, opened) = (response(&seen), response_body(&seen, None));
             assert_eq!(listed["noBody"], opened["noBody"]);
             listed["noBody"].clone()
         };

@@ -88,7 +88,8 @@ async fn a_member_is_added_at_the_address_that_was_shown() {
     };
     sees("orders", vec![other(4)]);
     for number in [1, 4] {
-        studio.response(number).unwrap();
+        let opened = studio.response(number).unwrap();
+        assert_eq!(opened["pageUrl"], "https://shop.example/orders");
     }
     for (number, name) in [(1, "points"), (4, "since")] {
         let from = json!({ "response": { "number": number, "pointer": format!("/{name}") } });
