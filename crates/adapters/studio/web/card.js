@@ -283,9 +283,9 @@ const isUnrecognized = (selection) => {
 const recognize = async ({ origin }) => {
   const kind = "signedIn";
   const inspection = "page" in origin ? origin.page.inspection : (await post("inspect")).inspection;
-  const { conditions, compared } = await post("suggest", { kind, inspection, node: null });
+  const { conditions, comparedWithSignIn } = await post("suggest", { kind, inspection, node: null });
   // A condition that also holds on the sign-in page would have each run go past it.
-  if (!compared) throw refusal(words.nothingToCompareHere);
+  if (!comparedWithSignIn) throw refusal(words.nothingToCompareHere);
   const place = preferred(conditions);
   if (place === null) throw refusal(words.noConditionHere);
   await post("edit", { op: "markPage", kind, condition: conditions[place].condition, marking: "also" });

@@ -373,7 +373,7 @@ const en = {
   addVariable: "Add value for addresses",
   notAfterSignIn: "The page is not recognized as a page after sign-in. If it is the last page that is read, the run starts over when the applicant shares.",
   markAfterSignIn: "Recognize this page, too",
-  nothingToCompareHere: "No other page was marked since the studio was opened. Mark this page on the tab Pages, where you choose how it is recognized.",
+  nothingToCompareHere: "The sign-in page was not marked since the studio was opened, so that this page cannot be compared with it. Mark this page on the tab Pages, where you choose how it is recognized.",
   noConditionHere: "No condition was found that only this page has. Mark this page on the tab Pages, where you choose how it is recognized.",
   clickWhenever: "Click it whenever it appears",
   fieldAdded: "Field {name} added",

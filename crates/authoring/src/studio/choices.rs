@@ -57,11 +57,14 @@ enum ProposedUse {
 
 /// Conditions that are proposed for a page.
 #[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SuggestedConditions {
     conditions: Vec<ConditionProposal>,
     /// Whether there is another marked page to compare with. Without one, that a condition holds on no
     /// other page says nothing.
     compared: bool,
+    /// Whether one of them is the sign-in page.
+    compared_with_sign_in: bool,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -180,7 +183,11 @@ pub(super) fn suggested(
         others.remove(PageKind::Locked.name());
     }
     let conditions = propose_conditions(kind, page, node, &others, select);
-    SuggestedConditions { conditions, compared: !others.is_empty() }
+    SuggestedConditions {
+        conditions,
+        compared: !others.is_empty(),
+        compared_with_sign_in: others.contains_key(PageKind::SignIn.name()),
+    }
 }
 
 /// Returns what can be made of a member of a response; `None` if it has no such member.

@@ -229,6 +229,26 @@ fn the_first_marked_page_has_no_other_to_compare_with() {
 }
 
 #[test]
+fn a_page_that_is_compared_with_the_sign_in_page_says_so() {
+    let marked =
+        |tree: &str| Arc::new(KnownPage { url: "https://shop.test/".into(), tree: page(tree) });
+    let shown = marked("html\n body\n  header");
+    let captcha = (PageKind::Captcha.name().to_owned(), vec![marked("html\n body\n  iframe")]);
+    let sign_in = (PageKind::SignIn.name().to_owned(), vec![shown.clone()]);
+    let told = |known: BTreeMap<_, _>| {
+        let found = suggested(PageKind::SignedIn, &shown, None, known, &select);
+        serde_json::to_value(found).unwrap()
+    };
+    // The condition holds on the sign-in page, too, which is not known.
+    let found = told([captcha.clone()].into());
+    assert_eq!(found["conditions"][0]["alsoOn"], json!([]));
+    assert_eq!((&found["compared"], &found["comparedWithSignIn"]), (&json!(true), &json!(false)));
+    let found = told([captcha, sign_in].into());
+    assert_eq!(found["comparedWithSignIn"], true);
+    assert_eq!(found["conditions"][0]["alsoOn"], json!(["signIn"]));
+}
+
+#[test]
 fn pages_are_compared_with_all_that_were_marked() {
     let mut state = State::default();
     let mut mark = |number: usize, marking| {
