@@ -273,7 +273,7 @@ impl PageTracker {
         let json = match &text {
             Ok(text) => serde_json::from_str(text).map_err(|_| match text.trim() {
                 "" => NoBody::Empty,
-                _ => NoBody::NotJson { content_type },
+                _ => NoBody::not_json(&content_type),
             }),
             Err(reason) => Err(reason.clone()),
         };
@@ -416,6 +416,8 @@ mod tests {
         for text in texts.into_iter().chain([Err(NoBody::Interrupted)]) {
             tracker.store_response("page", head("/me", 200), text);
         }
+        let guarded = ResponseHead { content_type: "application/json".into(), ..head("/me", 200) };
+        tracker.store_response("page", guarded, Ok(")]}'\n{}".to_owned()));
         let seen = tracker.page("page").unwrap().responses();
         let why: Vec<_> = seen.into_iter().map(|response| response.no_body).collect();
         let expected = [
@@ -424,6 +426,8 @@ mod tests {
             Some(NoBody::Empty),
             Some(NoBody::TooLong { max_kib: 256 }),
             Some(NoBody::Interrupted),
+            // What is not JSON is not said to be JSON.
+            Some(NoBody::NotJson { content_type: String::new() }),
         ];
         assert_eq!(why, expected);
     }

@@ -101,7 +101,8 @@ pub struct SeenResponse {
 pub enum NoBody {
     /// It is longer than this number of KiB.
     TooLong { max_kib: usize },
-    /// It is of another type, which has at most [`NoBody::MAX_TYPE_CHARS`]; empty if the site names none.
+    /// It is of another type, which has at most [`NoBody::MAX_TYPE_CHARS`]; empty if the site names none, or
+    /// says that it is JSON.
     NotJson { content_type: String },
     /// The response has no content.
     Empty,
@@ -114,6 +115,16 @@ pub enum NoBody {
 impl NoBody {
     /// The length of a media type that is kept.
     pub const MAX_TYPE_CHARS: usize = 100;
+
+    /// Returns the reason for a body that is not JSON. Sites also send, as JSON, what begins with characters
+    /// against foreign scripts: the media type `content_type` then does not say what the body is.
+    #[must_use]
+    pub fn not_json(content_type: &str) -> Self {
+        let name = content_type.to_ascii_lowercase();
+        let is_json = name.ends_with("/json") || name.ends_with("+json");
+        let content_type = if is_json { String::new() } else { content_type.to_owned() };
+        Self::NotJson { content_type }
+    }
 }
 
 /// What a condition holds by; two mistakes of an applicant differ in it.

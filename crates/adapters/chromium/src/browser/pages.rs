@@ -359,7 +359,7 @@ impl Pages {
             let text = body.map_err(|_| NoBody::Unavailable).and_then(|body| {
                 let plain = body.get("base64Encoded").and_then(Value::as_bool) != Some(true);
                 let text = body.get("body").and_then(Value::as_str).filter(|_| plain);
-                let other = || NoBody::NotJson { content_type: head.content_type.clone() };
+                let other = || NoBody::not_json(&head.content_type);
                 text.map(str::to_owned).ok_or_else(other)
             });
             if pages.is_session_ours(&session).await {
