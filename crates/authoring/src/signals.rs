@@ -224,18 +224,19 @@ pub(crate) fn page_language_tag(page: &PageTree) -> String {
     )
 }
 
-/// Returns a condition about the path of a URL, in which numbers stand for any text.
+/// Returns a condition about the path of a URL, as [`path_pattern`] has it.
 fn address_condition(url: &str) -> Option<Condition> {
     let pattern = path_pattern(url)?;
     (pattern != "/").then_some(Condition::Url(pattern))
 }
 
-/// Returns a pattern for the path of a URL, in which numbers stand for any text.
+/// Returns a pattern for the path of a URL, in which any text may stand for parts with numbers and for
+/// e-mail addresses.
 fn path_pattern(url: &str) -> Option<String> {
     let path = url::Url::parse(url).ok()?.path().to_owned();
-    let parts = path
-        .split('/')
-        .map(|part| if part.chars().any(|c| c.is_ascii_digit()) { "*" } else { part });
+    // An at sign that is encoded has a digit.
+    let is_own = |part: &str| part.chars().any(|c| c.is_ascii_digit() || c == '@');
+    let parts = path.split('/').map(|part| if is_own(part) { "*" } else { part });
     Some(parts.collect::<Vec<_>>().join("/"))
 }
 

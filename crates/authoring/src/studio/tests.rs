@@ -323,6 +323,10 @@ fn a_refused_sign_in_request_is_proposed_before_the_message() {
         (&others[0]["condition"], &others[0]["counts"]),
         (&message[0]["condition"], &Value::Null)
     );
+    // The name with which the author has signed in.
+    sees(&[(8, "https://shop.example/api/users/ada@shop.example/sessions", 401, true)]);
+    let url = proposed(PageKind::WrongPassword)[0]["condition"]["response"]["url"].clone();
+    assert_eq!(url, "/api/users/*/sessions");
 }
 
 fn findings(definition: &Definition) -> Vec<Finding> {
