@@ -67,3 +67,5 @@ mod replay_tests;
 mod sign_in_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod token_tests;
