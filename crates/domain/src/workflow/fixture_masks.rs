@@ -53,8 +53,12 @@ const ADDRESS_ATTRIBUTES: &[&str] =
 /// Attributes with the address of an asset.
 const ASSET_ATTRIBUTES: &[&str] =
     &["background", "data-src", "data-srcset", "poster", "src", "srcset", "xlink:href"];
-/// Elements whose addresses are those of assets.
+/// Elements whose addresses are those of assets, except for links to pages.
 const ASSET_ELEMENTS: &[&str] = &["image", "link", "use"];
+/// Elements with pages in them.
+const FRAME_ELEMENTS: &[&str] = &["embed", "frame", "iframe"];
+/// Relations of a link to a page, such as a feed of the account.
+const PAGE_RELATIONS: &[&str] = &["alternate", "canonical", "next", "prev", "search"];
 /// Attributes that name a form field.
 const NAMING_ATTRIBUTES: &[&str] = &["aria-label", "id", "name", "placeholder", "title"];
 
@@ -84,7 +88,9 @@ pub fn mask_tokens(mut fixture: Fixture, replayed: &dyn Fn(&Fixture) -> Replayed
         let after = replayed(fixture);
         after.result == before.result && after.unrecorded.len() == before.unrecorded.len()
     };
-    let shared = tokens.in_values(before.result.data.values());
+    // What was shared stays in the fixture, also where its replay does not lead to it.
+    let shared = before.result.data.values().chain(fixture.expected.data.values());
+    let shared = tokens.in_values(shared);
     let open = tokens.numbers.keys().map(String::as_str);
     let open: Vec<_> = open.filter(|token| !shared.contains(*token)).collect();
     let mut masked = BTreeSet::new();
@@ -136,16 +142,36 @@ impl Tokens {
     fn mask(&self, fixture: &mut Fixture, masked: &BTreeSet<&str>) {
         let is_known = |text: &str| self.numbers.contains_key(text);
         each_text(fixture, &mut |text, place, label| {
-            // From the last to the first, so that the places of those before stay as they are.
-            for FoundToken { range, token } in
-                find_tokens(text, place, label, &is_known).into_iter().rev()
-            {
-                let number = self.numbers.get(&token).filter(|_| masked.contains(token.as_str()));
-                if let Some(number) = number {
-                    text.replace_range(range, &mask_of(*number, &token));
-                }
+            let found = find_tokens(text, place, label, &is_known);
+            if let Some(changed) = self.masked_text(text, found, masked) {
+                *text = changed;
             }
         });
+    }
+
+    /// Returns a text with masks in place of those of its tokens that are masked; `None` if there are none.
+    fn masked_text(
+        &self,
+        text: &str,
+        found: Vec<FoundToken>,
+        masked: &BTreeSet<&str>,
+    ) -> Option<String> {
+        if found.is_empty() {
+            return None;
+        }
+        let (mut changed, mut end) = (String::new(), 0_usize);
+        for FoundToken { range, token } in found {
+            let number = self.numbers.get(&token).filter(|_| masked.contains(token.as_str()));
+            if let Some(number) = number
+                && let Some(before) = text.get(end..range.start)
+            {
+                changed.push_str(before);
+                changed.push_str(&mask_of(*number, &token));
+                end = range.end;
+            }
+        }
+        changed.push_str(text.get(end..)?);
+        (end > 0).then_some(changed)
     }
 
     /// Returns the tokens that values have in them.
@@ -213,11 +239,22 @@ fn each_in_json(value: &mut Value, label: Label, edit: &mut impl FnMut(&mut Stri
             }
         }
         Value::Object(members) => {
-            for (name, member) in members.iter_mut().filter(|(name, _)| !is_digest(name)) {
-                each_in_json(member, label.max(Label::of(name)), edit);
+            for (name, member) in members {
+                if !(is_digest(name) && has_texts_only(member)) {
+                    each_in_json(member, label.max(Label::of(name)), edit);
+                }
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => (),
+    }
+}
+
+/// Returns whether JSON has no members of its own, so that a hash may be all that it has.
+fn has_texts_only(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().all(Value::is_string),
+        Value::Object(_) => false,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     }
 }
 
@@ -229,24 +266,34 @@ fn each_in_page(page: &mut PageTree, edit: &mut impl FnMut(&mut String, Place, L
             edit(content, Place::Text, label);
         }
         let tag = tag.as_deref().unwrap_or_default();
+        let is_page = is_of_page(tag, attributes);
         for (name, value) in attributes {
-            let Some(place) = place_of(tag, name) else { continue };
+            let Some(place) = place_of(tag, is_page, name) else { continue };
             let label = if name == "value" { label } else { Label::of(name) };
             edit(value, place, label);
         }
     }
 }
 
-/// Returns what kind of text an attribute has; `None` if it is not looked at.
-fn place_of(tag: &str, name: &str) -> Option<Place> {
+/// Returns whether the `href` of an element is that of a page, and not of an asset.
+fn is_of_page(tag: &str, attributes: &BTreeMap<String, String>) -> bool {
+    let relations = attributes.get("rel").map(|rel| rel.to_ascii_lowercase()).unwrap_or_default();
+    let has = |relation: &str| relations.split_whitespace().any(|one| one == relation);
+    let is_link = PAGE_RELATIONS.iter().any(|one| has(one)) && !has("stylesheet");
+    !ASSET_ELEMENTS.contains(&tag) || (tag == "link" && is_link)
+}
+
+/// Returns what kind of text an attribute has; `None` if it is not looked at. `is_page` says whether the
+/// address of its element is that of a page.
+fn place_of(tag: &str, is_page: bool, name: &str) -> Option<Place> {
     if STRUCTURAL_ATTRIBUTES.contains(&name)
         || STRUCTURAL_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
     {
         None
     } else if ASSET_ATTRIBUTES.contains(&name) {
-        Some(Place::Asset)
+        Some(if FRAME_ELEMENTS.contains(&tag) { Place::Address } else { Place::Asset })
     } else if ADDRESS_ATTRIBUTES.contains(&name) {
-        Some(if ASSET_ELEMENTS.contains(&tag) { Place::Asset } else { Place::Address })
+        Some(if is_page { Place::Address } else { Place::Asset })
     } else {
         Some(Place::Text)
     }
@@ -358,6 +405,12 @@ mod tests {
             [&codes[..], &[("li", "ijkl-9012"), ("p", "Order"), ("b", "mnop-3456")]].concat();
         let after = mask(fixture(elements(&codes), &json!([])));
         assert_eq!(after.masked, 3, "{:?}", after.fixture.pages);
+        let codes = [("h2", "Recovery codes"), ("b", "1."), ("i", "abcd-efgh"), ("b", "2.")];
+        let after = mask(fixture(
+            elements(&[&codes[..], &[("i", "ab12-cd34"), ("p", "ab12 cd35")]].concat()),
+            &json!([]),
+        ));
+        assert_eq!(after.masked, 3, "{:?}", after.fixture.pages);
     }
 
     #[test]
@@ -388,7 +441,8 @@ mod tests {
         for (tag, name, value) in structural {
             assert_eq!(masked_in(tag, name, value), 0, "{tag} {name} {value}");
         }
-        let others: [(&str, &str, &str); 8] = [
+        let others: [(&str, &str, &str); 9] = [
+            ("iframe", "src", &format!("/pay?s={HEX}")),
             ("input", "value", HEX),
             ("button", "data-clipboard-text", HEX),
             ("button", "title", BASE64),
@@ -401,6 +455,40 @@ mod tests {
         for (tag, name, value) in others {
             assert_eq!(masked_in(tag, name, value), 1, "{tag} {name} {value}");
         }
+    }
+
+    #[test]
+    fn the_address_of_a_feed_has_no_token() {
+        let link = |rel: &str| {
+            let attributes = json!({ "rel": rel, "href": format!("/feed.atom?key={HEX}") });
+            json!({ "in": 0, "tag": "link", "attributes": attributes })
+        };
+        let masked = |nodes| mask(fixture(nodes, &json!([])));
+        assert_eq!(masked(vec![link("alternate")]).masked, 1);
+        assert_eq!(masked(vec![link("alternate stylesheet")]).masked, 0);
+        assert_eq!(masked(vec![link("icon")]).masked, 0);
+        // A token that is shown elsewhere is masked in the addresses of assets, too.
+        let shown = json!({ "in": 0, "text": HEX });
+        let after = masked(vec![link("icon"), shown]);
+        assert!(!serde_json::to_string(&after.fixture).unwrap().contains(HEX));
+    }
+
+    #[test]
+    fn members_within_a_hash_are_judged_by_their_names() {
+        let events = |body: &Value| json!([{ "type": "response", "number": 1, "url": "https://a.test/", "status": 200, "body": body }]);
+        let masked = |body: Value| mask(fixture(vec![], &events(&body))).masked;
+        assert_eq!(masked(json!({ "commits": [{ "apiKey": "ab12cd34ef", "of": HEX }] })), 2);
+        assert_eq!(masked(json!({ "digest": { "of": HEX } })), 1);
+        assert_eq!(masked(json!({ "commits": [HEX], "sha": HEX })), 0);
+    }
+
+    #[test]
+    fn what_was_shared_is_kept_also_if_its_replay_does_not_lead_to_it() {
+        let mut before = fixture(elements(&[("p", HEX), ("p", BASE64)]), &json!([]));
+        before.expected.data = [("key".to_owned(), json!(HEX))].into();
+        let after = mask(before);
+        assert_eq!((after.masked, after.kept), (1, 1));
+        assert!(after.fixture.pages[0].text_content(0).contains(HEX));
     }
 
     #[test]
