@@ -11,6 +11,10 @@ use super::{
 
 /// The replays by which tokens that the definition needs are told from others. Most fixtures take one.
 const MAX_REPLAYS: usize = 40;
+/// The replays of a fixture with very many states of large pages.
+const MIN_REPLAYS: usize = 4;
+/// The nodes of pages in all these replays, each as often as a state of the page has it.
+const MAX_REPLAYED_NODES: usize = 20_000_000;
 /// Attributes whose values are no texts of the account: they have names, styles, paths and hashes.
 const STRUCTURAL_ATTRIBUTES: &[&str] = &[
     "aria-activedescendant",
@@ -69,14 +73,15 @@ pub struct MaskedFixture {
     /// The number of different texts that were masked.
     pub masked: usize,
     /// The number of those that were kept, since the definition needs them: it shares them, or its
-    /// replay would lead to another result.
+    /// replay would lead to another result. Where more than the bounded number of replays is needed to
+    /// tell these from others, it has others, too.
     pub kept: usize,
 }
 
 /// Returns the fixture with masks in place of texts that look like access tokens, the same one for the
 /// same token. What `replayed` returns for it, a replay of the definition with which it was recorded, is
-/// the same as before: tokens that the definition needs are kept. There are at most 41 replays, and none
-/// without a token.
+/// the same as before: tokens that the definition needs are kept. There are at most 41 replays, fewer of
+/// very large fixtures, and none without a token.
 #[must_use]
 pub fn mask_tokens(mut fixture: Fixture, replayed: &dyn Fn(&Fixture) -> Replayed) -> MaskedFixture {
     let tokens = Tokens::of(&mut fixture);
@@ -96,7 +101,7 @@ pub fn mask_tokens(mut fixture: Fixture, replayed: &dyn Fn(&Fixture) -> Replayed
     let mut masked = BTreeSet::new();
     let mut groups = vec![open.as_slice()];
     let mut best = None;
-    for _ in 0..MAX_REPLAYS {
+    for _ in 0..max_replays(&fixture) {
         let Some(group) = groups.pop() else { break };
         if group.is_empty() {
             continue;
@@ -118,6 +123,17 @@ pub fn mask_tokens(mut fixture: Fixture, replayed: &dyn Fn(&Fixture) -> Replayed
         kept: tokens.numbers.len().saturating_sub(count),
         fixture: best.unwrap_or(fixture),
     }
+}
+
+/// Returns the number of replays after the first one. The time of each depends on the states of the page.
+fn max_replays(fixture: &Fixture) -> usize {
+    let nodes = fixture.events.iter().filter_map(|event| {
+        let FixtureEvent::Page { page, .. } = event else { return None };
+        Some(fixture.pages.get(*page)?.nodes.len())
+    });
+    let nodes: usize = nodes.sum();
+    let replays = MAX_REPLAYED_NODES.checked_div(nodes).unwrap_or(MAX_REPLAYS);
+    replays.clamp(MIN_REPLAYS, MAX_REPLAYS)
 }
 
 /// The tokens of a fixture, each with its number.
@@ -550,8 +566,17 @@ mod tests {
         // There is nothing that could be masked.
         let every: Vec<usize> = (0..100).collect();
         let after = mask_tokens(before.clone(), &|fixture| needs(fixture, &every));
-        assert_eq!(after, MaskedFixture { fixture: before, masked: 0, kept: 100 });
+        assert_eq!(after, MaskedFixture { fixture: before.clone(), masked: 0, kept: 100 });
         assert_eq!(replays.take(), 41);
+        // A replay of many states of a large page takes long.
+        let node = PageNode { parent: Some(0), tag: Some("i".to_owned()), ..PageNode::default() };
+        let mut large = before;
+        large.pages[0].nodes.extend(std::iter::repeat_n(node, 4000));
+        let page = json!({ "type": "page", "at": 1, "page": 0, "url": "https://a.test/", "document": 1, "settled": true });
+        let page: FixtureEvent = serde_json::from_value(page).unwrap();
+        large.events = vec![page; 2000];
+        let after = mask_tokens(large, &|fixture| needs(fixture, &every));
+        assert_eq!((after.masked, after.kept, replays.take()), (0, 100, 5));
         // Without a token, nothing is replayed.
         let plain = fixture(elements(&[("p", "Ada")]), &json!([]));
         let after = mask_tokens(plain, &|fixture| needs(fixture, &[]));

@@ -63,7 +63,7 @@ fn tokens_are_told_by_their_form_and_by_labels() {
 fn tokens_are_found_in_other_texts_and_encodings() {
     let long = "x ".repeat(150);
     let encrypted = format!("{WEB_TOKEN}.a.b");
-    let dotted = "SG.q8Zt3vLw9XcR2mKp7YbN5s.Hd1GfJ4aTeU6oEi0q8Zt3vLw9XcR";
+    let dotted = "AB.q8Zt3vLw9XcR2mKp7YbN5s.Hd1GfJ4aTeU6oEi0q8Zt3vLw9XcR";
     let slash = "/8Zt3vLw9XcR2mKp7YbN5sHd1GfJ4aTe+U6o/Ei0aB3=";
     let hook = format!("whsec_{BASE64}");
     let base32 = "JBSWY3DPEHPKUXPQJBSWYADPEHMKZXP7";
