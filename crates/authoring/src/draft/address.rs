@@ -148,7 +148,9 @@ impl AddressPart {
                 Ok(format!("{{{name}}}"))
             }
             Some(PartChoice::Value(name)) => {
-                Err(DraftError::OtherValue { name: name.clone(), place: self.place.clone() })
+                let text =
+                    start_of(self.text.as_deref().unwrap_or(written.written), MAX_TEXT_CHARS);
+                Err(DraftError::OtherValue { name: name.clone(), text, place: self.place.clone() })
             }
             Some(PartChoice::AsItIs) if written.kind != Kind::Name => {
                 Ok(written.written.to_owned())

@@ -230,8 +230,9 @@ pub enum DraftError {
     PlaceTooLong,
     #[error("choose what stands in the address at `{0}`: more than one choice is possible")]
     PartUndecided(String),
-    #[error("`{name}` does not equal `{place}` in the address, or is read later")]
-    OtherValue { name: String, place: String },
+    /// `text` is the part or the word, of which at most 36 characters are shown.
+    #[error("`{name}` does not equal `{text}` at `{place}` in the address, or is read later")]
+    OtherValue { name: String, text: String, place: String },
     #[error("the value at `{0}` in the address was not read yet: run the definition first")]
     PartUnread(String),
     #[error("the address has changed since it was shown: choose what stands in it again")]

@@ -361,7 +361,20 @@ fn each_word_of_a_part_is_chosen_for_and_can_be_chosen_again() {
         url
     );
     let other = apply(url, [value("team"), value("slug"), value("team")]);
-    assert!(matches!(other, Err(DraftError::OtherValue { .. })), "{other:?}");
+    assert_eq!(
+        other.unwrap_err().to_string(),
+        "`team` does not equal `ada` at `q=by:ada+for:ada+team:blue sky` in the address, or is read \
+         later"
+    );
+    let choice = AddressChoice {
+        url: "https://a.test/x?q=by:{unread}".to_owned(),
+        parts: vec![literal(), Some(value("team"))],
+    };
+    let other = choice.apply("https://a.test/x?q=by:{unread}", &known, &known);
+    assert_eq!(
+        other.unwrap_err().to_string(),
+        "`team` does not equal `{unread}` at `q=by:{unread}` in the address, or is read later"
+    );
 }
 
 #[test]
