@@ -8,8 +8,19 @@ use super::{readings::path_pattern, state::State};
 use crate::draft::without_braces;
 
 /// Parameters of addresses that tell a part of a list from the others, without their signs.
-const PAGE_PARAMETERS: &[&str] =
-    &["cursor", "first", "limit", "offset", "page", "pagesize", "perpage"];
+const PAGE_PARAMETERS: &[&str] = &[
+    "cursor",
+    "first",
+    "limit",
+    "offset",
+    "page",
+    "pagelimit",
+    "pagenumber",
+    "pageoffset",
+    "pagesize",
+    "paginationpage",
+    "perpage",
+];
 /// Parameters that are shown at most, and the length of one.
 const MAX_PARAMETERS: usize = 3;
 const MAX_PARAMETER_CHARS: usize = 40;
@@ -340,6 +351,10 @@ mod tests {
         let body = json!({ "rows": rows(), "total": 125 });
         let paged = told("/orders?limit=2", &body, "/rows").unwrap();
         assert_eq!((paged.total, paged.parameters), (Some(125), vec!["limit=2".to_owned()]));
+        for parameter in ["page[limit]=2", "page%5Bnumber%5D=1", "pagination.page=1"] {
+            let told = told(&format!("/orders?{parameter}"), &rows(), "");
+            assert!(told.is_some(), "{parameter}");
+        }
         let told = told("/orders?limit=2", &rows(), "").unwrap();
         assert_eq!((told.rows, told.sign), (Some(2), None));
     }

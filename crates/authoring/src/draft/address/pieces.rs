@@ -7,6 +7,10 @@ const PAGE_PARAMETERS: &[&str] = &[
     "count", "limit", "max", "offset", "page", "pagesize", "perpage", "rows", "size", "skip",
     "start", "top",
 ];
+/// Numbers of parameters with these names do so within one of [`PAGE_OBJECTS`] alone.
+const PAGE_MEMBERS: &[&str] = &["index", "no", "num", "number"];
+/// Objects whose members are parameters, as in `page[limit]=25` of JSON:API and `pagination.page=1`.
+const PAGE_OBJECTS: &[&str] = &["pagination", "paging", "page"];
 const MAX_PAGE_DIGITS: usize = 4;
 /// The characters of a name or a segment that are shown before a part.
 const MAX_LEAD_CHARS: usize = 24;
@@ -56,10 +60,16 @@ fn is_page_digits(text: &str) -> bool {
     text.len() <= MAX_PAGE_DIGITS && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// Returns whether a name, which may be encoded, is that of a parameter that says which rows of a list are
+/// wanted.
 fn is_page_name(name: &str) -> bool {
+    let name = Decoded::of(name, Before::Parameter("")).text;
     let letters = name.chars().filter(char::is_ascii_alphabetic);
     let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
-    PAGE_PARAMETERS.contains(&letters.as_str())
+    let is_parameter = |name: &str| PAGE_PARAMETERS.contains(&name);
+    let mut members = PAGE_OBJECTS.iter().filter_map(|object| letters.strip_prefix(object));
+    is_parameter(&letters)
+        || members.any(|member| is_parameter(member) || PAGE_MEMBERS.contains(&member))
 }
 
 /// A piece of an address. All pieces one after the other are the address.
