@@ -18,7 +18,7 @@ pub(super) fn may_be_own(plain: &Plain<'_>, read: &KnownValues) -> bool {
         return false;
     }
     let has_value = |value: &String| value == plain.text || !plain.places_of(value).is_empty();
-    is_number(plain.text)
+    is_own_number(plain.text)
         || is_identifier(plain.text)
         || has_identifier(plain)
         || read.values().any(has_value)
@@ -32,8 +32,8 @@ fn has_identifier(plain: &Plain<'_>) -> bool {
         end = end.saturating_add(text.len());
         let word = text.trim_end_matches(separates);
         let range = start..start.saturating_add(word.len());
-        let is_long_number = |text: &str| text.len() >= MIN_JOINED_DIGITS && is_number(text);
-        (is_number(word) && plain.is_identifying(&range))
+        let is_long_number = |text: &str| text.len() >= MIN_JOINED_DIGITS && is_own_number(text);
+        (is_own_number(word) && plain.is_identifying(&range))
             || is_identifier(word.trim_matches(['-', '_', '.', '@']))
             || word.split('-').any(|text| is_long_number(text) || is_mixed(text) || is_hex(text))
     })
@@ -52,12 +52,47 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// Returns whether a number may tell an account: it is no date.
+fn is_own_number(text: &str) -> bool {
+    is_number(text) && !is_compact_date(text)
+}
+
+/// Returns whether a text is a date without signs, such as `20261124`, also with a time, such as
+/// `20261124T120000Z` (ISO 8601, basic format): of the years 1900 to 2099.
+fn is_compact_date(text: &str) -> bool {
+    let (date, time) = match text.split_once('T') {
+        Some((date, time)) => (date, Some(time.strip_suffix('Z').unwrap_or(time))),
+        None => (text, None),
+    };
+    let pair = |text: &str, at: usize| {
+        text.get(at..at.saturating_add(2))
+            .filter(|pair| is_number(pair))
+            .and_then(|pair| pair.parse::<u8>().ok())
+    };
+    let is_within = |text: &str, at: usize, least: u8, most: u8| {
+        pair(text, at).is_some_and(|number| (least..=most).contains(&number))
+    };
+    let is_date = date.len() == 8
+        && is_number(date)
+        && is_within(date, 0, 19, 20)
+        && is_within(date, 4, 1, 12)
+        && is_within(date, 6, 1, 31);
+    is_date
+        && time.is_none_or(|time| {
+            matches!(time.len(), 4 | 6)
+                && is_within(time, 0, 0, 24)
+                && is_within(time, 2, 0, 59)
+                && (time.len() == 4 || is_within(time, 4, 0, 60))
+        })
+}
+
 fn is_hex(text: &str) -> bool {
     text.len() >= MIN_HEX_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn is_mixed(text: &str) -> bool {
     text.len() >= MIN_MIXED_CHARS
+        && !is_compact_date(text)
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && text.bytes().any(|byte| byte.is_ascii_digit())
         && text.bytes().any(|byte| byte.is_ascii_alphabetic())

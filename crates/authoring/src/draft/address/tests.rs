@@ -244,6 +244,14 @@ fn parts_that_may_be_the_accounts_own_are_told() {
         ),
         ("https://a.test/48213-orders/step-2", "/48213-orders"),
         ("https://a.test/x?from=2026-11-24&to=24/11/2026&at=2026-11-24T10:05:24Z", ""),
+        ("https://a.test/x?from=20261124&to=20261124T120000Z&f=day:20261124-20261130", ""),
+        ("https://a.test/20261124/20261124T1200?at=20261124T120000", ""),
+        ("https://a.test/x?user=20261324", "user=20261324"),
+        ("https://a.test/x?user=20261132", "user=20261132"),
+        ("https://a.test/x?user=48261124", "user=48261124"),
+        ("https://a.test/x?user=202611245", "user=202611245"),
+        ("https://a.test/x?user=20261124T99", "user=20261124T99"),
+        ("https://a.test/x?user=20261124T1260", "user=20261124T1260"),
         ("https://a.test/x?v=1.2.3&f=since:2026-11,build:v1.20", ""),
         ("https://a.test/x?ids={name},7", "ids={name},7"),
         ("https://a.test/x?ids={name},open", ""),
@@ -251,6 +259,17 @@ fn parts_that_may_be_the_accounts_own_are_told() {
     ] {
         assert_eq!(own(url), expected, "{url}");
     }
+}
+
+#[test]
+fn a_date_that_equals_what_was_read_may_be_the_accounts_own() {
+    let url = "https://a.test/x?born=18701124&since=20261124";
+    let own = |read: &KnownValues| {
+        let parts = address_parts(url, &KnownValues::new(), read).unwrap();
+        parts.iter().map(AddressPart::stays_own).collect::<Vec<_>>()
+    };
+    assert_eq!(own(&KnownValues::new()), [false, true, false]);
+    assert_eq!(own(&values(&[("since", "20261124")])), [false, true, true]);
 }
 
 #[test]
