@@ -223,6 +223,7 @@ impl State {
             TraceEvent::Unreachable
             | TraceEvent::Reloaded
             | TraceEvent::Unreadable
+            | TraceEvent::ListEnds { .. }
             | TraceEvent::Paused { .. } => (),
         }
         self.event_count = self.event_count.saturating_add(1);

@@ -299,6 +299,48 @@ fn a_list_ends_when_an_action_changes_nothing_at_its_bound_and_after_its_pages()
 }
 
 #[test]
+fn the_trace_says_where_a_list_ends_at_its_limit() {
+    let began = |node: &str, change: &dyn Fn(&mut Value)| {
+        let mut listing = Listing::at(node, change);
+        listing.run.record_trace();
+        listing.next(StepResult::Begin);
+        listing
+    };
+    let limits = |listing: &mut Listing| {
+        let trace = listing.run.take_trace().into_iter();
+        let limit = |event| {
+            let TraceEvent::ListEnds { name, max } = event else { return None };
+            Some((name, max))
+        };
+        trace.filter_map(limit).collect::<Vec<_>>()
+    };
+    let orders = || ("orders".to_owned(), 7);
+    let mut listing = began("orders", &|_| ());
+    listing.rows(&["1", "2", "3", "4", "5", "6"]);
+    assert_eq!(limits(&mut listing), []);
+    listing.next(StepResult::Acted);
+    listing.settled();
+    listing.rows(&["7", "8"]);
+    assert_eq!(limits(&mut listing), [orders()]);
+
+    // The page was read up to the limit, with a row that has no value.
+    let mut listing = began("orders", &|_| ());
+    let mut rows = vec![json!({ "id": null, "total": null, "link": null })];
+    rows.extend((0..6).map(|id| json!({ "id": id.to_string(), "total": "1", "link": null })));
+    listing.next(StepResult::Read(json!({ "orders": rows, "address": { "city": "Bonn" } })));
+    assert_eq!(listing.collected("orders", "id").len(), 6);
+    assert_eq!(limits(&mut listing), [orders()]);
+
+    let two_rows = |d: &mut Value| d["output"]["events"]["maxRows"] = json!(2);
+    let ends = vec![("events".to_owned(), 2)];
+    for (names, expected) in [(&["a"][..], vec![]), (&["a", "b", "c"][..], ends)] {
+        let mut listing = began("events", &two_rows);
+        listing.events(names, &Value::Null);
+        assert_eq!(limits(&mut listing), expected);
+    }
+}
+
+#[test]
 fn a_list_with_a_page_that_cannot_be_read_is_missing() {
     let mut listing = Listing::at("events", |_| ());
     listing.next(StepResult::Begin);

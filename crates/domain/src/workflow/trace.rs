@@ -58,6 +58,8 @@ pub enum TraceEvent {
         /// The value, or why there is none.
         result: Result<Value, ReadFailure>,
     },
+    /// A list that was just read has as many rows as it has at most: further ones are left out.
+    ListEnds { name: String, max: usize },
 }
 
 /// Why what was read is no value of a field or variable.
@@ -132,6 +134,11 @@ fn line(event: &TraceEvent) -> String {
                 "  the review was not confirmed: no page settled on which `{signal}` could hold"
             )
         }
+        TraceEvent::ListEnds { name, max } => {
+            format!(
+                "  {name}: the list ends at its limit (`maxRows` {max}): further rows are left out"
+            )
+        }
         TraceEvent::Read { name, found, result } => {
             let found = found.as_ref().map(shown);
             match (found, result) {
@@ -194,6 +201,10 @@ mod tests {
         assert_eq!(unconfirmed(Some("https://a.test/x")), expected);
         let expected = "  the review was not confirmed: no page settled on which `in` could hold";
         assert_eq!(unconfirmed(None), expected);
+        let ends = TraceEvent::ListEnds { name: "orders".into(), max: 100 };
+        let expected =
+            "  orders: the list ends at its limit (`maxRows` 100): further rows are left out";
+        assert_eq!(line(&ends), expected);
         let long = read(Some(json!("a".repeat(500))), Ok(json!("a")));
         assert!(long.chars().count() < 110 && long.contains('\u{2026}'), "{long}");
         // A line of the terminal cannot be forged by a page.

@@ -14,7 +14,7 @@ use crate::{
     workflow::{
         Extraction, Field, FieldType, NextPage, Node, Observation, Pages, ReadFailure, Request,
         Source, TraceEvent, WorkflowExit,
-        collect::{convert, is_no_list, located, read_field},
+        collect::{convert, is_no_list, located, read_field, rows_of},
         matches_url,
         placeholders::expand_body,
     },
@@ -423,6 +423,7 @@ impl Run {
             let new = rows.strip_prefix(known.as_slice()).unwrap_or(&rows);
             let mut all = known.clone();
             all.extend_from_slice(new);
+            self.trace_limit(name, found, all.len());
             all.truncate(field.row_limit());
             most = most.max(all.len().saturating_sub(known.len()));
             lists.push((name, all));
@@ -515,7 +516,10 @@ impl Run {
             }
             self.trace_read(name, found, &result);
             match result {
-                Ok(_) => self.pages.taken.push(name.clone()),
+                Ok(_) => {
+                    self.trace_limit(name, found, 0);
+                    self.pages.taken.push(name.clone());
+                }
                 Err(_) if self.collected.data.contains_key(name) => (),
                 Err(_) => missing.push(name.clone()),
             }
@@ -536,6 +540,17 @@ impl Run {
         if let Some(trace) = &mut self.trace {
             let (name, found, result) = (name.to_owned(), found.cloned(), result.clone());
             trace.push(TraceEvent::Read { name, found, result });
+        }
+    }
+
+    /// Records that a list ends at its limit, which its `rows` reach, or what was `found` of it: rows
+    /// without a value count there as well.
+    fn trace_limit(&mut self, name: &str, found: Option<&Value>, rows: usize) {
+        let rows = found.and_then(rows_of).map_or(rows, |found| rows.max(found.len()));
+        let field = self.definition.output.get(name).filter(|field| field.kind == FieldType::List);
+        let max = field.map(Field::row_limit).filter(|max| rows >= *max);
+        if let (Some(trace), Some(max)) = (&mut self.trace, max) {
+            trace.push(TraceEvent::ListEnds { name: name.to_owned(), max });
         }
     }
 
