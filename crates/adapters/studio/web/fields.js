@@ -4,7 +4,7 @@ import { addressFacts, addressHints, addressParts, canChangeAddress, currentChoi
 import { ApiError, post } from "./api.js";
 import { h } from "./dom.js";
 import { inspectButton } from "./inspection.js";
-import { draftOf, hasMembers, newReading, readingForm, readingOf, typeName } from "./reading.js";
+import { MAX_ROWS, draftOf, hasMembers, newReading, readingForm, readingOf, typeName } from "./reading.js";
 import { act, announce, focusLater, ui, update } from "./store.js";
 import { action, checkbox, confirmed, form, pagingNotice, rich, shownValue, textField } from "./widgets.js";
 import { say, words } from "./words.js";
@@ -144,6 +144,7 @@ const fieldCard = (field, index, count) => {
     ),
     field.address && addressHints(field.address),
     field.paging && pagingNotice(field.paging, field.source === "request" ? say(words.restByRequest, { node: `\`${field.node}\`` }) : words.restByResponse),
+    field.endsAfter !== null && h("p", { class: "notice", key: "ends" }, `${say(words.listEnds, { count: field.endsAfter })} ${field.endsAfter < MAX_ROWS ? words.moreByMaxRows : words.noMoreRows}`),
     field.members.length > 0 && membersView(field),
     h(
       "div",

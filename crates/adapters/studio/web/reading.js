@@ -1,6 +1,6 @@
 // The controls for where a value is read and what becomes of it: the place, the type and the converters.
 
-import { post, read } from "./api.js";
+import { ApiError, post, read } from "./api.js";
 import { h } from "./dom.js";
 import { act, update } from "./store.js";
 import { action, choice, shownValue, textField } from "./widgets.js";
@@ -9,10 +9,12 @@ import { say, words } from "./words.js";
 /**
  * @typedef {import("./api.js").Reading} Reading
  * @typedef {{id: number, kind: string, text: string, other: string, language: string}} Step A converter while it is edited.
- * @typedef {{reading: Reading, steps: Step[], tried: import("./api.js").Tried | null}} Draft
+ * @typedef {{reading: Reading, steps: Step[], maxRows: string, tried: import("./api.js").Tried | null}} Draft
  * @typedef {{id: string, draft: Draft, isPage: boolean, node: string, within: Reading | null}} Place
  */
 
+/** The rows that a list has at most. */
+export const MAX_ROWS = 1000;
 const CONVERTERS = /** @type {(keyof typeof words.converters)[]} */ (["trim", "match", "except", "number", "date", "boolean", "map"]);
 /** What an author calls a type, with its members in a definition. @type {Record<keyof typeof words.valueTypes, {type: string, format: string | null, money?: boolean}>} */
 const TYPES = {
@@ -42,7 +44,7 @@ export const typeName = (reading) => (hasMembers(reading) ? words.types[/** @typ
 export const hasMembers = ({ type }) => type === "list" || type === "object";
 
 /** @returns {Reading} */
-export const newReading = () => ({ type: "string", format: null, currency: null, at: "", read: "text", element: "first", convert: [], each: null, emptyWhen: null });
+export const newReading = () => ({ type: "string", format: null, currency: null, at: "", read: "text", element: "first", convert: [], each: null, emptyWhen: null, maxRows: null });
 
 let nextStep = 1;
 
@@ -96,16 +98,25 @@ export const stepsText = (id, convert) =>
   );
 
 /** @param {Reading} reading @returns {Draft} */
-export const draftOf = (reading) => ({ reading: { ...reading }, steps: reading.convert.map(stepOf), tried: null });
+export const draftOf = (reading) => ({ reading: { ...reading }, steps: reading.convert.map(stepOf), maxRows: String(reading.maxRows ?? ""), tried: null });
+
+/** The number of rows after which a list ends; null stands for the usual one. @param {string} entered */
+const rowLimit = (entered) => {
+  if (entered.trim() === "") return null;
+  const rows = Number(entered);
+  if (!Number.isInteger(rows) || rows < 1 || rows > MAX_ROWS) throw new ApiError(words.maxRowsHint, 0);
+  return rows;
+};
 
 /** What an author has entered, as the studio reads it. @param {Draft} draft @returns {Reading} */
-export const readingOf = ({ reading, steps }) => ({
+export const readingOf = ({ reading, steps, maxRows }) => ({
   ...reading,
   at: reading.at.trim(),
   each: reading.each === null ? null : reading.each.trim(),
   emptyWhen: (reading.emptyWhen ?? "").trim() || null,
   currency: typeOf(reading) === "money" ? (reading.currency ?? "").trim().toUpperCase() : null,
   convert: hasMembers(reading) ? [] : steps.map(converterOf),
+  maxRows: reading.type === "list" ? rowLimit(maxRows) : null,
 });
 
 /** The values that a part of the JSON Schema of definitions allows, once it is there. @type {Record<string, string[]> | null} */
@@ -144,6 +155,13 @@ export const readingForm = (place) => {
     textField({ id: `${id}-at`, label: isPage ? words.selector : words.pointer, hint: inRow ? words.placeInRowHint : isPage ? undefined : words.pointerHint, value: reading.at, code: true, oninput: (at) => set({ at }) }),
     isGroup && reading.each !== null && textField({ id: `${id}-each`, label: words.rowSelector, hint: words.rowSelectorHint, value: reading.each, code: true, required: true, oninput: (each) => set({ each }) }),
     isPage && reading.type === "list" && textField({ id: `${id}-empty-when`, label: words.emptyWhen, hint: words.emptyWhenHint, value: reading.emptyWhen ?? "", code: true, oninput: (emptyWhen) => set({ emptyWhen }) }),
+    reading.type === "list" && textField({
+      id: `${id}-max-rows`, label: words.maxRows, hint: words.maxRowsHint, value: draft.maxRows,
+      oninput: (maxRows) => {
+        draft.maxRows = maxRows;
+        update();
+      },
+    }),
     isPage && !isGroup && [
       h(
         "div",

@@ -42,6 +42,9 @@ pub struct Reading {
     /// For a list in the page: the selector of what is shown instead when there are no rows.
     #[serde(default)]
     pub empty_when: Option<String>,
+    /// For a list: the number of rows after which it ends; 100 if it is left out.
+    #[serde(default)]
+    pub max_rows: Option<u16>,
 }
 
 impl Reading {
@@ -50,7 +53,8 @@ impl Reading {
     pub fn of(field: &Field, from: &Extraction) -> Self {
         let Extraction { at, read, element, convert, each, empty_when, .. } = from.clone();
         let (kind, format, currency) = (field.kind, field.format, field.currency.clone());
-        Self { kind, format, currency, at, read, element, convert, each, empty_when }
+        let max_rows = field.max_rows;
+        Self { kind, format, currency, at, read, element, convert, each, empty_when, max_rows }
     }
 
     /// Has a field be read in this way. One with members keeps them, and its type.
@@ -67,6 +71,7 @@ impl Reading {
         (from.at, from.element) = (self.at, self.element);
         if field.kind.has_members() {
             (from.each, from.empty_when) = (self.each, self.empty_when);
+            field.max_rows = self.max_rows;
             return Ok(());
         }
         (field.kind, field.format, field.currency) = (self.kind, self.format, self.currency);

@@ -99,6 +99,12 @@ impl Paging {
         is_told.then_some(Self { rows: Some(rows), total, sign, parameters })
     }
 
+    /// Returns whether the list is known to have more rows than this.
+    pub(super) fn exceeds(&self, max: usize) -> bool {
+        let max_total = u64::try_from(max).unwrap_or(u64::MAX);
+        self.rows.is_some_and(|rows| rows > max) || self.total.is_some_and(|rows| rows > max_total)
+    }
+
     /// Returns what is known of further rows of a list that is read at a JSON pointer of a response: by its
     /// newest one, or else by the address of its request. The page itself may ask for other rows: only where
     /// values stand in the address of a request is a response with its path taken for one of it. `None` if

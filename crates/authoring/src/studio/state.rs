@@ -100,6 +100,8 @@ pub(super) struct State {
     pub(super) recorded_definition: Option<Arc<Definition>>,
     /// What was read last of each field and variable, or why nothing was.
     pub(super) values: BTreeMap<String, Result<Value, String>>,
+    /// The lists that ended at their limit when they were read last, with the limit.
+    pub(super) limits: BTreeMap<String, usize>,
     /// The rows of lists that the node has read that a run is at.
     rows: BTreeMap<String, Vec<Value>>,
     inspections: VecDeque<(u64, Inspection)>,
@@ -165,6 +167,7 @@ impl State {
     /// Records that a run begins. What was read before may be of another account.
     pub(super) fn began(&mut self, run: RunState, recorded: Option<Arc<Definition>>) {
         self.values.clear();
+        self.limits.clear();
         (self.run, self.recorded_definition, self.has_ended) = (run, recorded, false);
         (self.run_node, self.run_data, self.unconfirmed) = (None, None, None);
     }
@@ -178,6 +181,8 @@ impl State {
             reading.is_some()
                 && before.as_deref().and_then(|before| reading_of(before, name)) == reading
         });
+        let values = &self.values;
+        self.limits.retain(|name, _| values.contains_key(name));
     }
 
     /// Records an event, and returns whether anything has changed.
@@ -214,7 +219,11 @@ impl State {
             TraceEvent::Read { name, result, .. } => {
                 let value = result.clone().map_err(|failure| failure.to_string());
                 let value = value.map(|value| self.with_rows_before(name, value));
+                self.limits.remove(name);
                 self.values.insert(name.clone(), value);
+            }
+            TraceEvent::ListEnds { name, max } => {
+                self.limits.insert(name.clone(), *max);
             }
             TraceEvent::Unconfirmed { signal, url } => {
                 let (signal, url) = (signal.clone(), url.clone());
@@ -223,7 +232,6 @@ impl State {
             TraceEvent::Unreachable
             | TraceEvent::Reloaded
             | TraceEvent::Unreadable
-            | TraceEvent::ListEnds { .. }
             | TraceEvent::Paused { .. } => (),
         }
         self.event_count = self.event_count.saturating_add(1);

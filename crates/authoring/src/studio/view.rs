@@ -241,6 +241,9 @@ fn field_view(definition: &Definition, state: &State, name: &str, field: &Field)
         read.as_ref().filter(|read| field.kind == FieldType::List && read.pages.is_none());
     let paging = first_page
         .and_then(|read| Paging::of_list(definition, state, read.via, &read.extraction.at));
+    let max = field.row_limit();
+    let exceeds = paging.as_ref().is_some_and(|paging| paging.exceeds(max));
+    let ends = exceeds || state.limits.get(name) == Some(&max);
     let members = field.ordered_members().map(|(member, own)| {
         let from = read.as_ref().and_then(|read| read.extraction.members.get(member));
         json!({
@@ -266,6 +269,7 @@ fn field_view(definition: &Definition, state: &State, name: &str, field: &Field)
         "members": members.collect::<Vec<_>>(),
         "nextPage": read.as_ref().and_then(|read| read.pages).map(next_page),
         "paging": paging,
+        "endsAfter": ends.then_some(max),
         "value": value.and_then(|value| value.as_ref().ok()),
         "problem": value.and_then(|value| value.as_ref().err()),
     })
@@ -504,6 +508,12 @@ mod tests {
             "rows": 2, "total": 5, "sign": "/meta/pagination/next", "parameters": ["limit=2"],
         });
         assert_eq!(paging(&definition, &state, "bills"), by_response, "of the page that is read");
+        let mut ends = |max_rows: u16| {
+            definition.output.get_mut("bills").unwrap().max_rows = Some(max_rows);
+            let field = definition.output.get("bills").unwrap();
+            field_view(&definition, &state, "bills", field)["endsAfter"].clone()
+        };
+        assert_eq!((ends(4), ends(5)), (json!(4), Value::Null));
         for request in definition.requests.values_mut() {
             request.url = "https://shop.example/api/bills?limit=100".to_owned();
         }
@@ -519,6 +529,40 @@ mod tests {
             }
         }
         assert_eq!(paging(&definition, &state, "bills"), Value::Null);
+    }
+
+    #[test]
+    fn a_list_that_ends_at_its_limit_says_so_until_the_limit_is_raised() {
+        let mut definition = with_orders();
+        let mut state = State::default();
+        state.began(RunState::Running, None);
+        state.defined(&definition.clone().into());
+        let ends = |definition: &Definition, state: &State| {
+            let outline = outline(definition, state);
+            let fields = outline["fields"].as_array().unwrap().iter();
+            fields.into_iter().find(|field| field["name"] == "orders").unwrap()["endsAfter"].clone()
+        };
+        let read = TraceEvent::Read {
+            name: "orders".into(),
+            found: Some(json!([])),
+            result: Ok(json!([{ "number": "1" }])),
+        };
+        let limit = TraceEvent::ListEnds { name: "orders".into(), max: 100 };
+        state.traced(&read, DateTime::UNIX_EPOCH);
+        assert_eq!(ends(&definition, &state), Value::Null);
+        state.traced(&limit, DateTime::UNIX_EPOCH);
+        assert_eq!(ends(&definition, &state), 100);
+        // A further page is read.
+        state.traced(&read, DateTime::UNIX_EPOCH);
+        assert_eq!(ends(&definition, &state), Value::Null);
+        state.traced(&limit, DateTime::UNIX_EPOCH);
+        definition.output.get_mut("orders").unwrap().max_rows = Some(500);
+        state.defined(&definition.clone().into());
+        assert_eq!(ends(&definition, &state), Value::Null);
+        definition.output.get_mut("orders").unwrap().max_rows = Some(100);
+        assert_eq!(ends(&definition, &state), 100);
+        state.began(RunState::Running, None);
+        assert_eq!(ends(&definition, &state), Value::Null, "another account may be signed in");
     }
 
     #[test]

@@ -46,6 +46,7 @@ fn reading(kind: FieldType, at: &str) -> Reading {
         convert: vec![],
         each: None,
         empty_when: None,
+        max_rows: None,
     }
 }
 
@@ -176,6 +177,16 @@ fn a_field_gets_another_place_and_type() {
     let Some(Node::Collect { fields, .. }) = definition.nodes.get("readOrders") else { panic!() };
     let read = Reading::of(definition.output.get("orders").unwrap(), fields.get("orders").unwrap());
     assert_eq!(read, instead);
+    let more = Reading { max_rows: Some(500), ..instead.clone() };
+    edit_field(&mut definition, change(None, "orders", Some(more.clone()))).unwrap();
+    assert_eq!(errors(&definition), [""; 0]);
+    let list = definition.output.get("orders").unwrap();
+    let Some(Node::Collect { fields, .. }) = definition.nodes.get("readOrders") else { panic!() };
+    assert_eq!((list.row_limit(), Reading::of(list, fields.get("orders").unwrap())), (500, more));
+    let too_many = Reading { max_rows: Some(1001), ..instead.clone() };
+    let mut refused = definition.clone();
+    edit_field(&mut refused, change(None, "orders", Some(too_many))).unwrap();
+    assert_eq!(errors(&refused).len(), 1, "the studio refuses what is an error");
     let long = Reading { empty_when: Some("a".repeat(2001)), ..instead };
     let refused = edit_field(&mut definition, change(None, "orders", Some(long)));
     assert_eq!(refused, Err(DraftError::PlaceTooLong));
