@@ -6,7 +6,7 @@
  * @typedef {{ kind: 'text' | 'number' | 'boolean', value: string }} Value
  * @typedef {{ kind: 'object' | 'list', columns: ({ label: string } & ValueStyle)[], rows: (Value | null)[][] }} Table
  * @typedef {{ label: string, attested: boolean } & ((Value & ValueStyle) | Table)} ShareItem
- * @typedef {{ number: number, kind: Kind, text: string, translated: boolean, left: number, share: ShareItem[], witnessed: boolean }} Prompt
+ * @typedef {{ number: number, kind: Kind, text: string, translated: boolean, left: number, share: ShareItem[], witnessed: boolean, unconfirmed: boolean }} Prompt
  * @typedef {{ text: string, code: string | null, at: string | null, shared: string[], attested: (boolean | null)[], missing: string[] }} Outcome
  * @typedef {{ code: string, text: string, left: number }} Failure
  * @typedef {{ t: 'state', status: string, progress: number, platform: string, place: number | null, waitMinutes: number | null, guest: number | null,

@@ -420,7 +420,7 @@ export class View {
   }
 
   /** @param {import('./link.js').Prompt} prompt */
-  #consent({ share, witnessed }) {
+  #consent({ share, witnessed, unconfirmed }) {
     this.#share = share;
     write('consent-title', named(words.consentTitle));
     element('consent-fields').replaceChildren(...share.flatMap((item) => {
@@ -434,6 +434,7 @@ export class View {
       return [made('dt', item.label), value];
     }));
     element('consent-witnessed').hidden = !witnessed;
+    element('consent-unconfirmed').hidden = !unconfirmed;
   }
 
   /** Shows what is wrong with the address that was sent. */

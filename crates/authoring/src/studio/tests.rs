@@ -201,7 +201,10 @@ fn a_member_of_several_items_is_a_column_at_first() {
 
     for (query, parameters) in [
         ("?page_size=10&sort=title", json!(["page_size=10"])),
-        ("?perPage=5&page%5Boffset%5D=1&Cursor=", json!(["perPage=5", "Cursor="])),
+        (
+            "?perPage=5&page%5Boffset%5D=1&Cursor=",
+            json!(["perPage=5", "page[offset]=1", "Cursor="]),
+        ),
         ("?page=1&limit=2&offset=3&first=4", json!(["page=1", "limit=2", "offset=3"])),
         ("?homepage=1&q=page", Value::Null),
         ("", Value::Null),

@@ -21,14 +21,16 @@ fn begun(document: Value) -> Run {
     run
 }
 
-/// Signs in, and reads all up to the first review.
-fn review(run: &mut Run) {
+/// Signs in, and reads all up to the first review. Returns whether the consent says that an earlier one was
+/// not confirmed.
+fn review(run: &mut Run) -> bool {
     run.next(seen("/home", &[]), noon());
     run.next(StepResult::Acted, noon());
     run.next(texts("/u/ada"), noon());
     run.next(StepResult::Read(json!({ "data": { "joined": "1.3.2019" } })), noon());
     let step = run.next(StepResult::Arrived, noon());
-    assert!(matches!(step.command, Command::Consent { .. }), "{step:?}");
+    let Command::Consent { unconfirmed, .. } = step.command else { panic!("{step:?}") };
+    unconfirmed
 }
 
 /// Shares on a page.
@@ -83,12 +85,12 @@ fn pages_that_do_not_settle_count_as_well() {
 #[test]
 fn an_applicant_who_signs_in_again_can_share() {
     let mut run = begun(document());
-    for _ in 0..2 {
-        review(&mut run);
+    for is_again in [false, true] {
+        assert_eq!(review(&mut run), is_again);
         let step = share_on(&mut run, "/login");
         assert!(asks_to_sign_in(&step), "{step:?}");
     }
-    review(&mut run);
+    assert!(review(&mut run));
     let step = share_on(&mut run, "/home");
     assert!(matches!(step.command, Command::End(End::Done(_))), "{step:?}");
 }

@@ -157,7 +157,7 @@ fn values_are_converted_and_used_in_requests_and_urls() {
     let step = run.next(StepResult::Read(json!({ "data": { "joined": "1.3.2019" } })), noon());
     assert_eq!(step.command, Command::Goto { url: format!("{HOST}/u/ada%20lovelace") });
     let step = run.next(StepResult::Arrived, noon());
-    let Command::Consent { fields } = &step.command else { panic!("{step:?}") };
+    let Command::Consent { fields, .. } = &step.command else { panic!("{step:?}") };
     let shared: Vec<_> = fields.iter().map(|field| (field.name.as_str(), &field.value)).collect();
     let (active, balance, since) = (json!(true), json!(1234.5), json!("2019-03-01"));
     assert_eq!(shared, [("active", &active), ("balance", &balance), ("since", &since)]);
@@ -275,7 +275,7 @@ fn data_of_two_accounts_is_never_shared_together() {
     let step = run.next(StepResult::Read(json!({ "data": {} })), noon());
     assert_eq!(step.command, Command::Goto { url: format!("{HOST}/u/bob") });
     let step = run.next(StepResult::Arrived, noon());
-    let Command::Consent { fields } = &step.command else { panic!("{step:?}") };
+    let Command::Consent { fields, .. } = &step.command else { panic!("{step:?}") };
     let names: Vec<_> = fields.iter().map(|field| field.name.as_str()).collect();
     assert_eq!(names, ["active", "balance"]);
 

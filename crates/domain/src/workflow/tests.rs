@@ -64,7 +64,7 @@ fn a_successful_run_asks_for_consent_before_it_shares() {
             StepResult::Read(json!({"followers": 7})),
         ],
     );
-    let Command::Consent { fields } = &step.command else { panic!("{step:?}") };
+    let Command::Consent { fields, .. } = &step.command else { panic!("{step:?}") };
     let names: Vec<_> = fields.iter().map(|field| field.name.as_str()).collect();
     let order = ["displayName", "accountId", "memberSince", "tier", "followers"];
     assert_eq!(names, order, "the order of the definition");

@@ -34,6 +34,7 @@ const words = {
   cancelled: 'Abgebrochen',
   ended: 'Bestätigung beendet',
   witnessed: 'Ein unabhängiger Dienst bestätigt die markierten Daten. Er sieht den gesamten Austausch mit der Plattform, einschließlich der Daten, mit denen Sie dort angemeldet bleiben.',
+  unconfirmed: 'Es wurde noch nichts geteilt. Sie wurden abgemeldet, oder die Seite hat sich geändert. Prüfen Sie Ihre Daten noch einmal.',
   certifying: 'Das kann einen Moment dauern. Sie können diese Seite schließen.',
   doneText: 'Ihre Daten wurden mit {partner} geteilt. Sie können diese Seite schließen.',
   attested: 'An der Quelle bestätigt',

@@ -33,6 +33,7 @@ const words = {
   cancelled: 'Cancelled',
   ended: 'Verification ended',
   witnessed: 'An independent service verifies the marked data. It sees the whole exchange with the platform, including what keeps you signed in there.',
+  unconfirmed: 'Nothing was shared yet. You were signed out, or the page changed. Check your data again.',
   certifying: 'This may take a moment. You can close this page.',
   doneText: 'Your data was shared with {partner}. You can close this page.',
   attested: 'Verified at the source',

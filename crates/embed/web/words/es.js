@@ -34,6 +34,7 @@ const words = {
   cancelled: 'Cancelado',
   ended: 'Verificación finalizada',
   witnessed: 'Un servicio independiente verifica estos datos. Ve todo el intercambio con la plataforma, incluido lo que mantiene abierta su sesión.',
+  unconfirmed: 'Todavía no se ha compartido nada. Se cerró su sesión o la página cambió. Revise sus datos de nuevo.',
   certifying: 'Esto puede tardar un momento. Puede cerrar esta página.',
   doneText: 'Sus datos se han compartido con {partner}. Puede cerrar esta página.',
   attested: 'Verificado en la fuente',

@@ -34,6 +34,7 @@ const words = {
   cancelled: 'Annulé',
   ended: 'Vérification arrêtée',
   witnessed: 'Un service indépendant vérifie ces données. Il voit tout l’échange avec la plateforme, y compris ce qui maintient votre session ouverte.',
+  unconfirmed: 'Rien n’a encore été partagé. Vous avez été déconnecté, ou la page a changé. Vérifiez de nouveau vos données.',
   certifying: 'Cela peut prendre un moment. Vous pouvez fermer cette page.',
   doneText: 'Vos données ont été partagées avec {partner}. Vous pouvez fermer cette page.',
   attested: 'Vérifié à la source',

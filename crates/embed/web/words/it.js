@@ -34,6 +34,7 @@ const words = {
   cancelled: 'Annullato',
   ended: 'Verifica terminata',
   witnessed: 'Un servizio indipendente verifica questi dati. Vede l’intero scambio con la piattaforma, compreso ciò che mantiene aperta la tua sessione.',
+  unconfirmed: 'Non è stato ancora condiviso nulla. La sessione è stata chiusa oppure la pagina è cambiata. Controlli di nuovo i suoi dati.',
   certifying: 'Potrebbe volerci un momento. Può chiudere questa pagina.',
   doneText: 'I suoi dati sono stati condivisi con {partner}. Può chiudere questa pagina.',
   attested: 'Verificato alla fonte',

@@ -34,6 +34,7 @@ const words = {
   cancelled: 'Geannuleerd',
   ended: 'Verificatie beëindigd',
   witnessed: 'Een onafhankelijke dienst controleert deze gegevens. Die ziet de hele uitwisseling met het platform, ook wat u daar aangemeld houdt.',
+  unconfirmed: 'Er is nog niets gedeeld. U bent afgemeld of de pagina is veranderd. Controleer uw gegevens opnieuw.',
   certifying: 'Dit kan even duren. U kunt deze pagina sluiten.',
   doneText: 'Uw gegevens zijn gedeeld met {partner}. U kunt deze pagina sluiten.',
   attested: 'Geverifieerd bij de bron',

@@ -34,6 +34,7 @@ const words = {
   cancelled: 'Anulowano',
   ended: 'Weryfikacja zakończona',
   witnessed: 'Niezależna usługa weryfikuje te dane. Widzi całą wymianę z platformą, także to, co utrzymuje Twoje zalogowanie.',
+  unconfirmed: 'Nic jeszcze nie udostępniono. Nastąpiło wylogowanie lub strona się zmieniła. Sprawdź dane ponownie.',
   certifying: 'To może chwilę potrwać. Możesz zamknąć tę stronę.',
   doneText: 'Twoje dane udostępniono firmie {partner}. Możesz zamknąć tę stronę.',
   attested: 'Zweryfikowano u źródła',

@@ -34,6 +34,7 @@ const words = {
   cancelled: 'Cancelado',
   ended: 'Verificação terminada',
   witnessed: 'Um serviço independente verifica estes dados. Vê toda a comunicação com a plataforma, incluindo o que mantém a sua sessão iniciada.',
+  unconfirmed: 'Ainda nada foi partilhado. A sua sessão foi terminada ou a página mudou. Verifique novamente os seus dados.',
   certifying: 'Isto pode demorar um momento. Pode fechar esta página.',
   doneText: 'Os seus dados foram partilhados com {partner}. Pode fechar esta página.',
   attested: 'Verificado na origem',

@@ -34,6 +34,7 @@ const words = {
   cancelled: 'İptal edildi',
   ended: 'Doğrulama sona erdi',
   witnessed: 'Bağımsız bir hizmet bu verileri doğrular. Platformla yapılan tüm veri alışverişini, oturumunuzu açık tutan bilgiler dahil, görür.',
+  unconfirmed: 'Henüz hiçbir şey paylaşılmadı. Oturumunuz kapandı veya sayfa değişti. Verilerinizi yeniden kontrol edin.',
   certifying: 'Bu biraz sürebilir. Bu sayfayı kapatabilirsiniz.',
   doneText: 'Verileriniz {partner} ile paylaşıldı. Bu sayfayı kapatabilirsiniz.',
   attested: 'Kaynağında doğrulandı',

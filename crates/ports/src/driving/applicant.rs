@@ -245,6 +245,9 @@ pub struct Prompt {
     /// Whether the attestor would see the whole exchange with the platform, including the
     /// credentials; only for [`PromptKind::Consent`].
     pub witnessed: bool,
+    /// Whether the applicant has agreed before in this run, and the page did not confirm it, so that
+    /// nothing was shared; only for [`PromptKind::Consent`].
+    pub unconfirmed: bool,
 }
 
 /// A field that the applicant is asked to share.

@@ -31,6 +31,7 @@ pub(super) fn state(view: &SessionSnapshot, now: DateTime<Utc>) -> Value {
             "translated": prompt.translated,
             "share": prompt.share.iter().map(share_item).collect::<Vec<_>>(),
             "witnessed": prompt.witnessed,
+            "unconfirmed": prompt.unconfirmed,
         })
     });
     let outcome = view.outcome.as_ref().map(|outcome| {

@@ -22,6 +22,7 @@ fn prompt(kind: PromptKind, value: &str) -> Prompt {
             attested: false,
         }],
         witnessed: false,
+        unconfirmed: false,
     }
 }
 

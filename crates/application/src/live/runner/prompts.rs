@@ -94,17 +94,26 @@ impl WorkflowRunner {
                 && wants_attestation
                 && definition.opens_all();
             let attest = definition.attest.as_ref().filter(|_| wants_attestation);
-            let share = if let Command::Consent { fields } = command {
+            let (share, unconfirmed) = if let Command::Consent { fields, unconfirmed } = command {
                 let item = |field: &SharedField| share_item(field, definition, language, attest);
-                fields.iter().filter_map(item).collect()
+                (fields.iter().filter_map(item).collect(), *unconfirmed)
             } else {
-                vec![]
+                (vec![], false)
             };
             let text = definition.text(language, &ask.text_key).to_owned();
             let translated = definition.translation(language, &ask.text_key).is_some();
             let (kind, deadline) = (ask.kind, ask.deadline);
             let number = 0;
-            state.ask(Prompt { number, kind, text, translated, deadline, share, witnessed })
+            state.ask(Prompt {
+                number,
+                kind,
+                text,
+                translated,
+                deadline,
+                share,
+                witnessed,
+                unconfirmed,
+            })
         });
     }
 

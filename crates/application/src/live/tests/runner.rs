@@ -60,6 +60,25 @@ async fn a_run_leads_from_sign_in_over_consent_to_the_data() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_consent_that_is_asked_for_again_says_that_nothing_was_shared() {
+    let mut document = serde_json::to_value(definition(&json!({}))).unwrap();
+    document["signals"]["confirmed"] = json!({ "selector": "#confirmed" });
+    document["nodes"]["review"]["confirm"] =
+        json!({ "when": "confirmed", "otherwise": { "next": "signIn" } });
+    let run = Run::new(serde_json::from_value(document).unwrap()).await;
+    run.to_consent().await;
+    let first = run.prompt();
+    assert!(!first.unconfirmed);
+    run.browser.bodies.push(Ok(body(200, r#"{"name":"Ada"}"#)));
+    run.answer(true);
+    pass(4).await;
+    let again = run.prompt();
+    assert_eq!((again.kind, again.share, again.unconfirmed), (first.kind, first.share, true));
+    assert_ne!(again.number, first.number);
+    assert_eq!(run.status().await, Status::AwaitingUser, "the first answer does not count");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_run_whose_applicant_declines_shares_nothing() {
     let run = Run::new(definition(&json!({}))).await;
     run.to_consent().await;

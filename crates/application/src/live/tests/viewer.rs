@@ -247,5 +247,6 @@ fn consent() -> Prompt {
         deadline: noon(),
         share: vec![],
         witnessed: false,
+        unconfirmed: false,
     }
 }

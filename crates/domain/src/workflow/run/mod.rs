@@ -46,6 +46,9 @@ pub enum Command {
     /// Ask the applicant to share these fields, and report the answer, or that time has passed.
     Consent {
         fields: Vec<SharedField>,
+        /// Whether the applicant has agreed before in this run, and the page did not confirm it: what
+        /// they agreed to was dropped.
+        unconfirmed: bool,
     },
     /// Ask the applicant for the address that the session opens, and report it, or that time has
     /// passed.

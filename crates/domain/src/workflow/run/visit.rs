@@ -230,7 +230,8 @@ impl Run {
         if now >= deadline {
             return Visit::Leave(WorkflowExit::Fail(ErrorCode::UserInputTimeout));
         }
-        let command = Command::Consent { fields: self.shared_fields() };
+        let (fields, unconfirmed) = (self.shared_fields(), !self.unconfirmed.is_empty());
+        let command = Command::Consent { fields, unconfirmed };
         self.ask(PromptKind::Consent, text_key.to_owned(), deadline, command)
     }
 
