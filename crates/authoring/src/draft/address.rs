@@ -17,6 +17,9 @@ use self::{
 };
 use super::{DraftError, FieldSource, KnownValues};
 
+/// The length of an address that a definition can have. A site may have longer ones, in which values are
+/// not looked for.
+const MAX_ADDRESS_BYTES: usize = 2048;
 /// The parts that an address has at most.
 const MAX_ADDRESS_PARTS: usize = 64;
 /// A place of more characters shows those beside the text of its part alone.
@@ -175,12 +178,15 @@ pub(crate) fn without_braces(url: &str) -> String {
 /// it is a number. The number of a page, and numbers in dates, times and versions are no words.
 ///
 /// # Errors
-/// It has more than 64 parts.
+/// It has more than 64 parts, or more than 2048 bytes.
 pub(crate) fn address_parts(
     url: &str,
     offered: &KnownValues,
     read: &KnownValues,
 ) -> Result<Vec<AddressPart>, DraftError> {
+    if url.len() > MAX_ADDRESS_BYTES {
+        return Err(DraftError::AddressTooLong);
+    }
     let mut parts = Vec::new();
     for piece in pieces(url) {
         let Piece::Part { text, before } = piece else { continue };
@@ -198,7 +204,7 @@ pub(crate) fn address_parts(
 /// of a list stays as it is, whatever it equals.
 ///
 /// # Errors
-/// It has more than 64 parts.
+/// As [`address_parts`].
 pub(crate) fn proposed_parts(
     url: &str,
     offered: &KnownValues,
@@ -292,7 +298,7 @@ fn are_in_order(texts: &[String], whole: &str) -> bool {
 /// that equal them.
 ///
 /// # Errors
-/// The author has to choose what stands at the place of a part, or there are more than 64.
+/// The author has to choose what stands at the place of a part, or as [`address_parts`].
 pub(super) fn with_proposals(url: &str, known: &KnownValues) -> Result<String, DraftError> {
     let parts = proposed_parts(url, known, known)?;
     let choices: Vec<_> = parts.into_iter().map(|part| part.choice).collect();

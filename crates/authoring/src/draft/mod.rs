@@ -239,6 +239,8 @@ pub enum DraftError {
     AddressChanged,
     #[error("the address has more than 64 parts: change it as text")]
     TooManyParts,
+    #[error("the address has more than 2048 characters, which no definition can have")]
+    AddressTooLong,
     #[error(
         "another page's response has this path: read the value from the page, or from a response \
          with another path"

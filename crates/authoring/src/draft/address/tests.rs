@@ -102,6 +102,19 @@ fn only_a_value_that_equals_a_part_is_chosen_for_it() {
 }
 
 #[test]
+fn no_values_are_looked_for_in_an_address_that_no_definition_can_have() {
+    // The site chooses the address: each of its numbers would be compared with all that is before it.
+    let known = values(&[("user", "1")]);
+    let address = |numbers: usize| format!("https://a.test/x?page={}2", "1,".repeat(numbers));
+    assert_eq!(address(1012).len(), 2047);
+    assert!(address_parts(&address(1012), &known, &known).is_ok());
+    for numbers in [1013, 100_000] {
+        let refused = address_parts(&address(numbers), &known, &known);
+        assert_eq!(refused, Err(DraftError::AddressTooLong));
+    }
+}
+
+#[test]
 fn an_address_of_the_definition_is_changed_part_by_part() {
     let offered = values(&[("organization", "1 a")]);
     let read = values(&[("organization", "1 a"), ("user", "1 a")]);
