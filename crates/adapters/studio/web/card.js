@@ -288,7 +288,7 @@ const recognize = async ({ origin }) => {
   if (!comparedWithSignIn) throw refusal(words.nothingToCompareHere);
   const place = preferred(conditions);
   if (place === null) throw refusal(words.noConditionHere);
-  await post("edit", { op: "markPage", kind, condition: conditions[place].condition, marking: "also" });
+  await post("edit", { op: "markPage", kind, condition: conditions[place].condition, marking: "also", inspection });
   announce(say(words.pageMarked, { kind: kindName(kind) }));
   // The button is gone as soon as the page is recognized.
   focusLater("card-name");
@@ -353,7 +353,7 @@ const edit = async (selection, answer) => {
     const suggestion = selection.suggestion === null ? undefined : selection.suggestions?.[selection.suggestion];
     if (!selection.pageKind) throw refusal(words.chooseKindFirst);
     if (!suggestion) throw refusal(words.chooseConditionFirst);
-    await post("edit", { op: "markPage", kind: selection.pageKind, condition: suggestion.condition, marking: selection.marking ?? usualMarking(selection.pageKind) });
+    await post("edit", { op: "markPage", kind: selection.pageKind, condition: suggestion.condition, marking: selection.marking ?? usualMarking(selection.pageKind), inspection: "page" in origin ? origin.page.inspection : undefined });
     return say(words.pageMarked, { kind: kindName(selection.pageKind) });
   }
   if (use === "dismiss") {

@@ -141,7 +141,7 @@ export const markingView = (current, chooseElement) => {
     const suggestion = current.suggestion === null ? undefined : current.suggestions?.[current.suggestion];
     if (!current.kind) throw new ApiError(words.chooseKindFirst, 0);
     if (!suggestion) throw new ApiError(words.chooseConditionFirst, 0);
-    await post("edit", { op: "markPage", kind: current.kind, condition: suggestion.condition, marking: current.marking ?? usualMarking(current.kind) });
+    await post("edit", { op: "markPage", kind: current.kind, condition: suggestion.condition, marking: current.marking ?? usualMarking(current.kind), inspection: current.inspection?.inspection });
     announce(say(words.pageMarked, { kind: kindName(current.kind) }));
     stopMarking();
   };

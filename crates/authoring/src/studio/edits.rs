@@ -40,6 +40,10 @@ pub enum Edit {
         /// after sign-in are kept, and others are replaced.
         #[serde(default)]
         marking: Option<Marking>,
+        /// The page for which the condition was chosen; the one that was inspected last if it is left
+        /// out.
+        #[serde(default)]
+        inspection: Option<u64>,
     },
     RemovePage {
         name: String,
@@ -302,10 +306,10 @@ pub(super) fn apply(
     shared: &Shared,
 ) -> Result<(), StudioError> {
     match edit {
-        Edit::MarkPage { kind, condition, marking } => {
+        Edit::MarkPage { kind, condition, marking, inspection } => {
             let marking = marking.unwrap_or(Marking::usual(kind));
             mark_page(definition, kind, condition, marking)?;
-            shared.state().marked(kind, marking);
+            shared.state().marked(kind, marking, inspection);
         }
         Edit::RemovePage { name } => {
             remove_page(definition, &name)?;

@@ -315,12 +315,17 @@ impl State {
         self.inspections.back().map(|(_, page)| page.clone())
     }
 
-    /// Keeps the page that was inspected last as one of a kind, so that other pages are compared with it.
-    pub(super) fn marked(&mut self, kind: PageKind, marking: Marking) {
+    /// Keeps the page with this number, or else the one that was inspected last, as one of a kind, so that
+    /// other pages are compared with it. Another one may have been inspected since its condition was chosen.
+    pub(super) fn marked(&mut self, kind: PageKind, marking: Marking, inspection: Option<u64>) {
         if kind == PageKind::SignIn {
             self.sign_in_after = self.responses.newest();
         }
-        let Some(page) = self.newest_inspection() else { return };
+        let page = match inspection {
+            Some(number) => self.inspection(number),
+            None => self.newest_inspection(),
+        };
+        let Some(page) = page else { return };
         let known = self.known.entry(kind.name().to_owned()).or_default();
         match marking {
             Marking::Also if known.len() >= MAX_CONDITIONS => {

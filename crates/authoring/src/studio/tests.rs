@@ -257,7 +257,7 @@ fn pages_are_compared_with_all_that_were_marked() {
     let mut mark = |number: usize, marking| {
         let url = format!("https://shop.test/{number}");
         state.add_inspection(KnownPage { url, tree: page("html\n body") });
-        state.marked(PageKind::SignedIn, marking);
+        state.marked(PageKind::SignedIn, marking, None);
         let known = state.known.get("signedIn").unwrap();
         known.iter().map(|page| page.url.rsplit('/').next().unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -268,6 +268,28 @@ fn pages_are_compared_with_all_that_were_marked() {
         mark(number, Marking::Also);
     }
     assert_eq!(mark(11, Marking::Also), ["4", "5", "6", "7", "8", "9", "10", "11"]);
+}
+
+#[test]
+fn the_page_that_is_kept_is_the_one_for_which_the_condition_was_chosen() {
+    let shared = Shared::default();
+    let [login, _] = ["login", "home"].map(|path| {
+        let url = format!("https://shop.example/{path}");
+        shared.state().add_inspection(KnownPage { url, tree: page("html\n body") })
+    });
+    let mut definition = with_orders();
+    let mut mark = |inspection: u64| {
+        let mark = json!({
+            "op": "markPage", "kind": "signIn", "condition": { "selector": "form" },
+            "inspection": inspection,
+        });
+        apply(&mut definition, serde_json::from_value(mark).unwrap(), None, &shared).unwrap();
+        let known = shared.state().known.get("signIn").cloned().unwrap_or_default();
+        known.iter().map(|page| page.url.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(mark(login), ["https://shop.example/login"]);
+    // It is not kept any more.
+    assert_eq!(mark(99), ["https://shop.example/login"]);
 }
 
 #[test]
