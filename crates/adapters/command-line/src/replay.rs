@@ -97,7 +97,7 @@ pub struct WrittenFixture {
     pub text: String,
     /// The number of different texts that look like access tokens and were masked.
     pub masked_tokens: usize,
-    /// The number of those that were kept, since the definition needs them.
+    /// The number of those that were kept, since the definition may need them.
     pub kept_tokens: usize,
 }
 
@@ -144,14 +144,14 @@ fn told_of_tokens(masked: usize, kept: usize) -> String {
     match kept {
         0 => (),
         1 => text.push_str(
-            "warning: 1 text that looks like an access token was kept, since the definition needs it.\n",
+            "warning: 1 text that looks like an access token was kept, since the definition may need it.\n",
         ),
         _ => {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
                 "warning: {kept} texts that look like access tokens were kept, since the definition \
-                 needs them."
+                 may need them."
             );
         }
     }
@@ -251,7 +251,7 @@ mod tests {
             lines[..2],
             [
                 "3 texts that look like access tokens were masked. Check the file before you share it.",
-                "warning: 1 text that looks like an access token was kept, since the definition needs it.",
+                "warning: 1 text that looks like an access token was kept, since the definition may need it.",
             ]
         );
         // It differs from the run, which has shared nothing.

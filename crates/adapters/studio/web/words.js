@@ -446,8 +446,8 @@ const en = {
     other: "{count} texts that look like access tokens were masked. Check the file before you share it.",
   },
   keptTokens: {
-    one: "1 text that looks like an access token was kept, because the definition needs it. Use a test account, or revoke the token.",
-    other: "{count} texts that look like access tokens were kept, because the definition needs them. Use a test account, or revoke the tokens.",
+    one: "1 text that looks like an access token was kept, since the definition may need it. Use a test account, or revoke the token.",
+    other: "{count} texts that look like access tokens were kept, since the definition may need them. Use a test account, or revoke the tokens.",
   },
   differences: "Differences",
   timeline: "Timeline",

@@ -231,7 +231,7 @@ impl Studio {
     pub async fn watch(&self) {
         loop {
             tokio::time::sleep(OBSERVE_INTERVAL).await;
-            self.settle();
+            self.settle().await;
             let Some(browser) = self.parts.runs.browser() else {
                 // The session was cancelled, or has ended.
                 self.shared.change(|state| state.page.take().is_some());
@@ -244,12 +244,23 @@ impl Studio {
     }
 
     /// After a run has ended, keeps its fixture, and lets the author look around again.
-    fn settle(&self) {
+    async fn settle(&self) {
+        let Some((recorded, fixture)) = self.ended_run() else { return };
+        let definitions = self.parts.definitions.clone();
+        // Tens of replays of a large fixture would hold up the thread's other tasks.
+        let masked = move || without_tokens(definitions.as_ref(), &recorded, fixture);
+        if let Ok(masked) = tokio::task::spawn_blocking(masked).await {
+            self.keep(masked);
+        }
+    }
+
+    /// Lets the author look around again if a run has ended. Returns its fixture and the definition with
+    /// which it was recorded; `None` if it was not recorded to its end.
+    fn ended_run(&self) -> Option<(Arc<Definition>, Fixture)> {
         let _changing = self.changing();
-        let Ok(definition) = self.definition() else { return };
-        let ended = std::mem::take(&mut self.shared.state().has_ended);
-        if !ended {
-            return;
+        let definition = self.definition().ok()?;
+        if !std::mem::take(&mut self.shared.state().has_ended) {
+            return None;
         }
         let recorded = self.shared.state().recorded_definition.clone();
         let fixture = recorded.and_then(|recorded| {
@@ -259,26 +270,22 @@ impl Studio {
                 .then_some((recorded, fixture))
         });
         self.parts.runs.reload(Arc::new(exploring(&definition, false)));
-        if let Some((recorded, mut fixture)) = fixture {
-            let replayed = self.parts.definitions.replay(&recorded, &fixture).result;
-            let run = &fixture.expected;
-            // What was masked is not what the run has read: values may differ, and nothing else.
-            if (&run.path, &run.missing, &run.error)
-                == (&replayed.path, &replayed.missing, &replayed.error)
-            {
-                fixture.expected = replayed;
-            }
-            let MaskedFixture { fixture, masked, kept } =
-                mask_tokens(fixture, &|fixture| self.parts.definitions.replay(&recorded, fixture));
-            // The author may have changed the definition meanwhile.
+        fixture
+    }
+
+    /// Keeps a fixture, and compares it with the definition, which the author may have changed meanwhile.
+    fn keep(&self, MaskedFixture { fixture, masked, kept }: MaskedFixture) {
+        let _changing = self.changing();
+        let definition = self.definition().ok();
+        let differences = definition.map(|definition| {
             let replayed = self.parts.definitions.replay(&definition, &fixture).result;
-            let differences = fixture.expected.differences(&replayed);
-            self.shared.change(|state| {
-                state.recorded(fixture, differences);
-                state.tokens = Some(TokenCounts { masked, kept });
-                true
-            });
-        }
+            fixture.expected.differences(&replayed)
+        });
+        self.shared.change(|state| {
+            state.recorded(fixture, differences);
+            state.tokens = Some(TokenCounts { masked, kept });
+            true
+        });
     }
 
     /// Runs the definition.
@@ -614,4 +621,20 @@ fn shares_sign_in(document: &str) -> bool {
 /// Returns how many events and pages a fixture has.
 fn sizes(fixture: &Fixture) -> (usize, usize) {
     (fixture.events.len(), fixture.pages.len())
+}
+
+/// Returns the fixture of a run without access tokens.
+fn without_tokens(
+    definitions: &dyn DefinitionService,
+    recorded: &Arc<Definition>,
+    mut fixture: Fixture,
+) -> MaskedFixture {
+    let replayed = definitions.replay(recorded, &fixture).result;
+    let run = &fixture.expected;
+    // What was masked is not what the run has read: values may differ, and nothing else.
+    if (&run.path, &run.missing, &run.error) == (&replayed.path, &replayed.missing, &replayed.error)
+    {
+        fixture.expected = replayed;
+    }
+    mask_tokens(fixture, &|fixture| definitions.replay(recorded, fixture))
 }

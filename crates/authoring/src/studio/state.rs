@@ -337,9 +337,9 @@ impl State {
         known.push(page);
     }
 
-    pub(super) fn recorded(&mut self, fixture: Fixture, differences: Vec<String>) {
+    pub(super) fn recorded(&mut self, fixture: Fixture, differences: Option<Vec<String>>) {
         (self.fixture, self.is_fixture_saved) = (Some(fixture), false);
-        self.differences = Some(differences);
+        self.differences = differences;
     }
 }
 

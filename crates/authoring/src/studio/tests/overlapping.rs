@@ -1,6 +1,13 @@
 //! Changes in a studio that overlap: none of them is lost.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use definition_syntax::Syntax;
@@ -147,7 +154,7 @@ async fn a_run_that_is_recorded_while_the_one_before_is_saved_is_not_saved() {
             pages: vec![],
         };
         studio.shared.change(|state| {
-            state.recorded(fixture, vec![]);
+            state.recorded(fixture, Some(vec![]));
             true
         });
     };
@@ -181,21 +188,47 @@ fn recorded() -> Fixture {
     }
 }
 
-#[test]
-fn a_recorded_run_has_no_tokens_and_its_author_is_told_how_many_were_masked() {
-    let World { studio, .. } = World::new();
+fn end_recorded_run(studio: &Studio) {
     studio.shared.change(|state| {
         state.began(RunState::Running, Some(Arc::new(with_orders())));
         state.has_ended = true;
         true
     });
-    studio.settle();
+}
+
+#[tokio::test]
+async fn a_recorded_run_has_no_tokens_and_its_author_is_told_how_many_were_masked() {
+    let World { studio, .. } = World::new();
+    end_recorded_run(&studio);
+    studio.settle().await;
     let view = serde_json::to_value(studio.view()).unwrap();
     let fixture = &view["fixture"];
     assert_eq!((&fixture["maskedTokens"], &fixture["keptTokens"]), (&json!(1), &json!(0)));
     let stored = studio.shared.state().stored_fixture().expect("a recorded run");
     assert_eq!(stored.expected, recorded().expected);
     assert!(!serde_json::to_string(&stored).unwrap().contains(TOKEN), "{stored:?}");
+}
+
+#[tokio::test]
+async fn an_edit_does_not_wait_until_the_tokens_of_a_run_are_masked() {
+    let (edited, waits) = mpsc::channel();
+    let was_free = Arc::<AtomicBool>::default();
+    let seen = was_free.clone();
+    let World { studio, .. } = World::with_replay(move || {
+        if waits.recv_timeout(Duration::from_secs(10)).is_ok() {
+            seen.store(true, Ordering::SeqCst);
+        }
+    });
+    end_recorded_run(&studio);
+    let edit = async {
+        tokio::task::yield_now().await;
+        drop(studio.changing());
+        edited.send(()).unwrap();
+        drop(edited);
+    };
+    tokio::join!(studio.settle(), edit);
+    assert!(was_free.load(Ordering::SeqCst));
+    assert!(studio.shared.state().stored_fixture().is_some());
 }
 
 /// Returns an edit for which the page makes a request.
@@ -225,15 +258,19 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        Self::with_replay(|| ())
+    }
+
+    /// Calls `replay` in each replay.
+    fn with_replay(replay: impl Fn() + Send + 'static) -> Self {
         let mut definitions = MockDefinitionService::new();
         definitions.expect_validate().returning(|document| DefinitionReport {
             definition: serde_json::from_str(document).ok(),
             findings: vec![],
         });
-        definitions.expect_replay().returning(|_, fixture| Replayed {
-            result: fixture.expected.clone(),
-            trace: vec![],
-            unrecorded: vec![],
+        definitions.expect_replay().returning(move |_, fixture| {
+            replay();
+            Replayed { result: fixture.expected.clone(), trace: vec![], unrecorded: vec![] }
         });
         let browser = Arc::<SlowBrowser>::default();
         let clock = Arc::new(FakeClock::at(noon()));
