@@ -1,3 +1,5 @@
+//! Tests of the parts of addresses.
+
 use super::*;
 
 const MEMBERSHIP: &str = "https://shop.example/api/organizations/1/memberships/1?page=1";
