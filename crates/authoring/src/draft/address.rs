@@ -9,6 +9,7 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::pieces::is_page_name;
 use self::{
     own::may_be_own,
     pieces::{Before, Piece, origin_length, pieces},

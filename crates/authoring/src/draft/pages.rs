@@ -87,20 +87,10 @@ pub fn mark_page(
 /// Returns the conditions of which one holds where a condition holds: those of an `any`, also within
 /// another one.
 pub(crate) fn alternatives(condition: &Condition) -> Vec<&Condition> {
-    match condition {
-        Condition::Any(any) => any.iter().flat_map(alternatives).collect(),
-        Condition::All(_)
-        | Condition::Not(_)
-        | Condition::Signal(_)
-        | Condition::Selector(_)
-        | Condition::Text { .. }
-        | Condition::Url(_)
-        | Condition::Host(_)
-        | Condition::Query { .. }
-        | Condition::Fragment(_)
-        | Condition::Cookie(_)
-        | Condition::Response { .. }
-        | Condition::HttpStatus(_) => vec![condition],
+    if let Condition::Any(any) = condition {
+        any.iter().flat_map(alternatives).collect()
+    } else {
+        vec![condition]
     }
 }
 

@@ -5,22 +5,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{readings::path_pattern, state::State};
-use crate::draft::without_braces;
+use crate::draft::{is_page_name, without_braces};
 
-/// Parameters of addresses that tell a part of a list from the others, without their signs.
-const PAGE_PARAMETERS: &[&str] = &[
-    "cursor",
-    "first",
-    "limit",
-    "offset",
-    "page",
-    "pagelimit",
-    "pagenumber",
-    "pageoffset",
-    "pagesize",
-    "paginationpage",
-    "perpage",
-];
+/// Further parameters of addresses that tell a part of a list from the others, and are no numbers of pages.
+const OTHER_PARAMETERS: &[&str] = &["cursor", "first"];
 /// Parameters that are shown at most, and the length of one.
 const MAX_PARAMETERS: usize = 3;
 const MAX_PARAMETER_CHARS: usize = 40;
@@ -233,8 +221,9 @@ fn plain(name: &str) -> String {
 /// Returns what an address says of the part of a list that its response has.
 fn page_parameters(url: &str) -> Vec<String> {
     let Ok(url) = url::Url::parse(url) else { return vec![] };
-    let of_pages =
-        url.query_pairs().filter(|(name, _)| PAGE_PARAMETERS.contains(&plain(name).as_str()));
+    let is_of_pages =
+        |name: &str| is_page_name(name) || OTHER_PARAMETERS.contains(&plain(name).as_str());
+    let of_pages = url.query_pairs().filter(|(name, _)| is_of_pages(name));
     let parameters = of_pages.take(MAX_PARAMETERS);
     parameters.map(|(name, value)| shown(&format!("{name}={value}"), MAX_PARAMETER_CHARS)).collect()
 }

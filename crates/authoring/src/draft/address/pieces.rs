@@ -62,7 +62,7 @@ fn is_page_digits(text: &str) -> bool {
 
 /// Returns whether a name, which may be encoded, is that of a parameter that says which rows of a list are
 /// wanted.
-fn is_page_name(name: &str) -> bool {
+pub(crate) fn is_page_name(name: &str) -> bool {
     let name = Decoded::of(name, Before::Parameter("")).text;
     let letters = name.chars().filter(char::is_ascii_alphabetic);
     let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
