@@ -332,6 +332,8 @@ async fn correct_a_field(studio: &StudioPage) {
     studio.press("Save field").await;
     let finding = "document.querySelector('#panel [role=alert]')?.textContent.includes('convert[0]') === true";
     studio.until("the finding of the check", finding).await;
+    let is_sentence = "document.querySelector('#panel [role=alert]').textContent.endsWith('.')";
+    assert_eq!(studio.page.evaluate(is_sentence).await, true);
     // Buttons change their colours within 150 ms.
     tokio::time::sleep(Duration::from_millis(400)).await;
     assert_eq!(studio.accessibility_violations().await, json!([]));

@@ -1,6 +1,6 @@
 // The requests of the studio. Everything that they return was made from pages of foreign sites, and is shown as text only.
 
-import { words, say } from "./words.js";
+import { words, say, sentence } from "./words.js";
 
 /**
  * @typedef {{severity: "error" | "warning", path: string, line: number | null, column: number | null, message: string}} Finding
@@ -69,7 +69,7 @@ export const post = (path, body = {}) =>
 export const read = (path) => request(path, {});
 
 /** The message of an error for an author. @param {unknown} error */
-export const messageOf = (error) => (error instanceof ApiError ? error.message : words.requestFailed);
+export const messageOf = (error) => (error instanceof ApiError ? sentence(error.message) : words.requestFailed);
 
 const POLL_TIMEOUT = 40_000;
 const MIN_RETRY_INTERVAL = 500;

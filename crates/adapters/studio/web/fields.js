@@ -7,7 +7,7 @@ import { inspectButton } from "./inspection.js";
 import { MAX_ROWS, draftOf, hasMembers, newReading, readingForm, readingOf, typeName } from "./reading.js";
 import { act, announce, focusLater, ui, update } from "./store.js";
 import { action, checkbox, confirmed, form, pagingNotice, rich, shownValue, textField } from "./widgets.js";
-import { say, words } from "./words.js";
+import { say, sentence, words } from "./words.js";
 
 /**
  * What is edited: a field, or a column of the list `within`; without a name, a new column.
@@ -54,7 +54,7 @@ const variableCard = (variable) => [
     h("dd", null, variable.place ? h("code", null, variable.place) : words.whole),
     variable.problem === null
       ? [h("dt", { key: "value" }, words.value), h("dd", { key: "value-of", class: "sample" }, variable.value === null ? h("span", { class: "none" }, words.noValue) : shownValue(variable.value))]
-      : [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, rich(variable.problem))],
+      : [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, rich(sentence(variable.problem)))],
   ),
   variable.address && addressHints(variable.address),
   h(
@@ -140,7 +140,7 @@ const fieldCard = (field, index, count) => {
       field.nextPage && [h("dt", { key: "next" }, words.nextPages), h("dd", { key: "next-of" }, rich(say(words.nextPageBy, { text: field.nextPage.text, max: field.nextPage.max })))],
       field.problem === null
         ? [h("dt", { key: "value" }, words.value), h("dd", { key: "value-of", class: "sample" }, field.value === null ? h("span", { class: "none" }, words.noValue) : shownValue(field.value))]
-        : [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, rich(field.problem))],
+        : [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, rich(sentence(field.problem)))],
     ),
     field.address && addressHints(field.address),
     field.paging && pagingNotice(field.paging, field.source === "request" ? say(words.restByRequest, { node: `\`${field.node}\`` }) : words.restByResponse),

@@ -4,7 +4,7 @@ import { ApiError, post, read } from "./api.js";
 import { h } from "./dom.js";
 import { act, update } from "./store.js";
 import { action, choice, shownValue, textField } from "./widgets.js";
-import { say, words } from "./words.js";
+import { say, sentence, words } from "./words.js";
 
 /**
  * @typedef {import("./api.js").Reading} Reading
@@ -299,7 +299,7 @@ const trial = ({ id, draft, isPage, node, within }) => {
           tried.rows !== null && [h("dt", { key: "rows" }, words.list), h("dd", { key: "rows-of" }, say(words.rows, { count: tried.rows }))],
           tried.instead !== null && [h("dt", { key: "instead" }, words.shownInstead), h("dd", { key: "instead-of" }, say(words.visibleElements, { count: tried.instead }))],
           tried.found !== null && [h("dt", { key: "found" }, words.contents), h("dd", { key: "found-of", class: "sample" }, tried.found)],
-          tried.problem !== null ? [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, tried.problem)] : tried.value !== null && [h("dt", { key: "value" }, words.readsAs), h("dd", { key: "value-of", class: "sample" }, shownValue(tried.value))],
+          tried.problem !== null ? [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, sentence(tried.problem))] : tried.value !== null && [h("dt", { key: "value" }, words.readsAs), h("dd", { key: "value-of", class: "sample" }, shownValue(tried.value))],
         ),
         tried.values.length > 0 && [
           h("p", { class: "hint", key: "others" }, words.otherReadings),

@@ -505,3 +505,13 @@ export const say = (text, values = {}) => {
   const chosen = typeof text === "string" ? text : plurals.select(Number(values.count)) === "one" ? text.one : text.other;
   return chosen.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
 };
+
+/**
+ * Returns the text of an error as a sentence: with a capital, unless it begins with code, and a full stop. The service writes errors without either.
+ * @param {string} text
+ * @returns {string}
+ */
+export const sentence = (text) => {
+  const whole = text.trim();
+  return whole.charAt(0).toUpperCase() + whole.slice(1) + (whole === "" || /[.!?…]$/.test(whole) ? "" : ".");
+};
