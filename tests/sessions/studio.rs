@@ -352,4 +352,14 @@ async fn correct_a_field(studio: &StudioPage) {
     studio.enter("Label", "Another").await;
     studio.page.press("Escape").await;
     studio.until("the form to close", "!document.querySelector('#edit-label')").await;
+    // Nothing on the page tells the currency.
+    studio.press("Edit").await;
+    studio.enter("Type", "money").await;
+    let empty = "document.getElementById('edit-currency')?.value === ''";
+    studio.until("the empty currency", empty).await;
+    studio.press("Save field").await;
+    let missing = "document.querySelector('#panel [role=alert]')?.textContent === 'Enter the currency of the amount.'";
+    studio.until("that the currency is missing", missing).await;
+    studio.page.press("Escape").await;
+    studio.until("the form to close again", "!document.querySelector('#edit-label')").await;
 }

@@ -326,6 +326,8 @@ const editForm = (part, within) => {
     const name = current.newName.trim();
     if (!label) throw new ApiError(words.labelMissing, 0);
     if (!name) throw new ApiError(words.nameMissing, 0);
+    // `null` stands for a value that is no amount.
+    if (draft?.reading.currency?.trim() === "") throw new ApiError(words.currencyMissing, 0);
     if (current.address) {
       if (!isDecided(current.address)) throw new ApiError(words.choosePartsFirst, 0);
       await post("edit", { op: "setAddress", node: whole.node, address: sentChoices(current.address) });

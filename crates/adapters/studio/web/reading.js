@@ -193,7 +193,7 @@ const typeControls = (id, reading, set) => {
       options: Object.entries(words.valueTypes).map(([value, label]) => ({ value, label })),
       onchange: (value) => {
         const { type, format, money } = TYPES[/** @type {keyof typeof TYPES} */ (value)];
-        set({ type, format, currency: money ? (reading.currency ?? "EUR") : null });
+        set({ type, format, currency: money ? (reading.currency ?? "") : null });
       },
     }),
     current === "money" && textField({ id: `${id}-currency`, label: words.currency, hint: words.currencyHint, value: reading.currency ?? "", code: true, required: true, oninput: (currency) => set({ currency }) }),

@@ -388,6 +388,7 @@ const en = {
   selectAnother: "Select another element, or return to the browser.",
   nameMissing: "Enter a name.",
   labelMissing: "Enter a label.",
+  currencyMissing: "Enter the currency of the amount.",
   listMissing: "Enter a name and a label for the list.",
 
   // Responses
