@@ -222,6 +222,7 @@ const valueForm = (selection, answer, isPage, set) => {
   return [
     // The places of a column are relative to its row, and are found by the studio.
     isPage && !isColumn && selectorRadios(selection, answer, words.matches, set),
+    !isColumn && answer.positional && h("p", { class: "hint warn", key: "card-positional" }, words.positionalMember),
     isColumn && answer.list && listForm(selection, answer, answer.list, set),
     answer.contents.length > 1 || isPage
       ? radios({

@@ -338,6 +338,7 @@ const en = {
   selector: "Selector",
   selectorHint: "How the element is found. Choose one that stays the same for every account.",
   matches: { one: "1 match", other: "{count} matches; the first is read" },
+  positionalMember: "By position: another value once the response has an item before it",
   positionalSelector: "By position: breaks when the page adds an element before it",
   hashedSelector: "This name may change with the next version of the site.",
   matchesClick: { one: "1 match", other: "{count} matches; the first is clicked" },

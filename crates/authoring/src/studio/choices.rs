@@ -36,6 +36,9 @@ const IGNORED_ATTRIBUTES: &[&str] =
 pub struct ElementView {
     /// Empty for a member of a response.
     pub selectors: Vec<SelectorProposal>,
+    /// Whether its place has the index of an item of an array, so that it is another item once the
+    /// response has one more before. Of an element, the selectors say so.
+    positional: bool,
     contents: Vec<ContentView>,
     list: Option<ListProposal>,
     /// The names of the lists of the definition that it can be a column of.
@@ -102,6 +105,7 @@ impl Studio {
         let source = FieldSource::Page { url, at: String::new(), read: ElementContent::Text };
         Ok(ElementView {
             selectors,
+            positional: false,
             contents,
             list,
             lists: vec![],
@@ -208,6 +212,7 @@ pub(super) fn of_member(response: &SeenResponse, pointer: &str) -> Option<Elemen
     let is_column = list.as_ref().is_some_and(|list| list.rows > 1);
     Some(ElementView {
         selectors: vec![],
+        positional: is_in_item(body, pointer),
         contents: vec![ContentView { read: None, sample, values }],
         list,
         lists: vec![],
@@ -216,6 +221,13 @@ pub(super) fn of_member(response: &SeenResponse, pointer: &str) -> Option<Elemen
         label: label_of_name(&name),
         name: name_of(&name),
     })
+}
+
+/// Returns whether a place is an item of an array, or in one.
+fn is_in_item(body: &Value, pointer: &str) -> bool {
+    let ends = pointer.match_indices('/').map(|(end, _)| end);
+    let mut around = ends.filter_map(|end| body.pointer(pointer.get(..end)?));
+    around.any(Value::is_array)
 }
 
 /// Returns what can be read of an element.

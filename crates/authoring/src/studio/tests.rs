@@ -183,6 +183,7 @@ fn a_place_is_tried_on_a_response() {
 fn a_member_of_several_items_is_a_column_at_first() {
     let body = json!({
         "results": [{ "title": "a" }, { "title": "b" }], "one": [{ "title": "c" }], "total": 2,
+        "byNumber": { "1": "d" },
     });
     let view = |url: &str, pointer: &str| {
         let (url, body) = (url.to_owned(), Some(body.clone()));
@@ -197,6 +198,12 @@ fn a_member_of_several_items_is_a_column_at_first() {
     assert_eq!(used("/results/1/title"), (json!("column"), json!(2)));
     assert_eq!(used("/one/0/title"), (json!("field"), json!(1)));
     assert_eq!(used("/total"), (json!("field"), Value::Null));
+    let is_positional =
+        |pointer: &str| view("https://shop.test/api", pointer)["positional"].clone();
+    assert_eq!(is_positional("/results/1/title"), true, "another item may come before it");
+    assert_eq!(is_positional("/results/1"), true);
+    assert_eq!(is_positional("/results"), false);
+    assert_eq!(is_positional("/byNumber/1"), false, "it is a name");
     assert_eq!(view("https://shop.test/api", "/none"), Value::Null);
 
     for (query, parameters) in [
