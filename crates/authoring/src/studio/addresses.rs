@@ -1,5 +1,7 @@
 //! The addresses at which values are read, as the author sees them.
 
+use std::collections::BTreeSet;
+
 use domain::workflow::{Definition, Method, Node, Source};
 use serde::Serialize;
 use serde_json::Value;
@@ -105,29 +107,39 @@ pub(super) const fn source_name(source: &Source) -> &'static str {
     }
 }
 
-/// Returns the values of variables that runs have read.
+/// Returns the values of variables that runs have read, or that were seen when these were added.
 pub(super) fn known_values(definition: &Definition, state: &State) -> KnownValues {
     let variables = definition.nodes.values().filter_map(|node| {
         let Node::Collect { variables, .. } = node else { return None };
         Some(variables.keys())
     });
-    let values = variables.flatten().filter_map(|name| {
-        let value = state.values.get(name)?.as_ref().ok()?;
-        Some((name.clone(), scalar_text(value)?))
-    });
+    let values =
+        variables.flatten().filter_map(|name| Some((name.clone(), known_text(state, name)?)));
     values.collect()
 }
 
-/// Returns all values that runs have read and that may stand in an address.
+/// Returns all values that runs have read and that may stand in an address, and those that were seen when
+/// they were added.
 pub(super) fn read_values(state: &State) -> KnownValues {
-    let values = state.values.iter().filter_map(|(name, value)| {
-        let text = scalar_text(value.as_ref().ok()?)?;
+    let names: BTreeSet<&String> = state.values.keys().chain(state.samples.keys()).collect();
+    let values = names.into_iter().filter_map(|name| {
+        let text = known_text(state, name)?;
         (!text.is_empty()).then(|| (name.clone(), text))
     });
     values.collect()
 }
 
-fn scalar_text(value: &Value) -> Option<String> {
+/// Returns the text of a field or a value of the author's account, as the run has read it. One that was
+/// added since has the text that it had then.
+fn known_text(state: &State, name: &str) -> Option<String> {
+    match state.values.get(name) {
+        Some(value) => scalar_text(value.as_ref().ok()?),
+        None => state.samples.get(name).cloned(),
+    }
+}
+
+/// Returns the text that a value has in an address; `None` if it can stand in none.
+pub(super) fn scalar_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),

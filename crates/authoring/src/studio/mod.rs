@@ -501,14 +501,21 @@ impl Studio {
         }
         // Nothing is asked of the page for a change that is refused anyway.
         self.changeable()?;
+        // What was seen may not be kept any more once the page has answered.
+        let sample = self.sample_of(&edit);
         let source = self.source_of(&edit).await?;
-        self.apply(edit, source)?;
+        self.apply(edit, source, sample)?;
         self.follow().await
     }
 
     /// Changes the definition as it is now, which may be another one than before its page was asked for
-    /// the `source` of a new field.
-    fn apply(&self, edit: Edit, source: Option<FieldSource>) -> Result<(), StudioError> {
+    /// the `source` of a new field. `sample` is the name of that field and the text that it has now.
+    fn apply(
+        &self,
+        edit: Edit,
+        source: Option<FieldSource>,
+        sample: Option<(String, String)>,
+    ) -> Result<(), StudioError> {
         let _changing = self.changing();
         let mut definition = (*self.changeable()?).clone();
         let is_checked = edit.is_checked();
@@ -522,6 +529,12 @@ impl Studio {
             }
         }
         self.write(document);
+        if let Some((name, text)) = sample {
+            self.shared.change(|state| {
+                state.samples.insert(name, text);
+                true
+            });
+        }
         Ok(())
     }
 

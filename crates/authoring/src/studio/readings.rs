@@ -7,12 +7,15 @@ use domain::workflow::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Studio, StudioError, choices::cut};
+use super::{ChosenSource, Edit, Studio, StudioError, addresses::scalar_text, choices::cut};
 use crate::{
     draft::Reading,
     signals::page_language_tag,
     values::{ValueProposal, propose_json_values, propose_values},
 };
+
+/// A longer value can stand in no address.
+const MAX_SAMPLE_CHARS: usize = 512;
 
 /// A reading to be tried on the page that is shown, or on the newest response.
 #[derive(Debug, Clone, Deserialize)]
@@ -73,6 +76,41 @@ impl Studio {
         let response =
             state.responses.newest_first().find(is_it).and_then(|response| response.body.as_ref());
         response.map(|body| in_body(body, &tried)).ok_or(StudioError::NoResponse)
+    }
+}
+
+impl Studio {
+    /// Returns the name of the field or the value that an edit adds, and the text that it has where it
+    /// was chosen: at most 512 characters, as an address would have it. `None` if it has none there, or
+    /// is no text and no number.
+    pub(super) fn sample_of(&self, edit: &Edit) -> Option<(String, String)> {
+        let (name, from, convert, kind) =
+            if let Edit::AddField { name, from, convert, kind, list: None, .. } = edit {
+                (name, from, convert, Some(*kind))
+            } else if let Edit::AddVariable { name, from, convert, .. } = edit {
+                (name, from, convert, None)
+            } else {
+                return None;
+            };
+        let found = match from {
+            ChosenSource::Page { inspection, at, read } => {
+                let page = self.inspection(*inspection).ok()?;
+                let found = self.select(|select| find_elements(&page.tree, 0, at, select));
+                Value::String(element_text(&page.tree, *found.first()?, read)?)
+            }
+            ChosenSource::Response { number, pointer } => {
+                let state = self.shared.state();
+                let body = state.response(*number)?.body.as_ref()?;
+                value_at(body, pointer)?.clone()
+            }
+        };
+        let value = convert.iter().try_fold(found, |value, converter| converter.apply(&value))?;
+        let value = match kind {
+            Some(kind) => of_type(kind, &value)?,
+            None => value,
+        };
+        let text = scalar_text(&value)?;
+        (text.chars().count() <= MAX_SAMPLE_CHARS).then(|| (name.clone(), text))
     }
 }
 

@@ -100,6 +100,9 @@ pub(super) struct State {
     pub(super) recorded_definition: Option<Arc<Definition>>,
     /// What was read last of each field and variable, or why nothing was.
     pub(super) values: BTreeMap<String, Result<Value, String>>,
+    /// The texts that fields and values had on the page or in the response from which they were added
+    /// since the run began, as an address would have them.
+    pub(super) samples: BTreeMap<String, String>,
     /// The lists that ended at their limit when they were read last, with the limit.
     pub(super) limits: BTreeMap<String, usize>,
     /// The rows of lists that the node has read that a run is at.
@@ -167,6 +170,7 @@ impl State {
     /// Records that a run begins. What was read before may be of another account.
     pub(super) fn began(&mut self, run: RunState, recorded: Option<Arc<Definition>>) {
         self.values.clear();
+        self.samples.clear();
         self.limits.clear();
         (self.run, self.recorded_definition, self.has_ended) = (run, recorded, false);
         (self.run_node, self.run_data, self.unconfirmed) = (None, None, None);
@@ -176,11 +180,13 @@ impl State {
     /// way than the one before, or not at all.
     pub(super) fn defined(&mut self, definition: &Arc<Definition>) {
         let before = self.last_definition.replace(definition.clone());
-        self.values.retain(|name, _| {
+        let is_same = |name: &str| {
             let reading = reading_of(definition, name);
             reading.is_some()
                 && before.as_deref().and_then(|before| reading_of(before, name)) == reading
-        });
+        };
+        self.values.retain(|name, _| is_same(name));
+        self.samples.retain(|name, _| is_same(name));
         let values = &self.values;
         self.limits.retain(|name, _| values.contains_key(name));
     }

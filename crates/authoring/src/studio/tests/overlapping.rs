@@ -231,6 +231,52 @@ async fn an_edit_does_not_wait_until_the_tokens_of_a_run_are_masked() {
     assert!(studio.shared.state().stored_fixture().is_some());
 }
 
+#[tokio::test]
+async fn what_is_seen_when_a_value_is_added_is_known_of_the_account_at_once() {
+    let World { studio, .. } = World::new();
+    let sees = |path: &str, text: &str| {
+        let url = format!("https://shop.example/{path}");
+        let tree = page(&format!("html\n body\n  b id=slug\n   \"{text}\""));
+        let inspection = studio.shared.state().add_inspection(KnownPage { url, tree });
+        json!({ "page": { "inspection": inspection, "at": "#slug", "read": "text" } })
+    };
+    let own_part = async || {
+        let from = sees("organizer/lovelace", "1 December");
+        let address = studio.address(&serde_json::from_value(from).unwrap()).await.unwrap();
+        let part = serde_json::to_value(address).unwrap()["parts"][1].clone();
+        (part["mayBeOwn"].clone(), part["choice"].clone())
+    };
+    let edit =
+        async |edit: Value| studio.edit(serde_json::from_value(edit).unwrap()).await.unwrap();
+    let as_it_is = json!("asItIs");
+    let nothing = (json!(false), as_it_is.clone());
+    assert_eq!(own_part().await, nothing);
+    let mut field = json!({
+        "op": "addField", "name": "slug", "label": "Slug", "type": "string", "required": false,
+        "pii": false, "from": sees("home", "lovelace"), "convert": [],
+    });
+    edit(field.clone()).await;
+    assert_eq!(own_part().await, (json!(true), as_it_is));
+    edit(json!({ "op": "removeField", "name": "slug" })).await;
+    assert_eq!(own_part().await, nothing);
+
+    let variable = json!({
+        "op": "addVariable", "name": "team", "from": sees("home", "Team lovelace"),
+        "convert": [{ "match": "Team (\\w+)" }],
+    });
+    edit(variable).await;
+    assert_eq!(own_part().await, (json!(true), json!({ "value": "team" })));
+    // Another account may be signed in.
+    studio.shared.state().began(RunState::Exploring, None);
+    assert_eq!(own_part().await, nothing);
+    // Nothing is known of a value that was not there.
+    let mut from = sees("home", "lovelace");
+    from["page"]["at"] = json!("#none");
+    field["from"] = from;
+    edit(field).await;
+    assert_eq!(own_part().await, nothing);
+}
+
 /// Returns an edit for which the page makes a request.
 fn of_response(number: u64, name: &str) -> Edit {
     added(name, &json!({ "response": { "number": number, "pointer": format!("/{name}") } }))
