@@ -45,10 +45,10 @@ const shortened = (text) => {
 const placeOf = ({ place, before, after }) => h("code", null, before, h("strong", null, place.slice(before.length, place.length - after.length)), after);
 
 /** What the author is warned of at a part. @param {AddressPart} part @param {string} selected */
-const warningOf = ({ mayBeOwn, restMayBeOwn }, selected) => {
+const warningOf = (part, selected) => {
   if (selected === UNDECIDED) return words.partUndecided;
-  if (mayBeOwn && selected === AS_IT_IS) return words.partMayBeOwn;
-  return restMayBeOwn ? words.partRestMayBeOwn : undefined;
+  if (part.mayBeOwn && selected === AS_IT_IS) return canChange(part) ? words.partMayBeOwnChoose : words.partMayBeOwn;
+  return part.restMayBeOwn ? words.partRestMayBeOwn : undefined;
 };
 
 /** @param {AddressPart} part */
@@ -96,9 +96,19 @@ export const addressFacts = (address) => [
   address.watched && [h("dt", { key: "watched" }, words.watchedPath), h("dd", { key: "watched-of" }, h("code", null, address.watched.pattern))],
 ];
 
-/** What may be of the author's account in an address. @param {Address} address */
-export const addressHints = (address) => [
-  address.own.map((place, index) => h("p", { class: "hint warn", key: `own-${index}` }, h("code", null, place), " ", words.partStaysOwn)),
+/** Whether the author can choose a value for what may be of the account at a place. What is beside a value is no part, and has no choice. @param {Address} address @param {string} place */
+const canChoose = (address, place) => address.parts.some((part) => part.place === place && canChange(part) && !part.restMayBeOwn);
+
+/**
+ * What may be of the author's account in an address.
+ * @param {Address} address
+ * @param {boolean} [inEdit] Whether the address is changed in a form that *Edit* opens.
+ */
+export const addressHints = (address, inEdit = false) => [
+  address.own.map((place, index) => {
+    const advice = !canChoose(address, place) ? words.partStaysOwn : inEdit ? words.partStaysOwnEdit : words.partStaysOwnChange;
+    return h("p", { class: "hint warn", key: `own-${index}` }, h("code", null, place), " ", advice);
+  }),
   watchedHint(address),
 ];
 

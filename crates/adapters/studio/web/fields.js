@@ -142,7 +142,7 @@ const fieldCard = (field, index, count) => {
         ? [h("dt", { key: "value" }, words.value), h("dd", { key: "value-of", class: "sample" }, field.value === null ? h("span", { class: "none" }, words.noValue) : shownValue(field.value))]
         : [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, rich(sentence(field.problem)))],
     ),
-    field.address && addressHints(field.address),
+    field.address && addressHints(field.address, true),
     field.paging && pagingNotice(field.paging, field.source === "request" ? say(words.restByRequest, { node: `\`${field.node}\`` }) : words.restByResponse),
     field.endsAfter !== null && h("p", { class: "notice", key: "ends" }, `${say(words.listEnds, { count: field.endsAfter })} ${field.endsAfter < MAX_ROWS ? words.moreByMaxRows : words.noMoreRows}`),
     field.members.length > 0 && membersView(field),

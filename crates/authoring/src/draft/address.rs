@@ -211,16 +211,36 @@ pub(crate) fn proposed_parts(
     offered: &KnownValues,
     read: &KnownValues,
 ) -> Result<Vec<AddressPart>, DraftError> {
-    let mut parts = address_parts(url, offered, read)?;
+    proposed_with_fields(url, offered, &KnownValues::new(), read)
+}
+
+/// Returns the parts of an address as [`proposed_parts`], in which `fields` are offered as well. Only the
+/// author knows whether a part that equals a field, and no value, is that of each account: a field was not
+/// added for addresses, and may equal a part by chance.
+///
+/// # Errors
+/// As [`address_parts`].
+pub(crate) fn proposed_with_fields(
+    url: &str,
+    values: &KnownValues,
+    fields: &KnownValues,
+    read: &KnownValues,
+) -> Result<Vec<AddressPart>, DraftError> {
+    let mut offered = values.clone();
+    offered.extend(fields.clone());
+    let mut parts = address_parts(url, &offered, read)?;
+    let of_values = |part: &AddressPart| -> Vec<String> {
+        part.values.iter().filter(|name| values.contains_key(*name)).cloned().collect()
+    };
     let others = parts.iter().filter(|part| part.proposal != Proposal::AsItIs);
-    let uses: Vec<_> = others.flat_map(|part| part.values.clone()).collect();
+    let uses: Vec<_> = others.flat_map(of_values).collect();
     let is_once = |name: &String| uses.iter().filter(|other| *other == name).count() == 1;
     let is_open = |part: &&mut AddressPart| {
         part.choice == Some(PartChoice::AsItIs) && part.proposal != Proposal::AsItIs
     };
     for part in parts.iter_mut().filter(is_open) {
-        part.choice = match part.values.as_slice() {
-            [] => Some(PartChoice::AsItIs),
+        part.choice = match of_values(part).as_slice() {
+            [] if part.values.is_empty() => Some(PartChoice::AsItIs),
             [name] if is_once(name) && part.proposal == Proposal::Value => {
                 Some(PartChoice::Value(name.clone()))
             }

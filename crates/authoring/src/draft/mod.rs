@@ -32,7 +32,7 @@ pub use self::{
     pages::{dismiss, dismissed, mark_page, remove_dismissed, remove_page},
 };
 pub(crate) use self::{
-    address::{AddressPart, address_parts, is_page_name, proposed_parts, without_braces},
+    address::{AddressPart, address_parts, is_page_name, proposed_with_fields, without_braces},
     fields::lists_at,
     pages::alternatives,
     steps::{read_address, set_address},

@@ -196,7 +196,7 @@ pub(crate) struct ReadAddress {
     pub(crate) watched: Option<String>,
     /// The names of all fields and values that are read at the address.
     pub(crate) names: Vec<String>,
-    /// The values that are read before.
+    /// The fields and values that are read before.
     earlier: BTreeSet<String>,
 }
 
@@ -227,7 +227,10 @@ pub(crate) fn read_address(definition: &Definition, node: &str) -> Option<ReadAd
     let watched = if let Source::Response(pattern) = via { Some(pattern.clone()) } else { None };
     // Where the order of the nodes is not known, no value is read before.
     let first = steps.iter().position(|step| owner.is_needed_by(step)).unwrap_or_default();
-    let earlier = steps.iter().take(first).flat_map(|step| reads_of(definition, &step.node).1);
+    let earlier = steps.iter().take(first).flat_map(|step| {
+        let (fields, variables) = reads_of(definition, &step.node);
+        fields.into_iter().chain(variables)
+    });
     let earlier = earlier.collect();
     let here: Vec<&String> = match &owner {
         AddressOwner::Page(_) => {
@@ -266,7 +269,7 @@ fn reads_of(definition: &Definition, node: &str) -> (Vec<String>, Vec<String>) {
 }
 
 /// Changes what stands in the address at which a node reads, for all that is read there. `known` are the
-/// values for addresses, and `read` are all that were read.
+/// values and fields that addresses can have, and `read` are all that were read.
 ///
 /// # Errors
 /// The node has no address, or the choice is not one for it.

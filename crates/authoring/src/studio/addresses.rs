@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Studio, StudioError, edits::ChosenSource, state::State};
 use crate::draft::{
-    AddressPart, FieldSource, KnownValues, address_parts, proposed_parts, read_address,
+    AddressPart, FieldSource, KnownValues, address_parts, proposed_with_fields, read_address,
 };
 
 /// The address of the page or the request that has a value.
@@ -60,7 +60,7 @@ impl AddressView {
             FieldSource::Response { pattern, .. } => ("response", Some(pattern.clone())),
         };
         let url = source.url().to_owned();
-        let parts = proposed_parts(&url, &known, &read)?;
+        let parts = proposed_with_fields(&url, &known, &known_fields(definition, state), &read)?;
         let watched = watched.map(|pattern| AddressPattern::of(pattern, &read));
         let (method, own) = (Method::Get.as_str(), own_places(&parts));
         Ok(Self { source: name, method, url, watched, parts, own, names: vec![] })
@@ -70,7 +70,7 @@ impl AddressView {
     pub(super) fn of_node(definition: &Definition, state: &State, node: &str) -> Option<Self> {
         let Node::Collect { via, .. } = definition.nodes.get(node)? else { return None };
         let address = read_address(definition, node)?;
-        let (known, read) = (known_values(definition, state), read_values(state));
+        let (known, read) = (offered_values(definition, state), read_values(state));
         let offered = address.offered(&known);
         // Of an address with too many parts, none can be changed.
         let parts = address_parts(&address.url, &offered, &read).unwrap_or_default();
@@ -116,6 +116,21 @@ pub(super) fn known_values(definition: &Definition, state: &State) -> KnownValue
     let values =
         variables.flatten().filter_map(|name| Some((name.clone(), known_text(state, name)?)));
     values.collect()
+}
+
+/// Returns the fields that can stand in addresses, as [`known_values`]. Without an optional one, a run
+/// could not open the page.
+fn known_fields(definition: &Definition, state: &State) -> KnownValues {
+    let fields = definition.output.iter();
+    let fields = fields.filter(|(_, field)| field.required && !field.kind.has_members());
+    fields.filter_map(|(name, _)| Some((name.clone(), known_text(state, name)?))).collect()
+}
+
+/// Returns the values and the fields that an author may choose for parts of an address.
+pub(super) fn offered_values(definition: &Definition, state: &State) -> KnownValues {
+    let mut offered = known_values(definition, state);
+    offered.extend(known_fields(definition, state));
+    offered
 }
 
 /// Returns all values that runs have read and that may stand in an address, and those that were seen when

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Studio, StudioError,
-    addresses::known_values,
+    addresses::offered_values,
     edits::watched_source,
     paging::Paging,
     responses::Refusal,
@@ -167,7 +167,7 @@ impl ElementView {
         let Some((definition, rows)) = state.definition.as_ref().zip(self.list.as_ref()) else {
             return self;
         };
-        let lists = lists_at(definition, rows, source, &known_values(definition, state));
+        let lists = lists_at(definition, rows, source, &offered_values(definition, state));
         Self { lists, ..self }
     }
 }

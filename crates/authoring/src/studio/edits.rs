@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::{
     Shared, Studio, StudioError,
-    addresses::{known_values, read_values},
+    addresses::{known_values, offered_values, read_values},
     responses::Answer,
     state::State,
 };
@@ -342,7 +342,7 @@ pub(super) fn apply(
         Edit::SetAddress { node, address } => {
             let (known, read) = {
                 let state = shared.state();
-                (known_values(definition, &state), read_values(&state))
+                (offered_values(definition, &state), read_values(&state))
             };
             set_address(definition, &node, &address, &known, &read)?;
         }
@@ -388,9 +388,12 @@ fn addressed(
     shared: &Shared,
 ) -> Result<(FieldSource, KnownValues), StudioError> {
     let source = source.ok_or(StudioError::NoInspection)?;
-    let known = known_values(definition, &shared.state());
+    let state = shared.state();
     match address {
-        Some(address) => Ok((source.with_choice(address, &known)?, KnownValues::new())),
-        None => Ok((source, known)),
+        Some(address) => {
+            let offered = offered_values(definition, &state);
+            Ok((source.with_choice(address, &offered)?, KnownValues::new()))
+        }
+        None => Ok((source, known_values(definition, &state))),
     }
 }

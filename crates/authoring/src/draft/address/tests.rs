@@ -421,6 +421,18 @@ fn each_word_of_a_part_is_chosen_for_and_can_be_chosen_again() {
 }
 
 #[test]
+fn a_field_is_offered_and_never_assumed() {
+    let (known, fields) =
+        (values(&[("slug", "ada")]), values(&[("name", "ada"), ("plan", "gold")]));
+    let url = "https://a.test/ada/gold/free";
+    let parts = proposed_with_fields(url, &known, &fields, &known).unwrap();
+    let offered: Vec<_> = parts.iter().map(|part| part.values.clone()).collect();
+    assert_eq!(offered, [names(&["name", "slug"]), names(&["plan"]), names(&[])]);
+    let choices: Vec<_> = parts.iter().map(|part| part.choice.clone()).collect();
+    assert_eq!(choices, [Some(value("slug")), None, Some(PartChoice::AsItIs)]);
+}
+
+#[test]
 fn what_stays_beside_a_word_may_be_own_too() {
     let known = values(&[("slug", "ada")]);
     let stays = |url: &str| {

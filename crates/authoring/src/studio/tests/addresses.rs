@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::workflow::{Definition, ElementContent, SeenResponse};
+use domain::workflow::{Definition, ElementContent, Node, SeenResponse};
 use serde_json::{Value, json};
 
 use crate::{
@@ -164,6 +164,44 @@ fn a_field_has_the_address_that_its_author_has_chosen() {
     let tier = field(&definition, &shared, "tier")["address"].clone();
     assert_eq!(tier["url"], "https://shop.example/orders");
     assert_eq!(tier["names"], json!(["orders", "tier", "organization", "user"]));
+}
+
+#[test]
+fn a_required_field_is_offered_for_the_addresses_of_later_pages() {
+    let (mut definition, shared) = (with_orders(), Shared::default());
+    let page = |path: &str| FieldSource::Page {
+        url: format!("https://shop.example/{path}"),
+        at: "#role".to_owned(),
+        read: ElementContent::Text,
+    };
+    apply(&mut definition, added(&Value::Null), Some(page("home")), &shared).unwrap();
+    shared.state().samples.insert("role".to_owned(), "ada".to_owned());
+    let part = |definition: &Definition| {
+        let view = AddressView::of_source(&page("users/ada"), definition, &shared.state()).unwrap();
+        serde_json::to_value(view).unwrap()["parts"][1].clone()
+    };
+    let shown = part(&definition);
+    assert_eq!((&shown["values"], &shown["choice"]), (&json!(["role"]), &Value::Null));
+
+    let edit = json!({
+        "op": "addVariable", "name": "team", "convert": [],
+        "from": { "page": { "inspection": 1, "at": "#role", "read": "text" } },
+        "address": {
+            "url": "https://shop.example/users/ada", "parts": ["asItIs", { "value": "role" }],
+        },
+    });
+    let edit = serde_json::from_value(edit).unwrap();
+    apply(&mut definition, edit, Some(page("users/ada")), &shared).unwrap();
+    let reads_team = |node: &Node| matches!(node, Node::Collect { variables, .. } if variables.contains_key("team"));
+    let (node, _) = definition.nodes.iter().find(|(_, node)| reads_team(node)).unwrap();
+    let view = AddressView::of_node(&definition, &shared.state(), node).unwrap();
+    let view = serde_json::to_value(view).unwrap();
+    assert_eq!(view["url"], "https://shop.example/users/{role}");
+    assert_eq!(view["parts"][1]["values"], json!(["role"]));
+
+    // The account may lack it, and the page could not be opened then.
+    definition.output.get_mut("role").unwrap().required = false;
+    assert_eq!(part(&definition)["values"], json!([]));
 }
 
 #[test]
