@@ -88,6 +88,20 @@ pub(super) fn is_no_list(found: Option<&Value>) -> bool {
     found.and_then(Value::as_str) == Some(ReadContent::NO_LIST)
 }
 
+/// Returns whether rows were found in the page in place of those of a list, such as one that says that
+/// there are none: some lack a required member, and no other one has a value.
+pub(super) fn has_other_rows(field: &Field, from: &Extraction, found: Option<&Value>) -> bool {
+    let Some(Value::Array(rows)) = found else { return false };
+    let (mut lacks, mut has_value) = (false, false);
+    for row in rows.iter().take(field.row_limit()) {
+        match members(field, from, row, &Source::Dom {}) {
+            Ok(read) => has_value |= !read.is_empty(),
+            Err(_) => lacks |= !is_blank(row, &Source::Dom {}),
+        }
+    }
+    lacks && !has_value
+}
+
 /// Returns whether nothing at all was found in a row of the page.
 fn is_blank(item: &Value, via: &Source) -> bool {
     let is_missing = |value: &Value| value.as_str().is_none_or(|text| text.trim().is_empty());

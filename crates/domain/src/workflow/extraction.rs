@@ -22,7 +22,8 @@ pub struct Extraction {
     /// For a list in the page: the selector of its rows, in the element at `at`.
     pub each: Option<String>,
     /// For a list in the page: the selector of what the page shows in place of the list if it has no
-    /// rows. The list is empty if nothing matches `at` and a visible element matches this selector.
+    /// rows. The list is empty if a visible element matches this selector, and nothing matches `at` or
+    /// each row there lacks a required member.
     pub empty_when: Option<String>,
     /// For an object or a list: the members, with places in the object or row. An empty place is that
     /// of the object or row itself. None of them has members.
@@ -72,7 +73,8 @@ struct FullExtraction {
     #[serde(default, skip_serializing_if = "is_default")]
     each: Option<String>,
     /// For a list in the page: the selector of what the page shows in place of the list if it has no
-    /// rows. The list is empty if nothing matches `at` and a visible element matches this selector.
+    /// rows. The list is empty if a visible element matches this selector, and nothing matches `at` or
+    /// each row there lacks a required member.
     #[serde(default, skip_serializing_if = "is_default")]
     empty_when: Option<String>,
     /// For an object or a list: the members, with places in the object or row. An empty place is that

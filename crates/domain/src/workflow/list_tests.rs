@@ -182,6 +182,40 @@ fn a_list_that_the_page_leaves_out_is_empty_and_has_no_further_page() {
 }
 
 #[test]
+fn a_row_that_says_that_there_are_none_is_no_row() {
+    let other = json!({ "id": null, "total": "We couldn't find any orders", "link": null });
+    let row = json!({ "id": "a", "total": "1.50", "link": null });
+    let read = |rows: &[&Value], shown: Value| {
+        let address = json!({ "city": "Bonn" });
+        let read = json!({ "orders": rows, "orders\nemptyWhen": shown, "address": address });
+        StepResult::Read(read)
+    };
+    let shown = || Value::from(ReadContent::NO_LIST);
+    let begun = || {
+        let mut listing = Listing::at("orders", with_empty_when);
+        let Command::ReadDom { elements } = listing.next(StepResult::Begin) else { panic!() };
+        let content = &elements["orders\nemptyWhen"].content;
+        let ReadContent::Rows { empty_when, .. } = content else { panic!() };
+        assert_eq!(empty_when.as_deref(), Some("shop-app >>> .none"));
+        listing
+    };
+    let mut listing = begun();
+    assert!(matches!(listing.next(read(&[&other], shown())), Command::Fetch(_)));
+    assert!(listing.is_at("events"));
+    assert_eq!(listing.run.value("orders"), Some(&json!([])));
+    // The rows may still be on their way, or one of them lacks what the others have.
+    for (rows, shown) in [(vec![&other], Value::Null), (vec![&row, &other], shown())] {
+        let mut listing = begun();
+        assert_eq!(listing.next(read(&rows, shown)), Command::Watch);
+        assert!(!listing.is_at("events"));
+    }
+    // A page can show it beside rows that are there.
+    let mut listing = begun();
+    assert!(matches!(listing.next(read(&[&row], shown())), Command::Act(_)));
+    assert_eq!(listing.collected("orders", "id"), ["a"]);
+}
+
+#[test]
 fn a_list_ends_with_a_further_page_that_leaves_it_out() {
     let mut listing = Listing::at("orders", with_empty_when);
     listing.next(StepResult::Begin);

@@ -388,6 +388,30 @@ fn a_list_that_the_page_leaves_out_is_replayed() {
     }
 }
 
+#[test]
+fn a_row_that_says_that_there_are_none_is_replayed() {
+    // The row has a plan and no name.
+    for (empty_when, expected) in [("div >>> b", Some(json!([]))), ("input", None), ("#none", None)]
+    {
+        let mut document = serde_json::to_value(&*definition()).unwrap();
+        document["nodes"]["page"]["fields"]["plans"] = json!({
+            "at": "main", "each": "input", "emptyWhen": empty_when,
+            "members": { "plan": { "at": "", "read": "value" }, "name": "#none" },
+        });
+        document["output"]["plans"] = json!({
+            "type": "list", "labelKey": "t",
+            "members": {
+                "plan": { "type": "string", "labelKey": "t" },
+                "name": { "type": "string", "labelKey": "t", "required": true },
+            },
+        });
+        let changed: Definition = serde_json::from_value(document).unwrap();
+        let replayed = replayed(&Arc::new(changed), &fixture());
+        assert_eq!(replayed.result.error, None);
+        assert_eq!(replayed.result.data.get("plans"), expected.as_ref(), "{empty_when}");
+    }
+}
+
 /// Servers that write a list without rows as null may answer with nothing else.
 #[test]
 fn a_response_that_is_null_is_replayed_as_such() {

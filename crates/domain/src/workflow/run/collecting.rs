@@ -12,9 +12,9 @@ use super::{Command, ElementRead, End, PageFetch, ReadContent, Run, StepResult, 
 use crate::{
     error_code::ErrorCode,
     workflow::{
-        Extraction, Field, FieldType, NextPage, Node, Observation, Pages, ReadFailure, Request,
-        Source, TraceEvent, WorkflowExit,
-        collect::{convert, is_no_list, located, read_field, rows_of},
+        ElementChoice, Extraction, Field, FieldType, NextPage, Node, Observation, Pages,
+        ReadFailure, Request, Source, TraceEvent, WorkflowExit,
+        collect::{convert, has_other_rows, is_no_list, located, read_field, rows_of},
         matches_url,
         placeholders::expand_body,
     },
@@ -192,6 +192,7 @@ impl Run {
         step: PageStep,
         now: DateTime<Utc>,
     ) -> Visit {
+        let read = self.with_empty_lists(node, read);
         if let PageStep::Changing(until) = step {
             let is_same = self.pages.last.as_ref() == Some(&read);
             if !is_same
@@ -348,6 +349,25 @@ impl Run {
         Visit::to(node.next)
     }
 
+    /// Returns what was read of a page, in which a list is not there if the page shows what it shows in
+    /// place of rows, and no row of it was read.
+    fn with_empty_lists(&self, node: &Collect<'_>, mut read: Value) -> Value {
+        if matches!(node.via, Source::Dom {})
+            && let Some(found) = read.as_object_mut()
+        {
+            for (name, from) in node.fields {
+                let shown = found.remove(&shown_instead_of(name));
+                let field = self.definition.output.get(name);
+                if is_no_list(shown.as_ref())
+                    && field.is_some_and(|field| has_other_rows(field, from, found.get(name)))
+                {
+                    found.insert(name.clone(), ReadContent::NO_LIST.into());
+                }
+            }
+        }
+        read
+    }
+
     fn lacks_required(&self, missing: &[String]) -> bool {
         let required = |name: &String| self.definition.output.get(name).is_some_and(|f| f.required);
         missing.iter().any(required)
@@ -452,7 +472,10 @@ impl Run {
                 let elements = node.fields.iter().chain(node.variables).map(|(name, from)| {
                     (name.clone(), element_read(from, self.definition.output.get(name)))
                 });
-                Command::ReadDom { elements: elements.collect() }
+                let instead = node.fields.iter().filter_map(|(name, from)| {
+                    Some((shown_instead_of(name), empty_read(from.empty_when.clone()?)))
+                });
+                Command::ReadDom { elements: elements.chain(instead).collect() }
             }
         };
         self.stay(command)
@@ -621,6 +644,23 @@ fn digest_of_shown(via: &Source, page: &Observation) -> u64 {
         }
     }
     hasher.finish()
+}
+
+/// Returns the name under which it is read whether the page shows something in place of the rows of a
+/// list. No field has such a name, since names have no control characters.
+fn shown_instead_of(list: &str) -> String {
+    format!("{list}\nemptyWhen")
+}
+
+/// Returns a list that nothing in the page can be, so that only what is shown in its place counts.
+fn empty_read(empty_when: String) -> ElementRead {
+    let nothing = || ":not(*)".to_owned();
+    let (empty_when, members) = (Some(empty_when), BTreeMap::new());
+    ElementRead {
+        selector: nothing(),
+        content: ReadContent::Rows { each: nothing(), empty_when, members, max: 0 },
+        choice: ElementChoice::First,
+    }
 }
 
 /// Returns what the page is asked for.
