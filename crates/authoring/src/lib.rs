@@ -1,6 +1,7 @@
 //! Writing definitions without writing JSON: proposals of selectors, signals, lists and converters for
 //! what an author chooses on a page, and the studio in which the author chooses it.
 
+mod columns;
 mod draft;
 mod explore;
 mod lists;
@@ -14,6 +15,7 @@ mod tests;
 mod values;
 
 pub use self::{
+    columns::{ColumnProposal, propose_columns},
     draft::{
         AddressChoice, DraftError, FieldChange, FieldSource, KnownValues, Marking, NewField,
         NewList, NewMember, PageKind, PartChoice, Reading, add_field, add_member, add_variable,

@@ -3,7 +3,11 @@
 use domain::workflow::{PageTree, Select};
 use serde::{Deserialize, Serialize};
 
-use crate::selectors::{identifier, in_root, propose_selectors, steady_classes};
+use crate::{
+    columns::in_rows,
+    draft::KnownValues,
+    selectors::{identifier, propose_selectors, steady_classes},
+};
 
 /// Rows in one element, and a value in each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,12 +59,6 @@ fn rows_like(page: &PageTree, row: usize, node: usize, select: Select<'_>) -> Op
     if CELLS.contains(&tag) || page.is_root(parent) || is_label_and_value(page, row) {
         return None;
     }
-    let member = if row == node {
-        String::new()
-    } else {
-        let found = in_root(page, (row, node), select);
-        found.into_iter().find(|proposal| !proposal.hashed)?.selector
-    };
     let name = identifier(tag);
     let classes = steady_classes(element);
     let with_class = classes.iter().map(|class| format!("{name}.{}", identifier(class)));
@@ -79,6 +77,8 @@ fn rows_like(page: &PageTree, row: usize, node: usize, select: Select<'_>) -> Op
     if !is_row(page, row) && are_label_and_value(page, &rows) {
         return None;
     }
+    let found = in_rows(page, (place, rows.as_slice()), (row, node), &KnownValues::new(), select);
+    let member = found.into_iter().find(|proposal| !proposal.hashed)?.selector;
     let found = propose_selectors(page, place, select);
     let at = found.into_iter().find(|proposal| !proposal.hashed)?.selector;
     Some(ListProposal { at, each: Some(each), member, rows: rows.len() })

@@ -5,6 +5,8 @@ use cssparser::{serialize_identifier, serialize_string};
 use domain::workflow::{FRAME_SEPARATOR, PageNode, PageTree, Select};
 use serde::Serialize;
 
+use crate::draft::KnownValues;
+
 /// Selectors that are proposed for an element.
 const MAX_PROPOSALS: usize = 6;
 /// Ancestors whose selectors are combined with that of the element.
@@ -56,6 +58,7 @@ const ABBREVIATIONS: &[&str] = &[
 
 /// A selector of an element.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SelectorProposal {
     pub selector: String,
     /// The number of elements that it matches; the proposed one is the first of them.
@@ -65,10 +68,15 @@ pub struct SelectorProposal {
     pub hashed: bool,
     /// Whether it counts elements, so that it matches another one once the page adds an element before.
     pub positional: bool,
+    /// Whether it has a word that equals a value of the author's account.
+    pub may_be_own: bool,
 }
 
 /// How a part of a selector begins that counts elements.
 const POSITION: &str = ":nth-of-type(";
+/// The characters that a value has at least to be a word of a selector: shorter ones are in many by
+/// chance.
+const MIN_WORD_CHARS: usize = 3;
 
 /// Returns selectors whose first match is the element at `node`, the best one first; at least one
 /// without a made-up class if the node is an element.
@@ -118,8 +126,8 @@ fn root_around(page: &PageTree, node: usize) -> Option<usize> {
     Some(at)
 }
 
-/// Returns selectors of an element in the root or ancestor `scope`, the best first.
-pub(crate) fn in_root(
+/// Returns selectors of an element in the root `scope`, the best first.
+fn in_root(
     page: &PageTree,
     (scope, node): (usize, usize),
     select: Select<'_>,
@@ -132,12 +140,13 @@ pub(crate) fn in_root(
         let found = select(page, scope, &selector);
         let matches = found.len();
         // In a name or a string there is no such colon: it is escaped, or no name that somebody chose.
-        let positional = selector.contains(POSITION);
+        let positional = is_positional(&selector);
         (found.first() == Some(&node)).then_some(SelectorProposal {
             selector,
             matches,
             hashed: false,
             positional,
+            may_be_own: false,
         })
     };
     let Some(element) = page.nodes.get(node) else { return vec![] };
@@ -160,6 +169,75 @@ pub(crate) fn in_root(
     proposals.retain(|proposal| seen.insert(proposal.selector.clone()));
     proposals.truncate(MAX_PROPOSALS);
     proposals
+}
+
+/// Returns selectors of an element below its row, those that are preferred first, and whether each has a
+/// class that a program seems to have made up. They may match other elements of the row before it.
+/// `cell` is the element itself or one around it in the row.
+pub(crate) fn in_row(
+    page: &PageTree,
+    (row, node): (usize, usize),
+    cell: usize,
+    select: Select<'_>,
+) -> Vec<(String, bool)> {
+    let Some(element) = page.nodes.get(node) else { return vec![] };
+    let tag = element.tag.as_deref().map(identifier);
+    let mut selectors = local(element);
+    selectors.extend(anchored(page, (row, node), select));
+    selectors.extend(tag.clone());
+    if cell != node {
+        let cell = structure(page, (row, cell));
+        let own = local(element).into_iter().filter(|own| !own.contains(['[', '#']));
+        selectors.extend(own.chain(tag).map(|own| format!("{cell} {own}")));
+    }
+    selectors.push(structure(page, (row, node)));
+    let selectors = selectors.into_iter().map(|selector| (selector, false));
+    let hashed = hashed_selectors(element).into_iter().map(|selector| (selector, true));
+    let all = selectors.chain(hashed);
+    all.filter(|(selector, _)| !selector.contains(FRAME_SEPARATOR)).collect()
+}
+
+/// Returns whether a selector counts elements.
+pub(crate) fn is_positional(selector: &str) -> bool {
+    selector.contains(POSITION)
+}
+
+/// Returns whether a selector has a part of an address.
+pub(crate) fn is_address(selector: &str) -> bool {
+    ["[href*=", "[src*=", "[action*="].iter().any(|part| selector.contains(part))
+}
+
+/// Marks the selectors that have a word of the `known` values of the author's account, and moves them
+/// to the end.
+pub(crate) fn mark_own(proposals: &mut [SelectorProposal], known: &KnownValues) {
+    for proposal in proposals.iter_mut() {
+        proposal.may_be_own = has_known_value(&proposal.selector, known);
+    }
+    // Stable: within each group, the order of preference stays.
+    proposals.sort_by_key(|proposal| proposal.may_be_own);
+}
+
+/// Returns whether the value of an attribute, an identifier or a class in a selector has one of the
+/// values as a word: with no letter and no digit beside it. Upper case makes no difference.
+pub(crate) fn has_known_value(selector: &str, known: &KnownValues) -> bool {
+    // The escapes of CSS.
+    let selector = selector.replace('\\', "").to_lowercase();
+    let has_word = |value: &String| {
+        let value = value.trim().to_lowercase();
+        let is_word = |at: usize| {
+            let before = selector.get(..at).unwrap_or_default();
+            let after = selector.get(at.saturating_add(value.len())..).unwrap_or_default();
+            // What begins a part of the selector is the name of an element.
+            let is_tag = before.is_empty() || before.ends_with(' ');
+            !is_tag
+                && !before.ends_with(POSITION)
+                && !before.ends_with(char::is_alphanumeric)
+                && !after.starts_with(char::is_alphanumeric)
+        };
+        value.chars().count() >= MIN_WORD_CHARS
+            && selector.match_indices(value.as_str()).any(|(at, _)| is_word(at))
+    };
+    known.values().any(has_word)
 }
 
 /// Returns selectors of an element by what it is itself.
@@ -238,7 +316,11 @@ fn address_part(url: &str) -> Option<&str> {
         rest.find('/').map_or("", |at| rest.get(at..).unwrap_or_default())
     });
     let digits = path.find(|c: char| c.is_ascii_digit());
-    let part = digits.map_or(path, |at| path.get(..at).unwrap_or_default());
+    let part = digits.map_or(path, |at| {
+        // Letters before the number may belong to it.
+        let before = path.get(..at).unwrap_or_default();
+        before.rfind('/').and_then(|slash| before.get(..=slash)).unwrap_or(before)
+    });
     (part.len() > 2 && part.len() <= 80).then_some(part)
 }
 

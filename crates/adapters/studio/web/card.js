@@ -13,7 +13,7 @@ import { say, words } from "./words.js";
  * @typedef {"field" | "column" | "next" | "variable" | "mark" | "dismiss"} Use
  * @typedef {{page: {inspection: number, node: number}} | {response: {number: number, pointer: string}}} Origin
  * @typedef {{origin: Origin, title: string, text: string, url: string | null, answer: import("./api.js").Choice | null, error: string | null, use: Use,
- *   selector: number, content: number, value: number, list: string, listName: string, listLabel: string, paged: string, maxPages: string, name: string, label: string,
+ *   selector: number, column: number, content: number, value: number, list: string, listName: string, listLabel: string, paged: string, maxPages: string, name: string, label: string,
  *   required: boolean, pii: boolean, address: import("./address.js").Choices | null, addressError: string | null, pageKind: string, suggestions: import("./api.js").Suggestion[] | null, compared: boolean, suggestion: number | null,
  *   marking: "also" | "instead" | null}} Selection
  */
@@ -31,7 +31,7 @@ export const selectionOf = (origin, { title, text, use, pageKind = "", url }) =>
   /** @type {Selection} */
   const selection = {
     origin, title, text, use, pageKind, url: url ?? null,
-    answer: null, error: null, selector: 0, content: 0, value: 0, list: NEW_LIST, listName: "", listLabel: "", paged: pagedLists()[0]?.name ?? "", maxPages: DEFAULT_MAX_PAGES, name: "", label: "",
+    answer: null, error: null, selector: 0, column: 0, content: 0, value: 0, list: NEW_LIST, listName: "", listLabel: "", paged: pagedLists()[0]?.name ?? "", maxPages: DEFAULT_MAX_PAGES, name: "", label: "",
     required: false,
     // What an account has is about a person more often than not, and a mark too many does no harm.
     pii: true,
@@ -175,10 +175,32 @@ const selectorRadios = (selection, answer, matches, set) =>
     hint: words.selectorHint,
     selected: selection.selector,
     onchange: (selector) => set({ selector }),
-    options: (answer.selectors ?? []).map(({ selector, matches: count, hashed, positional }, index) => {
+    options: (answer.selectors ?? []).map(({ selector, matches: count, hashed, positional, mayBeOwn }, index) => {
       const found = say(matches, { count });
-      const warnings = [count !== 1 && found, positional && words.positionalSelector, hashed && words.hashedSelector].filter(Boolean);
+      const warnings = [count !== 1 && found, mayBeOwn && words.ownSelector, positional && words.positionalSelector, hashed && words.hashedSelector].filter(Boolean);
       return { value: index, label: h("code", null, selector), detail: count === 1 && found, warning: warnings.length > 0 && warnings.join(". ") };
+    }),
+  });
+
+/** @param {Selection} selection @param {import("./api.js").Choice} answer @param {import("./api.js").ListPlace} list @param {(change: Partial<Selection>) => void} set */
+const columnRadios = (selection, answer, list, set) =>
+  radios({
+    name: "column",
+    legend: words.selector,
+    hint: words.columnSelectorHint,
+    selected: selection.column,
+    onchange: (column) => set({ column }),
+    options: answer.columns.map(({ selector, found: count, elsewhere, hashed, positional, mayBeOwn }, index) => {
+      const found = say(words.columnFound, { found: count, rows: list.rows });
+      const isAll = count === list.rows;
+      const warnings = [
+        !isAll && found,
+        elsewhere > 0 && say(words.columnElsewhere, { count: elsewhere }),
+        mayBeOwn && words.ownSelector,
+        positional && words.positionalSelector,
+        hashed && words.hashedSelector,
+      ].filter(Boolean);
+      return { value: index, label: selector ? h("code", null, selector) : words.wholeRow, detail: isAll && found, warning: warnings.length > 0 && warnings.join(". ") };
     }),
   });
 
@@ -220,10 +242,11 @@ const valueForm = (selection, answer, isPage, set) => {
   const isColumn = selection.use === "column";
   const isShared = selection.use !== "variable";
   return [
-    // The places of a column are relative to its row, and are found by the studio.
     isPage && !isColumn && selectorRadios(selection, answer, words.matches, set),
     !isColumn && answer.positional && h("p", { class: "hint warn", key: "card-positional" }, words.positionalMember),
     isColumn && answer.list && listForm(selection, answer, answer.list, set),
+    // The places of a column are relative to its row. A member of a response has a single one.
+    isColumn && answer.list && answer.columns.length > 0 && columnRadios(selection, answer, answer.list, set),
     answer.contents.length > 1 || isPage
       ? radios({
           name: "content",
@@ -407,7 +430,7 @@ const listOf = (selection, answer) => {
   const name = known?.name ?? selection.listName.trim();
   const label = known?.label ?? selection.listLabel.trim();
   if (!name || !label) throw refusal(words.listMissing);
-  return { at, each, member, name, label };
+  return { at, each, member: answer.columns[selection.column]?.selector ?? member, name, label };
 };
 
 /** Names what the author still has to enter. The studio was not asked, so there is no status. @param {string} message */

@@ -8,17 +8,18 @@ use serde_json::Value;
 
 use super::{
     Studio, StudioError,
-    addresses::offered_values,
+    addresses::{offered_values, read_values},
     edits::watched_source,
     paging::Paging,
     responses::Refusal,
     state::{Inspection, State},
 };
 use crate::{
-    draft::{FieldSource, PageKind, lists_at, without_braces},
+    columns::{ColumnProposal, propose_columns},
+    draft::{FieldSource, KnownValues, PageKind, lists_at, without_braces},
     lists::{ListProposal, propose_json_list, propose_list},
     naming::{label_of, label_of_name, name_of},
-    selectors::{SelectorProposal, propose_selectors},
+    selectors::{SelectorProposal, mark_own, propose_selectors},
     signals::{ConditionProposal, KnownPage, page_language_tag, propose_conditions, with_refusals},
     values::{ValueProposal, propose_json_values, propose_values},
 };
@@ -41,6 +42,8 @@ pub struct ElementView {
     positional: bool,
     contents: Vec<ContentView>,
     list: Option<ListProposal>,
+    /// Selectors of the value in the rows of the list; empty for a member of a response.
+    columns: Vec<ColumnProposal>,
     /// The names of the lists of the definition that it can be a column of.
     lists: Vec<String>,
     proposed_use: ProposedUse,
@@ -97,9 +100,8 @@ impl Studio {
         });
         let contents: Vec<_> = contents.filter(|content| !content.sample.is_empty()).collect();
         let label = label_of(tree, node);
-        let (selectors, list) = self.select(|select| {
-            (propose_selectors(tree, node, select), propose_list(tree, node, select))
-        });
+        let known = read_values(&self.shared.state());
+        let (selectors, list, columns) = self.select(|select| places(tree, node, &known, select));
         let name = name_of(&label);
         let url = without_braces(&page.url);
         let source = FieldSource::Page { url, at: String::new(), read: ElementContent::Text };
@@ -108,6 +110,7 @@ impl Studio {
             positional: false,
             contents,
             list,
+            columns,
             lists: vec![],
             proposed_use: ProposedUse::Field,
             paging: None,
@@ -215,6 +218,7 @@ pub(super) fn of_member(response: &SeenResponse, pointer: &str) -> Option<Elemen
         positional: is_in_item(body, pointer),
         contents: vec![ContentView { read: None, sample, values }],
         list,
+        columns: vec![],
         lists: vec![],
         proposed_use: if is_column { ProposedUse::Column } else { ProposedUse::Field },
         paging,
@@ -228,6 +232,20 @@ fn is_in_item(body: &Value, pointer: &str) -> bool {
     let ends = pointer.match_indices('/').map(|(end, _)| end);
     let mut around = ends.filter_map(|end| body.pointer(pointer.get(..end)?));
     around.any(Value::is_array)
+}
+
+/// Returns the selectors of an element, the list that it is in, and its selectors in the rows.
+fn places(
+    page: &PageTree,
+    node: usize,
+    known: &KnownValues,
+    select: Select<'_>,
+) -> (Vec<SelectorProposal>, Option<ListProposal>, Vec<ColumnProposal>) {
+    let mut selectors = propose_selectors(page, node, select);
+    mark_own(&mut selectors, known);
+    let list = propose_list(page, node, select);
+    let columns = list.as_ref().map(|list| propose_columns(page, node, list, known, select));
+    (selectors, list, columns.unwrap_or_default())
 }
 
 /// Returns what can be read of an element.

@@ -1,6 +1,7 @@
 //! Tests on pages that are built from text.
 
 pub(crate) mod changes;
+mod columns;
 pub(crate) mod drafts;
 mod proposals;
 

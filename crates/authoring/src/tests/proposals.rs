@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::{page, select, with_text};
 use crate::{
-    draft::PageKind,
+    columns::propose_columns,
+    draft::{KnownValues, PageKind},
     lists::{propose_json_list, propose_list},
     naming::{label_of, name_of},
     selectors::{is_hashed, propose_selectors},
@@ -671,7 +672,12 @@ proptest! {
             }
         }
         // Nothing of these is a reason to stop.
-        let _ = propose_list(&page, node, &select);
+        if let Some(list) = propose_list(&page, node, &select) {
+            for proposal in propose_columns(&page, node, &list, &KnownValues::new(), &select) {
+                prop_assert!((1..=list.rows).contains(&proposal.found), "{proposal:?}");
+                prop_assert!(proposal.elsewhere < proposal.found, "{proposal:?}");
+            }
+        }
         let _ = label_of(&page, node);
         for kind in [PageKind::SignIn, PageKind::Code, PageKind::WrongPassword] {
             let known = KnownPage { url: "https://a.test/x1".into(), tree: page.clone() };

@@ -1,0 +1,209 @@
+//! Proposals of selectors for a column of a list: those that find the value in most rows, and in the
+//! same cell, come first.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use domain::workflow::{PageTree, Select, find_elements};
+use serde::Serialize;
+
+use crate::{
+    draft::KnownValues,
+    lists::ListProposal,
+    selectors::{has_known_value, in_row, is_address, is_positional, steady_classes},
+};
+
+/// Selectors that are proposed for a column.
+const MAX_PROPOSALS: usize = 6;
+/// Elements around one within its row.
+const MAX_DEPTH: usize = 200;
+
+/// A selector of a value in the rows of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ColumnProposal {
+    /// Empty for the row itself.
+    pub selector: String,
+    /// The number of rows in which it matches an element.
+    pub found: usize,
+    /// The number of rows in which the first match is in another cell than in the chosen row.
+    pub elsewhere: usize,
+    /// Whether it has a class that a program seems to have made up.
+    pub hashed: bool,
+    /// Whether it counts elements.
+    pub positional: bool,
+    /// Whether it has a word that equals a value of the author's account.
+    pub may_be_own: bool,
+}
+
+/// Returns at most six selectors for the value of an element in the rows of a list around it, the best
+/// one first; none if the list is not around it. `known` are the values of the author's account.
+#[must_use]
+pub fn propose_columns(
+    page: &PageTree,
+    node: usize,
+    list: &ListProposal,
+    known: &KnownValues,
+    select: Select<'_>,
+) -> Vec<ColumnProposal> {
+    let place = find_elements(page, 0, &list.at, select).first().copied();
+    let Some((place, each)) = place.zip(list.each.as_deref()) else { return vec![] };
+    let rows = select(page, place, each);
+    let around = std::iter::once(node).chain(ancestors(page, node));
+    let Some(row) = around.into_iter().find(|row| rows.contains(row)) else { return vec![] };
+    in_rows(page, (place, rows.as_slice()), (row, node), known, select)
+}
+
+/// Returns selectors for the element at `node` in `row`, which is one of the rows in a place.
+pub(crate) fn in_rows(
+    page: &PageTree,
+    (place, rows): (usize, &[usize]),
+    (row, node): (usize, usize),
+    known: &KnownValues,
+    select: Select<'_>,
+) -> Vec<ColumnProposal> {
+    if row == node {
+        let whole = ColumnProposal {
+            selector: String::new(),
+            found: rows.len(),
+            elsewhere: 0,
+            hashed: false,
+            positional: false,
+            may_be_own: false,
+        };
+        return vec![whole];
+    }
+    let cells = Cells::new(page);
+    let Some(cell) = cells.around(row, node) else { return vec![] };
+    let rows: BTreeSet<usize> = rows.iter().copied().collect();
+    let mut seen = BTreeSet::new();
+    let candidates = in_row(page, (row, node), cell.node, select);
+    let candidates = candidates.into_iter().filter(|(selector, _)| seen.insert(selector.clone()));
+    let tried = candidates.filter_map(|(selector, hashed)| {
+        // All rows at once: a selector says nothing of where its search begins.
+        let matches = by_row(page, &rows, select(page, place, &selector));
+        if matches.get(&row)?.first() != Some(&node) {
+            return None;
+        }
+        let is_there = |(row, found): &(&usize, &Vec<usize>)| {
+            let first = found.first().and_then(|first| cells.around(**row, *first));
+            first.is_some_and(|other| cells.are_same(&cell, &other))
+        };
+        let there = matches.iter().filter(is_there).count();
+        let alone = matches.iter().filter(|entry| entry.1.len() == 1 && is_there(entry)).count();
+        let proposal = ColumnProposal {
+            found: matches.len(),
+            elsewhere: matches.len().saturating_sub(there),
+            hashed,
+            positional: is_positional(&selector),
+            may_be_own: has_known_value(&selector, known),
+            selector,
+        };
+        Some((proposal, alone, there))
+    });
+    // The value of an attribute that differs from row to row tells a row, and not a column.
+    let is_column = |proposal: &ColumnProposal| {
+        let is_steady = proposal.found == rows.len() && proposal.elsewhere == 0;
+        !proposal.selector.contains(['[', '#']) || (is_steady && !proposal.may_be_own)
+    };
+    let mut tried: Vec<_> = tried.filter(|(proposal, ..)| is_column(proposal)).collect();
+    // Stable: within each group, the order of preference stays.
+    tried.sort_by_key(|(proposal, alone, there)| {
+        let is_last = (proposal.may_be_own, is_address(&proposal.selector), proposal.hashed);
+        (is_last, Reverse(*alone), Reverse(*there))
+    });
+    tried.into_iter().map(|(proposal, ..)| proposal).take(MAX_PROPOSALS).collect()
+}
+
+/// Returns the elements around one, the nearest first.
+fn ancestors(page: &PageTree, node: usize) -> impl Iterator<Item = usize> {
+    let parent = move |node: usize| page.nodes.get(node).and_then(|node| node.parent);
+    std::iter::successors(parent(node), move |node| parent(*node)).take(MAX_DEPTH)
+}
+
+/// Returns the elements in each of the rows that has some, in document order.
+fn by_row(
+    page: &PageTree,
+    rows: &BTreeSet<usize>,
+    found: Vec<usize>,
+) -> BTreeMap<usize, Vec<usize>> {
+    let mut matches: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for node in found {
+        for row in ancestors(page, node).filter(|node| rows.contains(node)) {
+            matches.entry(row).or_default().push(node);
+        }
+    }
+    matches
+}
+
+/// The first element below a row, on the way to an element in it, that has others beside it.
+struct Cell {
+    node: usize,
+    /// The positions of the elements from the row to it.
+    path: Vec<usize>,
+}
+
+/// The places of elements among those beside them.
+struct Cells<'a> {
+    page: &'a PageTree,
+    /// By the index of an element: how many are before it in its parent.
+    position: Vec<usize>,
+    /// By the index of a node: how many elements it has.
+    children: Vec<usize>,
+}
+
+impl<'a> Cells<'a> {
+    fn new(page: &'a PageTree) -> Self {
+        let mut position = vec![0_usize; page.nodes.len()];
+        let mut children = vec![0_usize; page.nodes.len()];
+        for (index, node) in page.nodes.iter().enumerate().filter(|(_, node)| node.tag.is_some()) {
+            let count = node.parent.and_then(|parent| children.get_mut(parent));
+            let (Some(count), Some(place)) = (count, position.get_mut(index)) else { continue };
+            *place = *count;
+            *count = count.saturating_add(1);
+        }
+        Self { page, position, children }
+    }
+
+    /// Returns the cell of an element in a row; `None` if it is not in the row.
+    fn around(&self, row: usize, node: usize) -> Option<Cell> {
+        let mut way = vec![node];
+        for parent in ancestors(self.page, node) {
+            if parent == row {
+                break;
+            }
+            way.push(parent);
+        }
+        let outermost = self.page.nodes.get(way.last().copied()?)?;
+        if outermost.parent != Some(row) {
+            return None;
+        }
+        let mut cell = Cell { node, path: vec![] };
+        let mut parent = row;
+        for node in way.into_iter().rev() {
+            cell.node = node;
+            cell.path.push(self.position.get(node).copied()?);
+            if self.children.get(parent).is_some_and(|count| *count > 1) {
+                break;
+            }
+            parent = node;
+        }
+        Some(cell)
+    }
+
+    /// Returns whether two cells are at the same position. An optional element of a row that is no row
+    /// of a table moves those after it, whose classes are the same.
+    fn are_same(&self, one: &Cell, other: &Cell) -> bool {
+        one.path == other.path || self.kind(one).is_some_and(|kind| self.kind(other) == Some(kind))
+    }
+
+    /// Returns the tag and the classes of a cell that is in no table and has classes.
+    fn kind(&self, cell: &Cell) -> Option<(&str, BTreeSet<&str>)> {
+        let element = self.page.nodes.get(cell.node)?;
+        let tag = element.tag.as_deref().filter(|tag| !["td", "th"].contains(tag))?;
+        let classes: BTreeSet<_> = steady_classes(element).into_iter().collect();
+        (!classes.is_empty()).then_some((tag, classes))
+    }
+}

@@ -1,0 +1,121 @@
+//! What is proposed for the columns of lists.
+
+use domain::workflow::PageTree;
+
+use super::{page, select, with_text};
+use crate::{
+    columns::{ColumnProposal, propose_columns},
+    draft::KnownValues,
+    lists::propose_list,
+    selectors::{has_known_value, mark_own, propose_selectors},
+};
+
+/// A page with a table of orders; the second cell of one has a label of its own.
+fn orders() -> PageTree {
+    let rows = [
+        ("first", "danger", "Canceled", ""),
+        ("second", "success", "Paid", "\n     span class=label+label-danger\n      \"UNDERPAID\""),
+        ("third", "warning", "Pending", ""),
+        ("fourth", "success", "Complete", ""),
+    ];
+    let rows = rows.map(|(order, kind, status, note)| {
+        format!(
+            "\n   tr\n    td\n     a href=/event/lovelace/organ24/{order} data-order={order}\n      \
+             \"{order}\"\n    td\n     i\n      \"10 €\"{note}\n    td\n     \
+             span class=label+label-{kind}\n      \"{status}\""
+        )
+    });
+    page(&format!("html\n body\n  table id=orders{}", rows.concat()))
+}
+
+fn columns(page: &PageTree, text: &str, known: &KnownValues) -> Vec<ColumnProposal> {
+    let node = with_text(page, text);
+    let list = propose_list(page, node, &select).unwrap();
+    propose_columns(page, node, &list, known, &select)
+}
+
+fn account(value: &str) -> KnownValues {
+    [("organizerSlug".to_owned(), value.to_owned())].into()
+}
+
+#[test]
+fn a_column_is_found_in_all_rows_and_in_the_same_cell() {
+    let page = orders();
+    let list = propose_list(&page, with_text(&page, "Canceled"), &select).unwrap();
+    assert_eq!(list.member, "td:nth-of-type(3) span.label");
+    let found = columns(&page, "Canceled", &KnownValues::new());
+    let counts = |selector: &str| {
+        let one = found.iter().find(|one| one.selector == selector);
+        one.map(|one| (one.found, one.elsewhere))
+    };
+    assert_eq!(found.first().unwrap().selector, list.member);
+    assert_eq!(counts("td:nth-of-type(3) span.label"), Some((4, 0)));
+    assert_eq!(counts("span.label"), Some((4, 1)), "{found:?}");
+    assert_eq!(counts("span.label.label-danger"), Some((2, 1)), "{found:?}");
+    for text in ["Paid", "Pending"] {
+        assert_eq!(columns(&page, text, &KnownValues::new()).first(), found.first(), "{text}");
+    }
+}
+
+#[test]
+fn a_column_has_no_attribute_that_tells_a_row_or_the_account() {
+    let page = orders();
+    let none = columns(&page, "first", &KnownValues::new());
+    assert_eq!((none[0].selector.as_str(), none[0].found), ("a", 4));
+    assert!(none.iter().all(|one| !one.selector.contains("data-order")), "{none:?}");
+    let last = &none.last().unwrap().selector;
+    assert_eq!(last, "a[href*=\"/event/lovelace/\"]", "{none:?}");
+    let known = columns(&page, "first", &account("lovelace"));
+    assert!(!known.is_empty());
+    assert!(known.iter().all(|one| !one.selector.contains("lovelace")), "{known:?}");
+}
+
+#[test]
+fn an_optional_element_of_a_row_moves_no_column() {
+    let row = |day: &str, badge: &str| {
+        format!(
+            "\n   li\n    a class=title\n     \"Book {day}\"{badge}\n    span class=date\n     \"{day}\""
+        )
+    };
+    let badge = "\n    span class=badge\n     \"new\"";
+    let rows = [row("Monday", ""), row("Tuesday", badge), row("Friday", "")].concat();
+    let page = page(&format!("html\n body\n  ul id=books{rows}"));
+    let found = columns(&page, "Monday", &KnownValues::new());
+    let best = found.first().unwrap();
+    assert_eq!((best.selector.as_str(), best.found, best.elsewhere), ("span.date", 3, 0));
+}
+
+#[test]
+fn the_row_itself_is_in_all_rows() {
+    let page = page(
+        "html\n body\n  ul id=tags\n   li\n    \"red\"\n   li\n    \"blue\"\n   li\n    \"green\"",
+    );
+    let found = columns(&page, "red", &KnownValues::new());
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].selector.as_str(), found[0].found), ("", 3));
+}
+
+#[test]
+fn a_selector_with_a_value_of_the_account_is_marked_and_comes_last() {
+    let page = page("html\n body\n  p\n   a href=/event/lovelace/organ24 class=event\n    \"Ada\"");
+    let mut found = propose_selectors(&page, with_text(&page, "Ada"), &select);
+    mark_own(&mut found, &account("event"));
+    let last = found.last().unwrap();
+    assert!(last.may_be_own, "{found:?}");
+    assert!(!found.first().unwrap().may_be_own, "{found:?}");
+    let own: Vec<_> = found.iter().filter(|one| one.may_be_own).collect();
+    assert!(own.iter().any(|one| one.selector == "a.event"), "{found:?}");
+    for (selector, value, has) in [
+        ("a[href*=\"/event/lovelace/\"]", "lovelace", true),
+        ("a[href*=\"/event/lovelace/\"]", "Lovelace", true),
+        ("a[href*=\"/event/lovelaces/\"]", "lovelace", false),
+        ("#main > p", "main", true),
+        ("main > p", "main", false),
+        ("#list main", "main", false),
+        ("td:nth-of-type(123)", "123", false),
+        ("i.de", "de", false),
+        ("[name=\"a@b.test\"]", "a@b.test", true),
+    ] {
+        assert_eq!(has_known_value(selector, &account(value)), has, "{selector}, {value}");
+    }
+}
