@@ -270,6 +270,17 @@ const stepControls = (id, step, set) => {
   }
 };
 
+/** What a column has in all rows of its list. @param {NonNullable<import("./api.js").Tried["column"]>} column @param {number} rows */
+const columnFacts = ({ found, unread, values }, rows) => [
+  h("dt", { key: "column" }, words.list),
+  h("dd", { key: "column-of", class: found < rows ? "bad" : undefined }, say(words.columnFound, { found, rows })),
+  unread > 0 && [h("dt", { key: "unread" }, words.problem), h("dd", { key: "unread-of", class: "bad" }, say(words.columnUnread, { count: unread }))],
+  values.length > 0 && [
+    h("dt", { key: "values" }, words.firstRows),
+    h("dd", { key: "values-of", class: "sample" }, h("ol", null, values.map((value, index) => h("li", { key: index }, shownValue(value))))),
+  ],
+];
+
 /** Tries on the page what an author has entered. @param {Place} place */
 const trial = ({ id, draft, isPage, node, within }) => {
   const key = `${id}-try`;
@@ -295,11 +306,12 @@ const trial = ({ id, draft, isPage, node, within }) => {
         h(
           "dl",
           { class: "facts" },
-          isPage && !hasMembers(draft.reading) && [h("dt", { key: "matches" }, words.found), h("dd", { key: "matches-of" }, say(draft.reading.element === "last" ? words.matchesLast : words.matches, { count: tried.matches }))],
-          tried.rows !== null && [h("dt", { key: "rows" }, words.list), h("dd", { key: "rows-of" }, say(words.rows, { count: tried.rows }))],
+          isPage && !hasMembers(draft.reading) && tried.column === null && [h("dt", { key: "matches" }, words.found), h("dd", { key: "matches-of" }, say(draft.reading.element === "last" ? words.matchesLast : words.matches, { count: tried.matches }))],
+          tried.column !== null && columnFacts(tried.column, tried.rows ?? 0),
+          tried.rows !== null && tried.column === null && [h("dt", { key: "rows" }, words.list), h("dd", { key: "rows-of" }, say(words.rows, { count: tried.rows }))],
           tried.instead !== null && [h("dt", { key: "instead" }, words.shownInstead), h("dd", { key: "instead-of" }, say(words.visibleElements, { count: tried.instead }))],
           tried.found !== null && [h("dt", { key: "found" }, words.contents), h("dd", { key: "found-of", class: "sample" }, tried.found)],
-          tried.problem !== null ? [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, sentence(tried.problem))] : tried.value !== null && [h("dt", { key: "value" }, words.readsAs), h("dd", { key: "value-of", class: "sample" }, shownValue(tried.value))],
+          tried.problem !== null ? [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, sentence(tried.problem))] : tried.value !== null && tried.column === null && [h("dt", { key: "value" }, words.readsAs), h("dd", { key: "value-of", class: "sample" }, shownValue(tried.value))],
         ),
         tried.values.length > 0 && [
           h("p", { class: "hint", key: "others" }, words.otherReadings),

@@ -300,6 +300,8 @@ const en = {
   found: "Elements",
   columnFound: "Found in {found} of {rows} rows",
   columnElsewhere: { one: "In 1 row, it finds another cell than in the row of the selected element", other: "In {count} rows, it finds another cell than in the row of the selected element" },
+  columnUnread: { one: "In 1 row, it is there but cannot be read", other: "In {count} rows, it is there but cannot be read" },
+  firstRows: "First rows",
   contents: "Text",
   matchesLast: { one: "1 match", other: "{count} matches; the last is read" },
   otherReadings: "Can be read as",

@@ -17,6 +17,9 @@ use crate::{
 /// A longer value can stand in no address.
 const MAX_SAMPLE_CHARS: usize = 512;
 
+/// Rows of a list whose values of a column are shown.
+const MAX_ROWS_SHOWN: usize = 5;
+
 /// A reading to be tried on the page that is shown, or on the newest response.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -37,6 +40,8 @@ pub struct ReadingView {
     matches: usize,
     /// The rows of the list.
     rows: Option<usize>,
+    /// What a column of a list has in all its rows.
+    column: Option<ColumnView>,
     /// The visible elements that are shown instead of a list without rows; `None` if none are named.
     instead: Option<usize>,
     /// What is there; `None` if there is nothing.
@@ -45,6 +50,36 @@ pub struct ReadingView {
     problem: Option<String>,
     /// What else it can be read as.
     values: Vec<ValueProposal>,
+}
+
+/// What a column has in the rows of its list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ColumnView {
+    /// The number of rows in which something is there.
+    found: usize,
+    /// The number of rows in which something is there that cannot be read.
+    unread: usize,
+    /// What is read in the first rows, at most five; `None` for a row without a value.
+    values: Vec<Option<Value>>,
+}
+
+impl ColumnView {
+    /// `found` is what there is in each row.
+    fn of(reading: &Reading, found: &[Option<Value>]) -> Self {
+        let values: Vec<_> =
+            found.iter().map(|found| converted(reading, found.as_ref()).value).collect();
+        let is_unread =
+            |(found, value): &(&Option<Value>, &Option<Value>)| found.is_some() && value.is_none();
+        let shown = |value: Option<Value>| {
+            value.map(|value| value.as_str().map(cut).map_or_else(|| value.clone(), Value::String))
+        };
+        Self {
+            found: found.iter().flatten().count(),
+            unread: found.iter().zip(&values).filter(is_unread).count(),
+            values: values.into_iter().take(MAX_ROWS_SHOWN).map(shown).collect(),
+        }
+    }
 }
 
 impl Studio {
@@ -135,18 +170,28 @@ pub(super) fn on_page(page: &PageTree, tried: &TriedReading, select: Select<'_>)
     let found_in = |scope: usize| {
         if reading.at.is_empty() { vec![scope] } else { find(scope, &reading.at) }
     };
-    let found = match &rows {
+    let read = |found: &[usize]| {
+        let element = chosen(found, reading.element)?;
+        element_text(page, element, &reading.read)
+    };
+    let in_rows =
+        rows.as_ref().map(|rows| rows.iter().map(|row| found_in(*row)).collect::<Vec<_>>());
+    let column = in_rows.as_ref().filter(|_| is_in_list(within.as_ref())).map(|found| {
+        let texts: Vec<_> = found.iter().map(|found| read(found).map(Value::String)).collect();
+        ColumnView::of(reading, &texts)
+    });
+    let found = match in_rows {
         // Rows with headings have other elements.
-        Some(rows) => rows.iter().map(|row| found_in(*row)).find(|found| !found.is_empty()),
+        Some(found) => found.into_iter().find(|found| !found.is_empty()),
         None => Some(find(0, &reading.at)),
     };
     let found = found.unwrap_or_default();
-    let element = chosen(&found, reading.element);
-    let text = element.and_then(|element| element_text(page, element, &reading.read));
+    let text = read(&found);
     let values = text.as_ref().map(|text| propose_values(text, &page_language_tag(page)));
     ReadingView {
         matches: found.len(),
         rows: row_count(within.as_ref(), rows.as_ref().map(Vec::len)),
+        column,
         values: values.unwrap_or_default(),
         ..converted(reading, text.map(Value::String).as_ref())
     }
@@ -177,19 +222,29 @@ pub(super) fn in_body(body: &Value, tried: &TriedReading) -> ReadingView {
     let rows = at.and_then(rows_of);
     // An object is a single row.
     let group = rows.unwrap_or_else(|| at.map(std::slice::from_ref).unwrap_or_default());
-    let in_group = || group.iter().find_map(|row| row.pointer(&reading.at));
-    let found = if within.is_some() { in_group() } else { at };
-    let found = found.filter(|value| !value.is_null());
+    let member = |row: &Value| row.pointer(&reading.at).filter(|value| !value.is_null()).cloned();
+    let column = rows.filter(|_| is_in_list(within.as_ref())).map(|rows| {
+        let found: Vec<_> = rows.iter().map(member).collect();
+        ColumnView::of(reading, &found)
+    });
+    let has_value = |value: &&Value| !value.is_null();
+    let in_group = || group.iter().find_map(|row| row.pointer(&reading.at).filter(has_value));
+    let found = if within.is_some() { in_group() } else { at.filter(has_value) };
     ReadingView {
         matches: usize::from(found.is_some()),
         rows: row_count(within.as_ref(), rows.map(<[Value]>::len)),
+        column,
         values: found.map(|value| propose_json_values(value, "en")).unwrap_or_default(),
         ..converted(reading, found)
     }
 }
 
 fn row_count(within: Option<&Reading>, count: Option<usize>) -> Option<usize> {
-    within.filter(|place| place.kind == FieldType::List).and(count)
+    count.filter(|_| is_in_list(within))
+}
+
+fn is_in_list(within: Option<&Reading>) -> bool {
+    within.is_some_and(|place| place.kind == FieldType::List)
 }
 
 /// Returns what is shown of the place of a list or an object.

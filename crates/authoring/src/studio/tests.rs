@@ -147,6 +147,13 @@ fn a_place_is_tried_on_the_page() {
     let column = json!({ "type": "number", "at": "td", "convert": number });
     let seen = on(json!({ "node": "read", "within": list, "reading": column }));
     assert_eq!((&seen["rows"], &seen["value"]), (&json!(3), &json!(10)));
+    // The row with headings has no such cell.
+    let all = json!({ "found": 2, "unread": 0, "values": [null, 10, 20] });
+    assert_eq!((&seen["column"], &whole["column"]), (&all, &Value::Null));
+    let tens = json!({ "type": "string", "at": "td", "convert": [{ "match": "10.*" }] });
+    let seen = on(json!({ "node": "read", "within": list, "reading": tens }));
+    let some = json!({ "found": 2, "unread": 1, "values": [null, "10,00 €", null] });
+    assert_eq!(seen["column"], some);
     let nothing = on(json!({ "node": "read", "reading": { "type": "string", "at": "#no" } }));
     assert_eq!((&nothing["matches"], &nothing["problem"]), (&json!(0), &json!("nothing is there")));
     // An author is still writing it.
@@ -168,6 +175,11 @@ fn a_place_is_tried_on_a_response() {
     let column = json!({ "type": "string", "at": "/none" });
     let seen = on(json!({ "node": "read", "within": list, "reading": column }));
     assert_eq!((&seen["rows"], &seen["problem"]), (&json!(2), &json!("nothing is there")));
+    assert_eq!(seen["column"], json!({ "found": 0, "unread": 0, "values": [null, null] }));
+    let column = json!({ "type": "string", "at": "/id" });
+    let seen = on(json!({ "node": "read", "within": list, "reading": column }));
+    assert_eq!((&seen["value"], &seen["problem"]), (&json!("A-2"), &Value::Null));
+    assert_eq!(seen["column"], json!({ "found": 1, "unread": 0, "values": [null, "A-2"] }));
     let null = json!({ "node": "read", "reading": { "type": "list", "at": "/bills" } });
     let seen = on(null);
     assert_eq!((&seen["rows"], &seen["problem"]), (&json!(0), &Value::Null));
