@@ -9,8 +9,8 @@ use chrono::{DateTime, Utc};
 use domain::{
     error_code::ErrorCode,
     workflow::{
-        Definition, Extraction, Field, FieldType, Fixture, Node, Observation, SeenResponse, Source,
-        TraceEvent,
+        Action, Definition, Extraction, Field, FieldType, Fixture, Node, Observation, SeenResponse,
+        Source, TraceEvent,
     },
 };
 use ports::driving::Finding;
@@ -105,6 +105,9 @@ pub(super) struct State {
     pub(super) samples: BTreeMap<String, String>,
     /// The lists that ended at their limit when they were read last, with the limit.
     pub(super) limits: BTreeMap<String, usize>,
+    /// The lists whose first page had no element for the action that leads to the next one when they were read
+    /// last, with the action.
+    pub(super) single_pages: BTreeMap<String, Action>,
     /// The rows of lists that the node has read that a run is at.
     rows: BTreeMap<String, Vec<Value>>,
     inspections: VecDeque<(u64, Inspection)>,
@@ -172,6 +175,7 @@ impl State {
         self.values.clear();
         self.samples.clear();
         self.limits.clear();
+        self.single_pages.clear();
         (self.run, self.recorded_definition, self.has_ended) = (run, recorded, false);
         (self.run_node, self.run_data, self.unconfirmed) = (None, None, None);
     }
@@ -189,6 +193,7 @@ impl State {
         self.samples.retain(|name, _| is_same(name));
         let values = &self.values;
         self.limits.retain(|name, _| values.contains_key(name));
+        self.single_pages.retain(|name, _| values.contains_key(name));
     }
 
     /// Records an event, and returns whether anything has changed.
@@ -226,10 +231,14 @@ impl State {
                 let value = result.clone().map_err(|failure| failure.to_string());
                 let value = value.map(|value| self.with_rows_before(name, value));
                 self.limits.remove(name);
+                self.single_pages.remove(name);
                 self.values.insert(name.clone(), value);
             }
             TraceEvent::ListEnds { name, max } => {
                 self.limits.insert(name.clone(), *max);
+            }
+            TraceEvent::NoNextPage { name, action } => {
+                self.single_pages.insert(name.clone(), action.clone());
             }
             TraceEvent::Unconfirmed { signal, url } => {
                 let (signal, url) = (signal.clone(), url.clone());

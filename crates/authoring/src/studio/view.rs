@@ -244,6 +244,12 @@ fn field_view(definition: &Definition, state: &State, name: &str, field: &Field)
     let max = field.row_limit();
     let exceeds = paging.as_ref().is_some_and(|paging| paging.exceeds(max));
     let ends = exceeds || state.limits.get(name) == Some(&max);
+    // Another action may find its element.
+    let no_next = state.single_pages.get(name);
+    let has_no_next = |pages: &Pages| match &pages.next {
+        NextPage::Act(action) => no_next == Some(action),
+        NextPage::Number { .. } | NextPage::Offset { .. } | NextPage::Cursor { .. } => false,
+    };
     let members = field.ordered_members().map(|(member, own)| {
         let from = read.as_ref().and_then(|read| read.extraction.members.get(member));
         json!({
@@ -270,6 +276,7 @@ fn field_view(definition: &Definition, state: &State, name: &str, field: &Field)
         "nextPage": read.as_ref().and_then(|read| read.pages).map(next_page),
         "paging": paging,
         "endsAfter": ends.then_some(max),
+        "hasNoNextPage": read.as_ref().and_then(|read| read.pages).is_some_and(has_no_next),
         "value": value.and_then(|value| value.as_ref().ok()),
         "problem": value.and_then(|value| value.as_ref().err()),
     })
@@ -413,7 +420,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        draft::{FieldSource, KnownValues, NewField, NewList, add_field},
+        draft::{
+            FieldSource, KnownValues, NewField, NewList, add_field, remove_next_page, set_next_page,
+        },
         lists::ListProposal,
         tests::{changes::with_orders, drafts::field},
     };
@@ -563,6 +572,39 @@ mod tests {
         assert_eq!(ends(&definition, &state), 100);
         state.began(RunState::Running, None);
         assert_eq!(ends(&definition, &state), Value::Null, "another account may be signed in");
+    }
+
+    #[test]
+    fn a_list_says_that_nothing_led_to_its_next_page_until_another_element_is_chosen() {
+        let mut definition = with_orders();
+        let mut state = State::default();
+        state.began(RunState::Running, None);
+        state.defined(&definition.clone().into());
+        let shown = |definition: &Definition, state: &State| {
+            let outline = outline(definition, state);
+            let fields = outline["fields"].as_array().unwrap().iter();
+            let orders = fields.into_iter().find(|field| field["name"] == "orders").unwrap();
+            orders["hasNoNextPage"].clone()
+        };
+        set_next_page(&mut definition, "orders", "li:nth-of-type(3) > a", 5).unwrap();
+        let read = TraceEvent::Read {
+            name: "orders".into(),
+            found: Some(json!([])),
+            result: Ok(json!([{ "number": "1" }])),
+        };
+        let action = Action::Click("li:nth-of-type(3) > a".into());
+        let none = TraceEvent::NoNextPage { name: "orders".into(), action };
+        state.traced(&read, DateTime::UNIX_EPOCH);
+        assert_eq!(shown(&definition, &state), false);
+        state.traced(&none, DateTime::UNIX_EPOCH);
+        assert_eq!(shown(&definition, &state), true);
+        set_next_page(&mut definition, "orders", "li.active + li a", 5).unwrap();
+        assert_eq!(shown(&definition, &state), false);
+        remove_next_page(&mut definition, "orders").unwrap();
+        assert_eq!(shown(&definition, &state), false);
+        set_next_page(&mut definition, "orders", "li:nth-of-type(3) > a", 5).unwrap();
+        state.began(RunState::Running, None);
+        assert_eq!(shown(&definition, &state), false, "another account may be signed in");
     }
 
     #[test]

@@ -375,6 +375,30 @@ fn the_trace_says_where_a_list_ends_at_its_limit() {
 }
 
 #[test]
+fn the_trace_says_that_nothing_on_the_first_page_leads_to_a_next_one() {
+    let told = |pages: &[&str]| {
+        let mut listing = Listing::at("orders", |_| ());
+        listing.run.record_trace();
+        listing.next(StepResult::Begin);
+        for (index, id) in pages.iter().enumerate() {
+            if index > 0 {
+                listing.next(StepResult::Acted);
+                listing.settled();
+            }
+            listing.rows(&[*id]);
+        }
+        listing.next(StepResult::Unreadable);
+        assert!(listing.is_at("events"), "it is no error");
+        assert_eq!(listing.collected("orders", "id").len(), pages.len());
+        let trace = listing.run.take_trace().into_iter();
+        trace.filter(|event| matches!(event, TraceEvent::NoNextPage { .. })).collect::<Vec<_>>()
+    };
+    let action = Action::Click("a[rel=next]".into());
+    assert_eq!(told(&["a"]), [TraceEvent::NoNextPage { name: "orders".into(), action }]);
+    assert_eq!(told(&["a", "b"]), [], "the last page has none");
+}
+
+#[test]
 fn a_list_with_a_page_that_cannot_be_read_is_missing() {
     let mut listing = Listing::at("events", |_| ());
     listing.next(StepResult::Begin);

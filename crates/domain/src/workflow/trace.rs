@@ -6,7 +6,7 @@ use std::fmt;
 use chrono::TimeDelta;
 use serde_json::Value;
 
-use super::collect::is_no_list;
+use super::{Action, collect::is_no_list};
 use crate::error_code::ErrorCode;
 
 /// Characters of a value that a line shows.
@@ -60,6 +60,9 @@ pub enum TraceEvent {
     },
     /// A list that was just read has as many rows as it has at most: further ones are left out.
     ListEnds { name: String, max: usize },
+    /// There was no element on the first page of a list for the action that leads to the next one: the list
+    /// ends with its first page.
+    NoNextPage { name: String, action: Action },
 }
 
 /// Why what was read is no value of a field or variable.
@@ -139,6 +142,10 @@ fn line(event: &TraceEvent) -> String {
                 "  {name}: the list ends at its limit (`maxRows` {max}): further rows are left out"
             )
         }
+        TraceEvent::NoNextPage { name, action } => {
+            let selector = action.selector();
+            format!("  {name}: nothing on the first page leads to a next page (no `{selector}`)")
+        }
         TraceEvent::Read { name, found, result } => {
             let found = found.as_ref().map(shown);
             match (found, result) {
@@ -205,6 +212,9 @@ mod tests {
         let expected =
             "  orders: the list ends at its limit (`maxRows` 100): further rows are left out";
         assert_eq!(line(&ends), expected);
+        let action = Action::Click("a.next".into());
+        let expected = "  orders: nothing on the first page leads to a next page (no `a.next`)";
+        assert_eq!(line(&TraceEvent::NoNextPage { name: "orders".into(), action }), expected);
         let long = read(Some(json!("a".repeat(500))), Ok(json!("a")));
         assert!(long.chars().count() < 110 && long.contains('\u{2026}'), "{long}");
         // A line of the terminal cannot be forged by a page.

@@ -107,7 +107,10 @@ impl Run {
                 self.read(&node)
             }
             // There is no element for the action.
-            (Some(StepResult::Unreadable), PageStep::Acting) => self.settle(&[], &node),
+            (Some(StepResult::Unreadable), PageStep::Acting) => {
+                self.trace_no_next_page(&node);
+                self.settle(&[], &node)
+            }
             (Some(_), PageStep::Acting) => {
                 self.pages.step = PageStep::Changing(now + PAGE_CHANGE_TIMEOUT);
                 self.stay(Command::Watch)
@@ -575,6 +578,21 @@ impl Run {
         if let (Some(trace), Some(max)) = (&mut self.trace, max) {
             trace.push(TraceEvent::ListEnds { name: name.to_owned(), max });
         }
+    }
+
+    /// Records that the lists end with their first page, where nothing leads to a next one. It is no error:
+    /// a short list has no link to a next page.
+    fn trace_no_next_page(&mut self, node: &Collect<'_>) {
+        let Some(NextPage::Act(action)) = node.pages.map(|pages| &pages.next) else { return };
+        if self.pages.count != 1 {
+            return;
+        }
+        let lists = node.fields.keys().filter(|name| self.is_list(name)).cloned();
+        let lists: Vec<_> = lists.filter(|name| self.collected.data.contains_key(name)).collect();
+        let Some(trace) = &mut self.trace else { return };
+        trace.extend(
+            lists.into_iter().map(|name| TraceEvent::NoNextPage { name, action: action.clone() }),
+        );
     }
 
     /// Drops what an earlier attempt has read: the page may have become that of another account since.
