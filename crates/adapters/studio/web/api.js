@@ -21,10 +21,11 @@ import { words, say, sentence } from "./words.js";
  * @typedef {{number: number, embedUrl: string | null, document: string, documentNumber: number, findings: Finding[], outline: Outline | null,
  *   page: {url: string, settled: boolean} | null, events: {number: number, time: string, text: string}[],
  *   responses: {number: number, url: string, status: number, noBody: NoBody | null}[],
- *   run: {state: string, error: string | null, node: string | null, data: any, unconfirmed: {signal: string, url: string | null} | null},
+ *   run: {state: string, error: string | null, node: string | null, data: any, missing: Missing, unconfirmed: {signal: string, url: string | null} | null},
  *   fixture: {events: number, pages: number, matches: boolean | null, differences: string[], maskedTokens: number, keptTokens: number} | null,
  *   saved: {definition: boolean, fixture: boolean, file: string | null, canPublish: boolean, obstacle: string | null, published: string | null},
  *   home: string | null, timeZone: string | null, canProbe: boolean}} State
+ * @typedef {{fields: string[], columns: {list: string, column: string, missing: number, rows: number}[]}} Missing What the data of a run lacks.
  * @typedef {{reason: "tooLong" | "notJson" | "empty" | "interrupted" | "unavailable", maxKib?: number, contentType?: string}} NoBody Why a response has no body.
  * @typedef {{node: number, parent: number | null, label: string, text: string, box: [number, number, number, number]}} PageNode
  * @typedef {{inspection: number, url: string, width: number, height: number, image: string | null, nodes: PageNode[]}} Inspection

@@ -40,6 +40,7 @@ export const runTab = (state) => {
       run.error !== null && [h("dt", { key: "error" }, words.errorCode), h("dd", { key: "error-of", class: "bad" }, h("code", null, run.error))],
     ),
     run.unconfirmed !== null && h("div", { class: "notice", role: "status", key: "unconfirmed" }, h("p", null, rich(unconfirmedText(run.unconfirmed)))),
+    missingView(run.missing),
     run.data !== null && [h("h4", null, words.sharedData), h("div", { class: "data" }, shownValue(run.data))],
     h("h3", null, words.fixture),
     fixture === null
@@ -60,6 +61,19 @@ export const runTab = (state) => {
 const unconfirmedText = ({ signal, url }) => {
   const happened = url === null ? say(words.unconfirmedLoading, { signal }) : say(words.unconfirmed, { signal, url });
   return `${happened} ${signal === "signedIn" ? words.unconfirmedSignedIn : words.unconfirmedOther}`;
+};
+
+/** What the run has not read. @param {import("./api.js").Missing} all */
+const missingView = ({ fields, columns }) => {
+  if (fields.length === 0 && columns.length === 0) return null;
+  return h(
+    "div",
+    { class: "notice", role: "status", key: "missing" },
+    fields.length > 0 && h("p", { key: "fields" }, rich(say(words.missingFields, { names: fields.map((name) => `\`${name}\``).join(", ") }))),
+    columns.map(({ list, column, missing, rows }) =>
+      h("p", { key: `${list}.${column}` }, rich(say(words.missingColumn, { list: `\`${list}\``, column: `\`${column}\``, missing, count: rows }))),
+    ),
+  );
 };
 
 const log = create(h("div", { class: "log", role: "log", tabindex: "0", "aria-labelledby": "timeline-heading" }));

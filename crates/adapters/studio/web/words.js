@@ -444,6 +444,8 @@ const en = {
   states: { exploring: "Not running", running: "In progress: follow the instructions in the browser", completed: "Completed", declined: "Declined: no data was shared", failed: "Failed" },
   node: "Node",
   errorCode: "Error code",
+  missingFields: "Missing: {names}",
+  missingColumn: { one: "{list}: {column} is missing in {missing} of 1 row", other: "{list}: {column} is missing in {missing} of {count} rows" },
   sharedData: "Data that would be shared",
   fixture: "Fixture",
   noFixture: "No fixture yet. Record a run from the beginning.",

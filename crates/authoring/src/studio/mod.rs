@@ -3,6 +3,7 @@
 mod addresses;
 mod choices;
 mod edits;
+mod missing;
 mod paging;
 mod publisher;
 mod readings;

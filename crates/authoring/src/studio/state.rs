@@ -16,7 +16,10 @@ use domain::{
 use ports::driving::Finding;
 use serde_json::Value;
 
-use super::responses::{Refusal, Responses};
+use super::{
+    missing::Missing,
+    responses::{Refusal, Responses},
+};
 use crate::{
     draft::{MAX_CONDITIONS, Marking, PageKind},
     explore::is_internal,
@@ -92,6 +95,8 @@ pub(super) struct State {
     pub(super) run: RunState,
     pub(super) run_node: Option<String>,
     pub(super) run_data: Option<Value>,
+    /// What the data of the run lacks.
+    pub(super) missing: Missing,
     /// Why the run asked for the consent again; `None` if it did not, or has completed since.
     pub(super) unconfirmed: Option<Unconfirmed>,
     /// Whether a run has ended since the studio looked last.
@@ -178,6 +183,7 @@ impl State {
         self.single_pages.clear();
         (self.run, self.recorded_definition, self.has_ended) = (run, recorded, false);
         (self.run_node, self.run_data, self.unconfirmed) = (None, None, None);
+        self.missing = Missing::default();
     }
 
     /// Takes over a definition, and forgets what was read of each field and value that it reads in another
@@ -222,6 +228,10 @@ impl State {
                 let end = if data.is_some() { RunState::Completed } else { RunState::Declined };
                 (self.run, self.run_data, self.has_ended) = (end, data.clone(), true);
                 self.unconfirmed = None;
+                let definition = self.last_definition.as_deref();
+                let missing =
+                    definition.zip(data.as_ref()).map(|(own, data)| Missing::of(own, data));
+                self.missing = missing.unwrap_or_default();
                 for (name, value) in data.iter().filter_map(Value::as_object).flatten() {
                     self.values.insert(name.clone(), Ok(value.clone()));
                 }

@@ -171,6 +171,7 @@ fn run(state: &State) -> Value {
         "error": error,
         "node": state.run_node,
         "data": state.run_data,
+        "missing": state.missing,
         "unconfirmed": unconfirmed.map(|one| json!({ "signal": one.signal, "url": one.url })),
     })
 }
@@ -452,6 +453,24 @@ mod tests {
         assert_eq!(traced(&unconfirmed), expected);
         // The applicant had signed out, and has shared since.
         assert_eq!(traced(&TraceEvent::Completed { data: Some(json!({})) }), Value::Null);
+    }
+
+    #[test]
+    fn a_complete_run_says_what_it_lacks() {
+        let mut state = State::default();
+        state.began(RunState::Running, None);
+        state.defined(&with_orders().into());
+        let none = json!({ "fields": [], "columns": [] });
+        assert_eq!(run(&state)["missing"], none);
+        let data = json!({ "orders": [{ "number": "1" }, { "number": "2" }] });
+        state.traced(&TraceEvent::Completed { data: Some(data) }, DateTime::UNIX_EPOCH);
+        let total = json!({ "list": "orders", "column": "total", "missing": 2, "rows": 2 });
+        assert_eq!(run(&state)["missing"], json!({ "fields": ["tier"], "columns": [total] }));
+        state.began(RunState::Running, None);
+        assert_eq!(run(&state)["missing"], none);
+        // Nothing was to be shared.
+        state.traced(&TraceEvent::Completed { data: None }, DateTime::UNIX_EPOCH);
+        assert_eq!(run(&state)["missing"], none);
     }
 
     #[test]
