@@ -6,6 +6,7 @@ mod draft;
 mod explore;
 mod lists;
 mod naming;
+mod next_page;
 mod selectors;
 mod signals;
 mod studio;

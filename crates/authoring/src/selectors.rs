@@ -118,7 +118,7 @@ fn propose_within(
 }
 
 /// Returns the root of the document or shadow tree that a node is in.
-fn root_around(page: &PageTree, node: usize) -> Option<usize> {
+pub(crate) fn root_around(page: &PageTree, node: usize) -> Option<usize> {
     let mut at = page.nodes.get(node)?.parent?;
     while !page.is_root(at) {
         at = page.nodes.get(at)?.parent?;
@@ -384,7 +384,7 @@ fn step(page: &PageTree, node: usize) -> Option<(String, usize)> {
 
 /// Returns whether a name seems to be chosen by somebody: those that programs make up have digits or
 /// are long.
-fn is_steady(name: &str) -> bool {
+pub(crate) fn is_steady(name: &str) -> bool {
     let is_made_up = |part: &str| {
         let digits = part.chars().filter(char::is_ascii_digit).count();
         let letters = part.chars().filter(|c| c.is_alphabetic()).count();

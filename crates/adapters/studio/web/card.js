@@ -13,13 +13,16 @@ import { say, words } from "./words.js";
  * @typedef {"field" | "column" | "next" | "variable" | "mark" | "dismiss"} Use
  * @typedef {{page: {inspection: number, node: number}} | {response: {number: number, pointer: string}}} Origin
  * @typedef {{origin: Origin, title: string, text: string, url: string | null, answer: import("./api.js").Choice | null, error: string | null, use: Use,
- *   selector: number, column: number, content: number, value: number, list: string, listName: string, listLabel: string, paged: string, maxPages: string, name: string, label: string,
+ *   selector: number, column: number, nextSelector: number, ownSelector: string, content: number, value: number, list: string, listName: string, listLabel: string, paged: string, maxPages: string, name: string, label: string,
  *   required: boolean, pii: boolean, address: import("./address.js").Choices | null, addressError: string | null, pageKind: string, suggestions: import("./api.js").Suggestion[] | null, compared: boolean, suggestion: number | null,
  *   marking: "also" | "instead" | null}} Selection
  */
 
 const NEW_LIST = "";
-const DEFAULT_MAX_PAGES = "10";
+/** The pages that are read at most unless an author says otherwise. */
+export const DEFAULT_MAX_PAGES = "10";
+/** The place of the author's own selector among the proposals. */
+const OWN_SELECTOR = -1;
 
 /**
  * Reads what can be done with an element or a member.
@@ -31,7 +34,7 @@ export const selectionOf = (origin, { title, text, use, pageKind = "", url }) =>
   /** @type {Selection} */
   const selection = {
     origin, title, text, use, pageKind, url: url ?? null,
-    answer: null, error: null, selector: 0, column: 0, content: 0, value: 0, list: NEW_LIST, listName: "", listLabel: "", paged: pagedLists()[0]?.name ?? "", maxPages: DEFAULT_MAX_PAGES, name: "", label: "",
+    answer: null, error: null, selector: 0, column: 0, nextSelector: 0, ownSelector: "", content: 0, value: 0, list: NEW_LIST, listName: "", listLabel: "", paged: pagedLists()[0]?.name ?? "", maxPages: DEFAULT_MAX_PAGES, name: "", label: "",
     required: false,
     // What an account has is about a person more often than not, and a mark too many does no harm.
     pii: true,
@@ -177,7 +180,7 @@ const selectorRadios = (selection, answer, matches, set) =>
     onchange: (selector) => set({ selector }),
     options: (answer.selectors ?? []).map(({ selector, matches: count, hashed, positional, mayBeOwn }, index) => {
       const found = say(matches, { count });
-      const warnings = [count !== 1 && found, mayBeOwn && words.ownSelector, positional && words.positionalSelector, hashed && words.hashedSelector].filter(Boolean);
+      const warnings = [count !== 1 && found, mayBeOwn && words.selectorMayBeOwn, positional && words.positionalSelector, hashed && words.hashedSelector].filter(Boolean);
       return { value: index, label: h("code", null, selector), detail: count === 1 && found, warning: warnings.length > 0 && warnings.join(". ") };
     }),
   });
@@ -196,7 +199,7 @@ const columnRadios = (selection, answer, list, set) =>
       const warnings = [
         !isAll && found,
         elsewhere > 0 && say(words.columnElsewhere, { count: elsewhere }),
-        mayBeOwn && words.ownSelector,
+        mayBeOwn && words.selectorMayBeOwn,
         positional && words.positionalSelector,
         hashed && words.hashedSelector,
       ].filter(Boolean);
@@ -206,7 +209,24 @@ const columnRadios = (selection, answer, list, set) =>
 
 /** @param {Selection} selection @param {import("./api.js").Choice} answer @param {(change: Partial<Selection>) => void} set */
 const nextForm = (selection, answer, set) => [
-  selectorRadios(selection, answer, words.matchesClick, set),
+  answer.laterPage !== null && h("p", { class: "notice", key: "card-later-page" }, rich(say(words.laterPage, { address: `\`${answer.laterPage}\`` }))),
+  radios({
+    name: "next-selector",
+    legend: words.selector,
+    hint: words.nextSelectorHint,
+    selected: selection.nextSelector,
+    onchange: (nextSelector) => set({ nextSelector }),
+    options: [
+      ...answer.nextSelectors.map(({ selector, matches: count, hashed, positional }, index) => {
+        const found = say(words.matchesClick, { count });
+        const warnings = [count !== 1 && found, positional && words.positionalNext, hashed && words.hashedSelector].filter(Boolean);
+        return { value: index, label: h("code", null, selector), detail: count === 1 && found, warning: warnings.length > 0 && warnings.join(". ") };
+      }),
+      { value: OWN_SELECTOR, label: words.ownSelector },
+    ],
+  }),
+  selection.nextSelector === OWN_SELECTOR &&
+    textField({ id: "card-own-selector", label: words.selector, hint: words.ownSelectorHint, value: selection.ownSelector, code: true, required: true, oninput: (ownSelector) => set({ ownSelector }) }),
   select({
     id: "card-paged",
     label: words.list,
@@ -388,7 +408,9 @@ const edit = async (selection, answer) => {
   if (use === "next") {
     const max = Number(selection.maxPages);
     if (!Number.isInteger(max) || max < 2 || max > 50) throw refusal(words.maxPagesHint);
-    await post("edit", { op: "setNextPage", list: selection.paged, selector, max });
+    const next = selection.nextSelector === OWN_SELECTOR ? selection.ownSelector.trim() : answer.nextSelectors[selection.nextSelector]?.selector;
+    if (!next) throw refusal(words.selectorMissing);
+    await post("edit", { op: "setNextPage", list: selection.paged, selector: next, max });
     return say(words.nextPageSet, { list: pagedLists().find((field) => field.name === selection.paged)?.label ?? selection.paged });
   }
   const content = answer.contents[selection.content];

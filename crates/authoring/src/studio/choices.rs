@@ -10,7 +10,7 @@ use super::{
     Studio, StudioError,
     addresses::{offered_values, read_values},
     edits::watched_source,
-    paging::Paging,
+    paging::{Paging, later_page},
     responses::Refusal,
     state::{Inspection, State},
 };
@@ -19,6 +19,7 @@ use crate::{
     draft::{FieldSource, KnownValues, PageKind, lists_at, without_braces},
     lists::{ListProposal, propose_json_list, propose_list},
     naming::{label_of, label_of_name, name_of},
+    next_page::propose_next_page,
     selectors::{SelectorProposal, mark_own, propose_selectors},
     signals::{ConditionProposal, KnownPage, page_language_tag, propose_conditions, with_refusals},
     values::{ValueProposal, propose_json_values, propose_values},
@@ -40,6 +41,10 @@ pub struct ElementView {
     /// Whether its place has the index of an item of an array, so that it is another item once the
     /// response has one more before. Of an element, the selectors say so.
     positional: bool,
+    /// Those for what leads to the next page of a list; empty for a member of a response.
+    next_selectors: Vec<SelectorProposal>,
+    /// What the address of the page says if it is not the first page of a list, such as `page=2`.
+    later_page: Option<String>,
     contents: Vec<ContentView>,
     list: Option<ListProposal>,
     /// Selectors of the value in the rows of the list; empty for a member of a response.
@@ -102,12 +107,15 @@ impl Studio {
         let label = label_of(tree, node);
         let known = read_values(&self.shared.state());
         let (selectors, list, columns) = self.select(|select| places(tree, node, &known, select));
+        let next_selectors = self.select(|select| propose_next_page(tree, node, select));
         let name = name_of(&label);
         let url = without_braces(&page.url);
         let source = FieldSource::Page { url, at: String::new(), read: ElementContent::Text };
         Ok(ElementView {
             selectors,
             positional: false,
+            next_selectors,
+            later_page: later_page(&page.url),
             contents,
             list,
             columns,
@@ -216,6 +224,8 @@ pub(super) fn of_member(response: &SeenResponse, pointer: &str) -> Option<Elemen
     Some(ElementView {
         selectors: vec![],
         positional: is_in_item(body, pointer),
+        next_selectors: vec![],
+        later_page: None,
         contents: vec![ContentView { read: None, sample, values }],
         list,
         columns: vec![],

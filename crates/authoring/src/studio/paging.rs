@@ -9,6 +9,10 @@ use crate::draft::{is_page_name, without_braces};
 
 /// Further parameters of addresses that tell a part of a list from the others, and are no numbers of pages.
 const OTHER_PARAMETERS: &[&str] = &["cursor", "first"];
+/// Parameters of addresses with the number of a page of a list, without their signs, and with what is before
+/// it. The first page has the number 0 or 1.
+const NUMBERS: &[&str] = &["p", "page", "pageno", "pagenumber", "pagina", "paginationpage"];
+const OFFSETS: &[&str] = &["offset", "pageoffset", "start"];
 /// Parameters that are shown at most, and the length of one.
 const MAX_PARAMETERS: usize = 3;
 const MAX_PARAMETER_CHARS: usize = 40;
@@ -228,6 +232,25 @@ fn page_parameters(url: &str) -> Vec<String> {
     parameters.map(|(name, value)| shown(&format!("{name}={value}"), MAX_PARAMETER_CHARS)).collect()
 }
 
+/// Returns what an address says if its page is not the first one of a list, such as `page=2`.
+pub(super) fn later_page(url: &str) -> Option<String> {
+    let url = url::Url::parse(url).ok()?;
+    let is_later = |name: &str, value: &str| {
+        let (name, number) = (plain(name), value.parse::<u32>().unwrap_or_default());
+        let name = name.as_str();
+        (NUMBERS.contains(&name) && number > 1) || (OFFSETS.contains(&name) && number > 0)
+    };
+    let parameter = url.query_pairs().find(|(name, value)| is_later(name, value));
+    let parameter = parameter.map(|(name, value)| format!("{name}={value}"));
+    let in_path = || {
+        let segments: Vec<_> = url.path_segments()?.collect();
+        let mut pairs = segments.iter().zip(segments.iter().skip(1));
+        let (name, value) = pairs.find(|(name, value)| is_later(name, value))?;
+        Some(format!("{name}/{value}"))
+    };
+    parameter.or_else(in_path).map(|text| shown(&text, MAX_PARAMETER_CHARS))
+}
+
 /// Returns the beginning of a text that is shown as code: without the signs between which code stands.
 fn shown(text: &str, max_chars: usize) -> String {
     text.chars().filter(|c| *c != '`').take(max_chars).collect()
@@ -248,6 +271,24 @@ mod tests {
             ..SeenResponse::default()
         };
         Paging::of_response(&response, at)
+    }
+
+    #[test]
+    fn an_address_says_that_its_page_is_not_the_first() {
+        let told = |rest: &str| later_page(&format!("https://shop.test/orders{rest}"));
+        for (rest, expected) in [
+            ("?page=2", "page=2"),
+            ("?sort=id&page[number]=3", "page[number]=3"),
+            ("/page/4/", "page/4"),
+            ("?offset=25", "offset=25"),
+        ] {
+            assert_eq!(told(rest).as_deref(), Some(expected), "{rest}");
+        }
+        for rest in ["", "?page=1", "?page=0", "?page=all", "?offset=0", "/2024/5", "?limit=50"] {
+            assert_eq!(told(rest), None, "{rest}");
+        }
+        let long = told(&format!("?page={}2", "0".repeat(60))).unwrap();
+        assert_eq!(long.chars().count(), MAX_PARAMETER_CHARS);
     }
 
     /// Returns where a response with two rows says that there are more, and how many there are.

@@ -14,6 +14,7 @@ use crate::{
     draft::{KnownValues, PageKind},
     lists::{propose_json_list, propose_list},
     naming::{label_of, name_of},
+    next_page::propose_next_page,
     selectors::{is_hashed, propose_selectors},
     signals::{KnownPage, page_language, page_language_tag, propose_conditions},
     values::propose_values,
@@ -678,6 +679,7 @@ proptest! {
                 prop_assert!(proposal.elsewhere < proposal.found, "{proposal:?}");
             }
         }
+        let _ = propose_next_page(&page, node, &select);
         let _ = label_of(&page, node);
         for kind in [PageKind::SignIn, PageKind::Code, PageKind::WrongPassword] {
             let known = KnownPage { url: "https://a.test/x1".into(), tree: page.clone() };

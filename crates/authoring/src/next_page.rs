@@ -1,0 +1,394 @@
+//! Proposals of what leads to the next page of a list: on another page, the same place may have another
+//! element, such as the link back.
+
+use domain::workflow::{FRAME_SEPARATOR, PageNode, PageTree, Select};
+
+use crate::selectors::{
+    SelectorProposal, identifier, is_steady, propose_selectors, root_around, string,
+};
+
+/// Selectors that are proposed.
+const MAX_PROPOSALS: usize = 6;
+/// Elements around one that may be its link, its item in a list of pages, or that list.
+const MAX_AROUND: usize = 4;
+/// Items of a list of pages: each is searched for the mark of the current page.
+const MAX_ITEMS: usize = 100;
+/// The length of a name of an element by which it is found.
+const MAX_NAME_CHARS: usize = 48;
+/// What the next page is called, in lower case: parts of words in several languages, and signs.
+const NEXT: &[&str] = &[
+    "next",
+    "nächste",
+    "naechste",
+    "weiter",
+    "suivant",
+    "siguiente",
+    "próxim",
+    "proxim",
+    "prossim",
+    "successiv",
+    "volgende",
+    "następn",
+    "nästa",
+    "næste",
+    "seuraava",
+    "další",
+    "следующ",
+    "sonraki",
+    "下一",
+    "次",
+    "다음",
+    "»",
+    "›",
+    "→",
+    "❯",
+];
+/// The words of classes of the page that is shown.
+const CURRENT: &[&str] = &["active", "current", "selected"];
+
+/// Returns selectors of what leads to the next page, of which the element at `node` is a part: by what it
+/// means, then as what follows the current page, and by its position last. Each finds this element first, or
+/// a link to the same address.
+pub(crate) fn propose_next_page(
+    page: &PageTree,
+    node: usize,
+    select: Select<'_>,
+) -> Vec<SelectorProposal> {
+    let target = target_of(page, node);
+    let Some(root) = root_around(page, target) else { return vec![] };
+    let others = propose_selectors(page, target, select);
+    // An element of a shadow root that cannot be found has none.
+    let Some(first) = others.first() else { return vec![] };
+    let prefix = first.selector.rsplit_once(FRAME_SEPARATOR);
+    let prefix = prefix.map(|(host, _)| format!("{host}{FRAME_SEPARATOR} ")).unwrap_or_default();
+    let after_current = after_current(page, target);
+    let is_paged = !after_current.is_empty();
+    let mut candidates = by_meaning(page, target);
+    candidates.extend(after_current);
+    let matched = |selector: String| {
+        if selector.contains(FRAME_SEPARATOR) {
+            return None;
+        }
+        let found = select(page, root, &selector);
+        let is_it = found.first().is_some_and(|first| leads_as(page, *first, target));
+        let selector = format!("{prefix}{selector}");
+        let matches = found.len();
+        is_it.then_some(SelectorProposal { selector, matches, hashed: false, positional: false })
+    };
+    let mut proposals: Vec<_> = candidates.into_iter().filter_map(matched).collect();
+    proposals.extend(others.into_iter().map(|one| {
+        let own = one.selector.rsplit_once(FRAME_SEPARATOR).map_or(&*one.selector, |(_, own)| own);
+        let is_other = is_common(own) || (is_paged && !is_of_one(own));
+        let positional = one.positional || (is_other && !names_next(own));
+        SelectorProposal { positional, ..one }
+    }));
+    // Stable: within each group, the order of preference stays.
+    proposals.sort_by_key(|one| (one.positional, one.hashed));
+    let mut seen = std::collections::BTreeSet::new();
+    proposals.retain(|one| seen.insert(one.selector.clone()));
+    proposals.truncate(MAX_PROPOSALS);
+    proposals
+}
+
+/// Returns the link or button that an element is a part of, or the only link in it, or else the element.
+fn target_of(page: &PageTree, node: usize) -> usize {
+    let is_target = |index: &usize| {
+        page.nodes.get(*index).is_some_and(|element| {
+            let tag = element.tag.as_deref();
+            let role = element.attributes.get("role").map(String::as_str);
+            matches!(tag, Some("a" | "button")) || matches!(role, Some("link" | "button"))
+        })
+    };
+    if let Some(around) = with_ancestors(page, node).into_iter().find(is_target) {
+        return around;
+    }
+    let inside = page.descendants(node).map(|(index, _)| index).filter(is_target);
+    let inside: Vec<_> = inside.take(2).collect();
+    if let [only] = inside.as_slice() { *only } else { node }
+}
+
+/// Returns an element and those around it in its root, the innermost first.
+fn with_ancestors(page: &PageTree, node: usize) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut at = Some(node);
+    while let Some(index) = at.filter(|at| !page.is_root(*at) && found.len() < MAX_AROUND) {
+        found.push(index);
+        at = page.nodes.get(index).and_then(|element| element.parent);
+    }
+    found
+}
+
+/// Returns whether an element is another one, or leads to the same address.
+fn leads_as(page: &PageTree, one: usize, other: usize) -> bool {
+    let address = |index: usize| {
+        let address = page.nodes.get(index)?.attributes.get("href")?;
+        (!address.is_empty() && !address.starts_with('#')).then_some(address)
+    };
+    one == other || address(one).is_some_and(|own| address(other) == Some(own))
+}
+
+/// Returns selectors by what an element, or one around it, is called.
+fn by_meaning(page: &PageTree, target: usize) -> Vec<String> {
+    let Some(element) = page.nodes.get(target) else { return vec![] };
+    let Some(tag) = element.tag.as_deref().map(identifier) else { return vec![] };
+    let mut selectors = Vec::new();
+    let relation = element.attributes.get("rel").map(String::as_str).unwrap_or_default();
+    if relation.split_ascii_whitespace().any(|word| word == "next") {
+        let operator = if relation == "next" { "=" } else { "~=" };
+        selectors.push(format!("{tag}[rel{operator}\"next\"]"));
+    }
+    for name in ["aria-label", "title"] {
+        let value = element.attributes.get(name).filter(|value| is_name_of_next(value));
+        selectors.extend(value.map(|value| format!("{tag}[{name}={}]", string(value))));
+    }
+    for (depth, index) in with_ancestors(page, target).into_iter().enumerate() {
+        let Some(around) = page.nodes.get(index) else { continue };
+        let own = around.tag.as_deref().map(identifier).unwrap_or_default();
+        let names = classes(around).filter(|class| is_steady(class) && has_word(class, &["next"]));
+        selectors.extend(names.map(|class| {
+            let inside = if depth == 0 { String::new() } else { format!(" {tag}") };
+            format!("{own}.{}{inside}", identifier(class))
+        }));
+    }
+    selectors
+}
+
+/// Returns selectors of an element, or of a link to the same address, as what follows the page that is shown
+/// in a list of pages.
+fn after_current(page: &PageTree, target: usize) -> Vec<String> {
+    let Some(tag) = page.nodes.get(target).and_then(|node| node.tag.as_deref()) else {
+        return vec![];
+    };
+    let tag = identifier(tag);
+    for item in with_ancestors(page, target) {
+        let Some(list) = page.nodes.get(item).and_then(|node| node.parent) else { continue };
+        let items = children(page, list);
+        if items.len() > MAX_ITEMS {
+            continue;
+        }
+        let pairs = items.iter().zip(items.iter().skip(1));
+        let mut marked =
+            pairs.filter_map(|(current, next)| Some((mark_of(page, *current)?, *next)));
+        let follows = |next: usize| {
+            let is_it = |index: usize| leads_as(page, index, target);
+            is_it(next) || page.descendants(next).any(|(index, _)| is_it(index))
+        };
+        // Of several that are marked, none tells the page that is shown.
+        let Some((marks, next)) = marked.next() else { continue };
+        if marked.next().is_some() || !follows(next) {
+            continue;
+        }
+        let Some(name) = page.nodes.get(next).and_then(|node| node.tag.as_deref()) else {
+            continue;
+        };
+        let is_link = leads_as(page, next, target);
+        let inside = if is_link { String::new() } else { format!(" {tag}") };
+        let own = identifier(name);
+        let around = page.nodes.get(list).and_then(own_name);
+        return marks
+            .into_iter()
+            .map(|mark| match &around {
+                Some(around) => format!("{around} > {mark} + {own}{inside}"),
+                None => format!("{mark} + {own}{inside}"),
+            })
+            .collect();
+    }
+    vec![]
+}
+
+/// Returns selectors that tell an item of a list of pages as that of the page that is shown; `None` if it is
+/// not.
+fn mark_of(page: &PageTree, item: usize) -> Option<Vec<String>> {
+    let element = page.nodes.get(item)?;
+    let tag = identifier(element.tag.as_deref()?);
+    let own = marks(element);
+    if !own.is_empty() {
+        return Some(own.into_iter().map(|mark| format!("{tag}{mark}")).collect());
+    }
+    let inside = page.descendants(item).filter(|(index, _)| *index != item);
+    let inside = inside.map(|(_, node)| marks(node)).find(|marks| !marks.is_empty())?;
+    Some(inside.into_iter().map(|mark| format!("{tag}:has({mark})")).collect())
+}
+
+/// Returns what tells an element as that of the page that is shown.
+fn marks(element: &PageNode) -> Vec<String> {
+    let value = element.attributes.get("aria-current").map(String::as_str);
+    let value = value.filter(|value| matches!(*value, "page" | "true"));
+    let mut marks: Vec<_> =
+        value.map(|value| format!("[aria-current=\"{value}\"]")).into_iter().collect();
+    let class = classes(element).find(|class| has_word(class, CURRENT));
+    marks.extend(class.map(|class| format!(".{}", identifier(class))));
+    marks
+}
+
+/// Returns a selector of a list of pages by a class that somebody chose; `None` if it has none.
+fn own_name(list: &PageNode) -> Option<String> {
+    let tag = identifier(list.tag.as_deref()?);
+    let class = classes(list).find(|class| is_steady(class))?;
+    Some(format!("{tag}.{}", identifier(class)))
+}
+
+fn children(page: &PageTree, parent: usize) -> Vec<usize> {
+    let all = page.nodes.iter().enumerate();
+    let inside = all.filter(|(_, node)| node.parent == Some(parent) && node.tag.is_some());
+    inside.map(|(index, _)| index).collect()
+}
+
+fn classes(element: &PageNode) -> impl Iterator<Item = &str> {
+    let classes = element.attributes.get("class").map(String::as_str).unwrap_or_default();
+    classes.split_ascii_whitespace()
+}
+
+/// Returns whether a class has one of these words, as `page-current` has `current`.
+fn has_word(class: &str, words: &[&str]) -> bool {
+    let lower = class.to_ascii_lowercase();
+    lower.split(['-', '_']).any(|word| words.contains(&word))
+}
+
+/// Returns whether a name of an element, such as its title, is that of the next page, on each page.
+fn is_name_of_next(name: &str) -> bool {
+    let has_number = name.chars().any(|c| c.is_ascii_digit());
+    name.chars().count() <= MAX_NAME_CHARS && !has_number && names_next(name)
+}
+
+fn names_next(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    NEXT.iter().any(|next| lower.contains(next))
+}
+
+/// Returns whether a selector is that of one element by its identifier or its name in tests.
+fn is_of_one(selector: &str) -> bool {
+    last_part(selector).starts_with(['#', '['])
+}
+
+fn last_part(selector: &str) -> &str {
+    selector.trim().rsplit(' ').next().unwrap_or_default()
+}
+
+/// Returns whether a selector matches elements of any kind by their tag or by a part of their address.
+fn is_common(selector: &str) -> bool {
+    let last = last_part(selector);
+    !last.contains(['.', '#', '[']) || last.contains("[href")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{page, select, with_text};
+
+    fn proposed(page: &PageTree, text: &str) -> Vec<(String, bool)> {
+        let found = propose_next_page(page, with_text(page, text), &select);
+        found.into_iter().map(|one| (one.selector, one.positional)).collect()
+    }
+
+    fn first(lines: &str, text: &str) -> (String, bool) {
+        proposed(&page(lines), text).first().unwrap().clone()
+    }
+
+    /// The links of a page of three: the pages before and after, and the page that is shown.
+    fn pages(shown: u8) -> PageTree {
+        let mut lines = "html\n body\n  ul class=nav\n   li\n    a href=/home\n     \"Home\"\n  \
+                         ul class=pagination\n"
+            .to_owned();
+        let mut item = |class: &str, page: u8, text: &str| {
+            let item =
+                format!("   li{class}\n    a href=?page={page}\n     span\n      \"{text}\"\n");
+            lines.push_str(&item);
+        };
+        if shown > 1 {
+            item("", shown.saturating_sub(1), "«");
+        }
+        item(" class=page-current", shown, "shown");
+        if shown < 3 {
+            item("", shown.saturating_add(1), "»");
+        }
+        page(&lines)
+    }
+
+    #[test]
+    fn what_follows_the_current_page_is_proposed_before_positions() {
+        for shown in [1, 2] {
+            let page = pages(shown);
+            let found = proposed(&page, "»");
+            let expected = ("ul.pagination > li.page-current + li a".to_owned(), false);
+            assert_eq!(found.first(), Some(&expected), "{found:?}");
+            let others: Vec<_> = found.iter().skip(1).collect();
+            assert!(!others.is_empty() && others.iter().all(|one| one.1), "{others:?}");
+        }
+        // It leads on from each page, and from the last one nowhere.
+        let next = "ul.pagination > li.page-current + li a";
+        for (shown, text) in [(1, Some("»")), (2, Some("»")), (3, None)] {
+            let page = pages(shown);
+            let texts = select(&page, 0, next).into_iter().map(|link| page.text_content(link));
+            assert_eq!(texts.collect::<Vec<_>>(), text.into_iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn what_an_element_means_is_proposed_first() {
+        let one = |attributes: &str| {
+            let lines = format!(
+                "html\n body\n  a href=/a\n   \"Back\"\n  div\n   a {attributes}\n    \"Go\""
+            );
+            first(&lines, "Go")
+        };
+        let expected = |selector: &str| (selector.to_owned(), false);
+        assert_eq!(one("rel=next href=/b"), expected("a[rel=\"next\"]"));
+        assert_eq!(one("rel=nofollow+next href=/b"), expected("a[rel~=\"next\"]"));
+        assert_eq!(one("aria-label=Next+page href=/b"), expected("a[aria-label=\"Next page\"]"));
+        assert_eq!(one("title=Nächste+Seite href=/b"), expected("a[title=\"Nächste Seite\"]"));
+        assert_eq!(one("aria-label=›"), expected("a[aria-label=\"›\"]"));
+        assert_eq!(one("class=pagination-next"), expected("a.pagination-next"));
+        // The next page has another number.
+        let (selector, _) = one("title=Next:+page+2 href=/b");
+        assert!(!selector.contains("title"), "{selector}");
+        let around = "html\n body\n  ul\n   li class=previous\n    a href=?page=1\n     \"a\"\n   \
+                      li class=next\n    a href=?page=3\n     \"b\"";
+        assert_eq!(first(around, "b"), expected("li.next a"));
+    }
+
+    #[test]
+    fn the_current_page_is_told_by_itself_or_by_what_is_in_it() {
+        let list = |current: &str, rest: &str| format!("html\n body\n  nav\n   {current}\n{rest}");
+        let flat =
+            list("a aria-current=page href=?page=1", "    \"1\"\n   a href=?page=2\n    \"2\"");
+        assert_eq!(first(&flat, "2"), ("a[aria-current=\"page\"] + a".to_owned(), false));
+        let inside =
+            list("li", "    a class=active\n     \"1\"\n   li\n    a href=?page=2\n     \"2\"");
+        assert_eq!(first(&inside, "2"), ("li:has(.active) + li a".to_owned(), false));
+        // The link with the sign is not beside the current page, but leads to the same address.
+        let signed = list(
+            "li class=active",
+            "    a href=?page=1\n     \"1\"\n   li\n    a href=?page=2\n     \"2\"\n   li\n    \
+             a href=?page=3\n     \"3\"\n   li\n    a href=?page=2\n     \"»\"",
+        );
+        assert_eq!(first(&signed, "»"), ("li.active + li a".to_owned(), false));
+        // The last page does not follow the current one.
+        let last = first(&signed, "3");
+        assert!(last.1 && !last.0.contains('+'), "{last:?}");
+    }
+
+    #[test]
+    fn an_identifier_is_no_position() {
+        let lines = "html\n body\n  nav\n   a class=current\n    \"1\"\n   a id=forward class=link\n    \"Go\"";
+        let found = proposed(&page(lines), "Go");
+        let expected = ("a.current + a".to_owned(), false);
+        assert_eq!(found.first(), Some(&expected), "{found:?}");
+        assert!(found.contains(&("#forward".to_owned(), false)), "{found:?}");
+        assert!(found.contains(&("a.link".to_owned(), true)), "{found:?}");
+    }
+
+    #[test]
+    fn a_button_that_adds_rows_is_proposed_as_it_is() {
+        let lines = "html\n body\n  button class=load-more\n   \"More\"";
+        assert_eq!(first(lines, "More"), ("button.load-more".to_owned(), false));
+        let (selector, positional) = first("html\n body\n  button\n   \"More\"", "More");
+        assert_eq!((selector.as_str(), positional), ("button", true));
+    }
+
+    #[test]
+    fn what_leads_on_in_a_shadow_root_is_found_in_it() {
+        let lines = "html\n body\n  my-list id=orders\n   #shadow\n    a rel=next href=?page=2\n     \"Go\"";
+        assert_eq!(first(lines, "Go"), ("#orders >>> a[rel=\"next\"]".to_owned(), false));
+    }
+}
