@@ -2,6 +2,7 @@
 
 import { addressFacts, addressHints, addressParts, canChangeAddress, currentChoices, firstPartId, isDecided, sentChoices } from "./address.js";
 import { ApiError, post } from "./api.js";
+import { DEFAULT_MAX_PAGES } from "./card.js";
 import { h } from "./dom.js";
 import { inspectButton } from "./inspection.js";
 import { MAX_ROWS, draftOf, hasMembers, newReading, readingForm, readingOf, typeName } from "./reading.js";
@@ -12,10 +13,11 @@ import { say, sentence, words } from "./words.js";
 /**
  * What is edited: a field, or a column of the list `within`; without a name, a new column.
  * @type {{within: string | null, name: string | null, newName: string, label: string, required: boolean, pii: boolean, draft: import("./reading.js").Draft | null,
- *   address: import("./address.js").Choices | null, opener: string} | null}
+ *   address: import("./address.js").Choices | null, next: NextPage | null, opener: string} | null}
  */
 let editing = null;
 
+/** @typedef {{selector: string, max: string}} NextPage What is clicked for the next page of a list, and the pages that are read at most. */
 /** @typedef {{name: string, address: import("./address.js").Choices}} AddressChange */
 /** The value for addresses whose own address is changed. @type {AddressChange | null} */
 let addressChange = null;
@@ -292,10 +294,33 @@ const startEditing = (within, part, opener) => {
     // A column that is not read yet gets a place.
     draft: reading ? draftOf(reading) : within ? draftOf(newReading()) : null,
     address: null,
+    next: within || !part ? null : nextPageOf(/** @type {import("./api.js").Field} */ (part)),
     opener,
   };
   for (const key of ["edit-field", "edit-try"]) ui.errors.delete(key);
   focusLater("edit-label");
+};
+
+/** What leads to the next page of a list in the page; null where it cannot be edited here. @param {import("./api.js").Field} field @returns {NextPage | null} */
+const nextPageOf = ({ type, source, nextPage }) => {
+  if (type !== "list" || source !== "page") return null;
+  if (nextPage === null) return { selector: "", max: DEFAULT_MAX_PAGES };
+  return nextPage.selector === null ? null : { selector: nextPage.selector, max: String(nextPage.max) };
+};
+
+/** Saves what leads to the next page of a list, if it has changed. @param {import("./api.js").Field} field @param {NextPage} next */
+const saveNextPage = async (field, next) => {
+  const before = nextPageOf(field);
+  const selector = next.selector.trim();
+  const max = next.max.trim();
+  if (selector === before?.selector && (!selector || max === before?.max)) return;
+  if (!selector) {
+    await post("edit", { op: "removeNextPage", list: field.name });
+    return;
+  }
+  const count = Number(max);
+  if (!Number.isInteger(count) || count < 2 || count > 50) throw new ApiError(words.maxPagesHint, 0);
+  await post("edit", { op: "setNextPage", list: field.name, selector, max: count });
 };
 
 const stopEditing = () => {
@@ -335,6 +360,8 @@ const editForm = (part, within) => {
       // It is the address of the definition now, also if what follows is refused.
       current.address = null;
     }
+    // As with the address, it stays if what follows is refused.
+    if (current.next) await saveNextPage(whole, current.next);
     const marks = { within: current.within, label, required: current.required, pii: current.pii, reading: draft && readingOf(draft) };
     await post("edit", current.name === null ? { op: "addMember", name, ...marks } : { op: "editField", name: current.name, newName: name, ...marks });
     announce(told(current.name === null ? "added" : "saved", label, within));
@@ -354,11 +381,18 @@ const editForm = (part, within) => {
     draft
       ? readingForm({ id: "edit", draft, isPage: whole.source === "page", node: whole.node, within: within?.reading ?? null })
       : h("p", { class: "hint" }, words.notRead),
+    current.next && nextPageForm(current.next, (next) => set({ next })),
     addressView(whole, current.address, (address) => set({ address })),
     h("div", { class: "row actions" }, action({ key: "edit-field", label: submit, class: "primary", work: async () => {}, submit: true }), h("button", { type: "button", class: "plain", onclick: stopEditing }, words.cancel)),
     draft && hasMembers(draft.reading) ? h("p", { class: "hint" }, words.columnsBelow) : null,
   );
 };
+
+/** @param {NextPage} next @param {(next: NextPage) => void} set */
+const nextPageForm = (next, set) => [
+  textField({ id: "edit-next", label: words.nextSelector, hint: words.nextSelectorEditHint, value: next.selector, code: true, oninput: (selector) => set({ ...next, selector }) }),
+  next.selector.trim() && textField({ id: "edit-next-max", label: words.maxPages, hint: words.maxPagesHint, value: next.max, required: true, oninput: (max) => set({ ...next, max }) }),
+];
 
 /**
  * The address at which a field or a value for addresses is read, which it shares with others.

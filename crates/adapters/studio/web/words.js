@@ -356,6 +356,8 @@ const en = {
   ownSelectorHint: "A CSS selector, such as li.active + li a",
   selectorMissing: "Enter a selector.",
   laterPage: "The address of this page has {address}. The first page may have other elements there: open it, and choose the element on it.",
+  nextSelector: "What leads to the next page (optional)",
+  nextSelectorEditHint: "The selector of the element that is clicked, such as li.active + li a; leave empty to read only the first page",
   matchesClick: { one: "1 match", other: "{count} matches; the first is clicked" },
   whatIsRead: "What is read",
   readText: "Text",

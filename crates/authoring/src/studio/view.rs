@@ -319,7 +319,15 @@ fn next_page(pages: &Pages) -> Value {
             format!("the value at `{}`, as `{{{name}}}`", from.at)
         }
     };
-    json!({ "text": text, "max": pages.max })
+    // The studio changes what is clicked alone.
+    let selector = match &pages.next {
+        NextPage::Act(Action::Click(selector)) => Some(selector),
+        NextPage::Act(Action::ScrollTo(_) | Action::Choose { .. })
+        | NextPage::Number { .. }
+        | NextPage::Offset { .. }
+        | NextPage::Cursor { .. } => None,
+    };
+    json!({ "text": text, "selector": selector, "max": pages.max })
 }
 
 /// A page as it was, for the author to choose elements of it.
@@ -605,6 +613,13 @@ mod tests {
             let orders = fields.into_iter().find(|field| field["name"] == "orders").unwrap();
             orders["hasNoNextPage"].clone()
         };
+        let next = |definition: &Definition| {
+            let outline = outline(definition, &State::default());
+            let fields = outline["fields"].as_array().unwrap().iter();
+            let orders = fields.into_iter().find(|field| field["name"] == "orders").unwrap();
+            orders["nextPage"]["selector"].clone()
+        };
+        assert_eq!(next(&definition), Value::Null);
         set_next_page(&mut definition, "orders", "li:nth-of-type(3) > a", 5).unwrap();
         let read = TraceEvent::Read {
             name: "orders".into(),
@@ -618,6 +633,7 @@ mod tests {
         state.traced(&none, DateTime::UNIX_EPOCH);
         assert_eq!(shown(&definition, &state), true);
         set_next_page(&mut definition, "orders", "li.active + li a", 5).unwrap();
+        assert_eq!(next(&definition), "li.active + li a");
         assert_eq!(shown(&definition, &state), false);
         remove_next_page(&mut definition, "orders").unwrap();
         assert_eq!(shown(&definition, &state), false);
