@@ -107,7 +107,8 @@ impl Studio {
         let label = label_of(tree, node);
         let known = read_values(&self.shared.state());
         let (selectors, list, columns) = self.select(|select| places(tree, node, &known, select));
-        let next_selectors = self.select(|select| propose_next_page(tree, node, select));
+        let mut next_selectors = self.select(|select| propose_next_page(tree, node, select));
+        mark_own(&mut next_selectors, &known);
         let name = name_of(&label);
         let url = without_braces(&page.url);
         let source = FieldSource::Page { url, at: String::new(), read: ElementContent::Text };
