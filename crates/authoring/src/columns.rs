@@ -19,6 +19,10 @@ use crate::{
 const MAX_PROPOSALS: usize = 6;
 /// Elements around one within its row.
 const MAX_DEPTH: usize = 200;
+/// Columns of a table.
+const MAX_COLUMNS: usize = 200;
+/// Rows that a cell of a table spans at most (HTML Standard, section 4.9.11).
+const MAX_ROWSPAN: usize = 65_534;
 
 /// A selector of a value in the rows of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -112,7 +116,9 @@ pub(crate) fn in_rows(
     // Stable: within each group, the order of preference stays.
     tried.sort_by_key(|(proposal, alone, there)| {
         let is_last = (proposal.may_be_own, is_address(&proposal.selector), proposal.hashed);
-        (is_last, Reverse(*alone), Reverse(*there))
+        // Of two that find as many, one that finds nothing in a row is better than one that finds another
+        // cell there.
+        (is_last, Reverse(*alone), proposal.elsewhere, Reverse(*there))
     });
     tried.into_iter().map(|(proposal, ..)| proposal).take(MAX_PROPOSALS).collect()
 }
@@ -138,7 +144,8 @@ fn by_row(
     matches
 }
 
-/// The first element below a row, on the way to an element in it, that has others beside it.
+/// The first element below a row, on the way to an element in it, that has others beside it or is a cell of
+/// a table.
 struct Cell {
     node: usize,
     /// The positions of the elements from the row to it.
@@ -148,23 +155,58 @@ struct Cell {
 /// The places of elements among those beside them.
 struct Cells<'a> {
     page: &'a PageTree,
-    /// By the index of an element: how many are before it in its parent.
+    /// By the index of an element: how many are before it in its parent; of a cell of a table, the number of
+    /// its column, from 0.
     position: Vec<usize>,
-    /// By the index of a node: how many elements it has.
-    children: Vec<usize>,
+    /// By the index of a node: the elements in it.
+    elements: Vec<Vec<usize>>,
 }
 
 impl<'a> Cells<'a> {
     fn new(page: &'a PageTree) -> Self {
         let mut position = vec![0_usize; page.nodes.len()];
-        let mut children = vec![0_usize; page.nodes.len()];
+        let mut elements = vec![vec![]; page.nodes.len()];
         for (index, node) in page.nodes.iter().enumerate().filter(|(_, node)| node.tag.is_some()) {
-            let count = node.parent.and_then(|parent| children.get_mut(parent));
-            let (Some(count), Some(place)) = (count, position.get_mut(index)) else { continue };
-            *place = *count;
-            *count = count.saturating_add(1);
+            let beside = node.parent.and_then(|parent| elements.get_mut(parent));
+            let (Some(beside), Some(place)) = (beside, position.get_mut(index)) else { continue };
+            *place = beside.len();
+            beside.push(index);
         }
-        Self { page, position, children }
+        let mut cells = Self { page, position, elements };
+        cells.number_columns();
+        cells
+    }
+
+    /// Gives the cells of tables the numbers of their columns, since a cell may span several columns and rows.
+    fn number_columns(&mut self) {
+        // By what the rows are in: the number of further rows in which each column is taken.
+        let mut taken_in: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (row, element) in self.page.nodes.iter().enumerate() {
+            let section = element.parent.filter(|_| element.tag.as_deref() == Some("tr"));
+            let Some(section) = section else { continue };
+            let taken = taken_in.entry(section).or_default();
+            let mut later: Vec<_> = taken.iter().map(|rows| rows.saturating_sub(1)).collect();
+            let mut column = 0_usize;
+            for cell in self.elements.get(row).into_iter().flatten() {
+                while taken.get(column).is_some_and(|rows| *rows > 0) {
+                    column = column.saturating_add(1);
+                }
+                if let Some(place) = self.position.get_mut(*cell) {
+                    *place = column;
+                }
+                let end = column.saturating_add(columns_of(self.page, *cell)).min(MAX_COLUMNS);
+                let rows = spanned(self.page, *cell, "rowspan");
+                let rows = if rows == 0 { MAX_ROWSPAN } else { rows.min(MAX_ROWSPAN) };
+                if rows > 1 && later.len() < end {
+                    later.resize(end, 0);
+                }
+                for place in later.iter_mut().take(end).skip(column).filter(|_| rows > 1) {
+                    *place = rows.saturating_sub(1);
+                }
+                column = end.max(column.saturating_add(1));
+            }
+            *taken = later;
+        }
     }
 
     /// Returns the cell of an element in a row; `None` if it is not in the row.
@@ -185,7 +227,8 @@ impl<'a> Cells<'a> {
         for node in way.into_iter().rev() {
             cell.node = node;
             cell.path.push(self.position.get(node).copied()?);
-            if self.children.get(parent).is_some_and(|count| *count > 1) {
+            let has_others = self.elements.get(parent).is_some_and(|inside| inside.len() > 1);
+            if has_others || is_cell(self.page, node) {
                 break;
             }
             parent = node;
@@ -194,16 +237,53 @@ impl<'a> Cells<'a> {
     }
 
     /// Returns whether two cells are at the same position. An optional element of a row that is no row
-    /// of a table moves those after it, whose classes are the same.
+    /// of a table moves those after it: where a single element has the classes of a cell, it is that cell.
     fn are_same(&self, one: &Cell, other: &Cell) -> bool {
-        one.path == other.path || self.kind(one).is_some_and(|kind| self.kind(other) == Some(kind))
+        let is_there = one.path == other.path
+            && columns_of(self.page, one.node) == columns_of(self.page, other.node);
+        if is_cell(self.page, one.node) || self.alike(one.node, one.node).len() != 1 {
+            return is_there;
+        }
+        match self.alike(one.node, other.node).as_slice() {
+            [only] => *only == other.node,
+            _ => is_there,
+        }
     }
 
-    /// Returns the tag and the classes of a cell that is in no table and has classes.
-    fn kind(&self, cell: &Cell) -> Option<(&str, BTreeSet<&str>)> {
-        let element = self.page.nodes.get(cell.node)?;
-        let tag = element.tag.as_deref().filter(|tag| !["td", "th"].contains(tag))?;
-        let classes: BTreeSet<_> = steady_classes(element).into_iter().collect();
-        (!classes.is_empty()).then_some((tag, classes))
+    /// Returns the elements that have the tag and the steady classes of `cell`, of those in the parent of
+    /// `beside`; none if the cell has no such class.
+    fn alike(&self, cell: usize, beside: usize) -> Vec<usize> {
+        let Some(own) = self.page.nodes.get(cell) else { return vec![] };
+        let classes = steady_classes(own);
+        let parent = self.page.nodes.get(beside).and_then(|node| node.parent);
+        let all = parent.and_then(|parent| self.elements.get(parent));
+        let Some(all) = all.filter(|_| !classes.is_empty()) else { return vec![] };
+        let is_alike = |index: &usize| {
+            self.page.nodes.get(*index).is_some_and(|node| {
+                let has = node.attributes.get("class").map(String::as_str).unwrap_or_default();
+                let has_class =
+                    |class: &&str| has.split_ascii_whitespace().any(|own| own == *class);
+                node.tag == own.tag && classes.iter().all(has_class)
+            })
+        };
+        all.iter().copied().filter(is_alike).collect()
     }
+}
+
+/// Returns whether an element is a cell of a table.
+fn is_cell(page: &PageTree, node: usize) -> bool {
+    let tag = page.nodes.get(node).and_then(|node| node.tag.as_deref());
+    matches!(tag, Some("td" | "th"))
+}
+
+/// Returns the number of columns that a cell of a table spans; 1 for any other element.
+fn columns_of(page: &PageTree, node: usize) -> usize {
+    spanned(page, node, "colspan").max(1)
+}
+
+/// Returns the number in an attribute of a cell of a table; 1 if there is none, or for any other element.
+fn spanned(page: &PageTree, node: usize, name: &str) -> usize {
+    let value = page.nodes.get(node).filter(|_| is_cell(page, node));
+    let value = value.and_then(|node| node.attributes.get(name));
+    value.and_then(|value| value.trim().parse().ok()).unwrap_or(1)
 }

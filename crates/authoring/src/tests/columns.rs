@@ -85,6 +85,96 @@ fn an_optional_element_of_a_row_moves_no_column() {
     assert_eq!((best.selector.as_str(), best.found, best.elsewhere), ("span.date", 3, 0));
 }
 
+/// A page with rows of a grid whose cells have the same class.
+fn grid(rows: &[[&str; 3]]) -> PageTree {
+    let cell = |text: &&str| match *text {
+        "" => "\n    div class=cell".to_owned(),
+        text => format!("\n    div class=cell\n     span class=label\n      \"{text}\""),
+    };
+    let row = |cells: &[&str; 3]| {
+        format!("\n   div class=row role=row{}", cells.iter().map(cell).collect::<String>())
+    };
+    let rows: String = rows.iter().map(row).collect();
+    page(&format!("html\n body\n  div id=grid{rows}"))
+}
+
+#[test]
+fn a_cell_is_no_other_one_with_the_same_class() {
+    // The third cell is empty in a row whose second one has a label.
+    let page = grid(&[["", "", "Paid"], ["", "Note", ""], ["", "", "Open"]]);
+    let found = columns(&page, "Paid", &KnownValues::new());
+    let counts = |selector: &str| {
+        let one = found.iter().find(|one| one.selector == selector).unwrap();
+        (one.found, one.elsewhere)
+    };
+    assert_eq!(counts("span.label"), (3, 1), "{found:?}");
+    let best = found.first().unwrap();
+    assert_eq!(best.selector, "div:nth-of-type(3) span.label");
+    assert_eq!((best.found, best.elsewhere), (2, 0));
+}
+
+#[test]
+fn a_column_that_some_rows_lack_is_not_found_in_another_cell() {
+    let row = |note: &str, status: &str| {
+        let label = |text: &str| match text {
+            "" => String::new(),
+            text => format!("\n     span class=label\n      \"{text}\""),
+        };
+        format!("\n   tr\n    td\n     \"10\"{}\n    td{}", label(note), label(status))
+    };
+    let rows = [row("", "Paid"), row("UNDERPAID", ""), row("", "Open")].concat();
+    let page = page(&format!("html\n body\n  table id=orders{rows}"));
+    let found = columns(&page, "Paid", &KnownValues::new());
+    let best = found.first().unwrap();
+    assert_eq!(best.selector, "td:nth-of-type(2) span.label", "{found:?}");
+    assert_eq!((best.found, best.elsewhere), (2, 0));
+}
+
+#[test]
+fn a_moved_cell_is_told_from_the_one_in_its_place() {
+    let badge = "\n    span class=badge\n     \"new\"";
+    let row = |badge: &str, day: &str| {
+        format!("\n   li\n    a\n     \"Book\"{badge}\n    span class=date\n     \"{day}\"")
+    };
+    let rows = [row("", "Monday"), row(badge, "Tuesday"), row("", "Friday")].concat();
+    let page = page(&format!("html\n body\n  ul id=books{rows}"));
+    let found = columns(&page, "Monday", &KnownValues::new());
+    let counts = |selector: &str| {
+        let one = found.iter().find(|one| one.selector == selector).unwrap();
+        (one.found, one.elsewhere)
+    };
+    assert_eq!(counts("span.date"), (3, 0));
+    assert_eq!(counts("span"), (3, 1), "{found:?}");
+}
+
+#[test]
+fn cells_that_span_columns_or_rows_move_those_after_them() {
+    let table = |rows: &[&str]| {
+        let cell = |cell: &str| match cell.split_once(' ') {
+            Some((text, span)) => format!("\n    td {span}\n     \"{text}\""),
+            None => format!("\n    td\n     \"{cell}\""),
+        };
+        let row = |row: &&str| format!("\n   tr{}", row.split(", ").map(cell).collect::<String>());
+        page(&format!("html\n body\n  table id=orders{}", rows.iter().map(row).collect::<String>()))
+    };
+    let elsewhere = |rows: &[&str], text: &str, selector: &str| {
+        let page = table(rows);
+        let found = columns(&page, text, &KnownValues::new());
+        let one = found.iter().find(|one| one.selector == selector);
+        one.map(|one| (one.found, one.elsewhere))
+    };
+    let (second, first) = ("td:nth-of-type(2)", "td:nth-of-type(1)");
+    let sums = ["a, paid, 1", "b, open, 2", "Total colspan=2, 3"];
+    assert_eq!(elsewhere(&sums, "paid", second), Some((3, 1)), "the sum is in the third column");
+    let headings = ["Monday colspan=3", "a, paid, 1", "b, open, 2"];
+    assert_eq!(elsewhere(&headings, "a", "td"), Some((3, 1)), "a heading of rows");
+    let days = ["Monday rowspan=2, a, paid", "b, open", "Friday, c, sent"];
+    assert_eq!(elsewhere(&days, "a", second), Some((3, 1)), "the day spans the second row");
+    assert_eq!(elsewhere(&days, "b", first), Some((3, 2)));
+    let endless = ["Monday rowspan=0, a, paid", "b, open", "c, sent"];
+    assert_eq!(elsewhere(&endless, "b", first), Some((3, 1)));
+}
+
 #[test]
 fn the_row_itself_is_in_all_rows() {
     let page = page(
