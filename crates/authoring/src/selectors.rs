@@ -220,15 +220,17 @@ pub(crate) fn mark_own(proposals: &mut [SelectorProposal], known: &KnownValues) 
 /// Returns whether the value of an attribute, an identifier or a class in a selector has one of the
 /// values as a word: with no letter and no digit beside it. Upper case makes no difference.
 pub(crate) fn has_known_value(selector: &str, known: &KnownValues) -> bool {
-    // The escapes of CSS.
-    let selector = selector.replace('\\', "").to_lowercase();
+    // The escapes of CSS; quotes within a string do not end it.
+    let selector =
+        selector.replace("\\\\", "").replace("\\\"", "'").replace('\\', "").to_lowercase();
     let has_word = |value: &String| {
         let value = value.trim().to_lowercase();
         let is_word = |at: usize| {
             let before = selector.get(..at).unwrap_or_default();
             let after = selector.get(at.saturating_add(value.len())..).unwrap_or_default();
+            let is_in_string = before.matches('"').count() % 2 == 1;
             // What begins a part of the selector is the name of an element.
-            let is_tag = before.is_empty() || before.ends_with(' ');
+            let is_tag = !is_in_string && (before.is_empty() || before.ends_with(' '));
             !is_tag
                 && !before.ends_with(POSITION)
                 && !before.ends_with(char::is_alphanumeric)

@@ -205,6 +205,9 @@ fn a_selector_with_a_value_of_the_account_is_marked_and_comes_last() {
         ("td:nth-of-type(123)", "123", false),
         ("i.de", "de", false),
         ("[name=\"a@b.test\"]", "a@b.test", true),
+        ("a[aria-label=\"Next orders of lovelace\"]", "lovelace", true),
+        (r#"a[title="Next of \"Ada\" lovelace"] main"#, "lovelace", true),
+        (r#"a[title="Next of \"Ada\" lovelace"] main"#, "main", false),
     ] {
         assert_eq!(has_known_value(selector, &account(value)), has, "{selector}, {value}");
     }
