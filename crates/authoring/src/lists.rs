@@ -1,12 +1,14 @@
 //! Proposals of lists: the rows that an element of a page or a member of a response belongs to.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use domain::workflow::{PageTree, Select};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     columns::in_rows,
     draft::KnownValues,
-    selectors::{identifier, propose_selectors, steady_classes},
+    selectors::{has_known_value, identifier, mark_own, propose_selectors, steady_classes},
 };
 
 /// Rows in one element, and a value in each.
@@ -31,9 +33,15 @@ const ROW_ROLES: &[&str] = &["row", "listitem", "option", "article"];
 /// Elements that are repeated within one row.
 const CELLS: &[&str] = &["td", "th", "dt", "dd", "option", "br"];
 
-/// Returns the list that an element is in the rows of, if there is one with at least two rows.
+/// Returns the list that an element is in the rows of, if there is one with at least two rows. `known` are the
+/// values of the author's account: a place without them is preferred.
 #[must_use]
-pub fn propose_list(page: &PageTree, node: usize, select: Select<'_>) -> Option<ListProposal> {
+pub fn propose_list(
+    page: &PageTree,
+    node: usize,
+    known: &KnownValues,
+    select: Select<'_>,
+) -> Option<ListProposal> {
     let mut ancestors = Vec::new();
     let mut at = node;
     while !page.is_root(at) && ancestors.len() < MAX_ANCESTORS {
@@ -42,7 +50,8 @@ pub fn propose_list(page: &PageTree, node: usize, select: Select<'_>) -> Option<
     }
     let by_meaning = ancestors.iter().filter(|row| is_row(page, **row));
     let by_siblings = ancestors.iter().filter(|row| !is_row(page, **row));
-    by_meaning.chain(by_siblings).find_map(|row| rows_like(page, *row, node, select))
+    let mut rows = by_meaning.chain(by_siblings);
+    rows.find_map(|row| rows_like(page, (*row, node), known, select))
 }
 
 fn is_row(page: &PageTree, node: usize) -> bool {
@@ -53,7 +62,12 @@ fn is_row(page: &PageTree, node: usize) -> bool {
     })
 }
 
-fn rows_like(page: &PageTree, row: usize, node: usize, select: Select<'_>) -> Option<ListProposal> {
+fn rows_like(
+    page: &PageTree,
+    (row, node): (usize, usize),
+    known: &KnownValues,
+    select: Select<'_>,
+) -> Option<ListProposal> {
     let element = page.nodes.get(row)?;
     let (tag, parent) = (element.tag.as_deref()?, element.parent?);
     if CELLS.contains(&tag) || page.is_root(parent) || is_label_and_value(page, row) {
@@ -64,22 +78,27 @@ fn rows_like(page: &PageTree, row: usize, node: usize, select: Select<'_>) -> Op
     let with_class = classes.iter().map(|class| format!("{name}.{}", identifier(class)));
     // Rows of headings have other cells.
     let with_cells = (tag == "tr").then(|| "tr:has(> td)".to_owned());
-    let selectors: Vec<_> = with_class.chain(with_cells).chain([name.clone()]).collect();
+    let mut selectors: Vec<_> = with_class.chain(with_cells).chain([name.clone()]).collect();
+    selectors.sort_by_key(|selector| has_known_value(selector, known));
     let (place, each, rows) = places(page, parent).into_iter().find_map(|place| {
         let body = (place != parent).then(|| selectors.iter().map(|row| format!("tbody > {row}")));
         let candidates = selectors.iter().cloned().chain(body.into_iter().flatten());
         candidates.into_iter().find_map(|each| {
             let rows = select(page, place, &each);
-            let is_list = rows.len() > 1 && rows.contains(&row) && is_beside(page, &rows, parent);
+            let is_list = rows.len() > 1
+                && rows.contains(&row)
+                && is_beside(page, &rows, parent)
+                && !leaves_out_rows(page, &rows, row);
             is_list.then_some((place, each, rows))
         })
     })?;
     if !is_row(page, row) && are_label_and_value(page, &rows) {
         return None;
     }
-    let found = in_rows(page, (place, rows.as_slice()), (row, node), &KnownValues::new(), select);
+    let found = in_rows(page, (place, rows.as_slice()), (row, node), known, select);
     let member = found.into_iter().find(|proposal| !proposal.hashed)?.selector;
-    let found = propose_selectors(page, place, select);
+    let mut found = propose_selectors(page, place, select);
+    mark_own(&mut found, known);
     let at = found.into_iter().find(|proposal| !proposal.hashed)?.selector;
     Some(ListProposal { at, each: Some(each), member, rows: rows.len() })
 }
@@ -101,6 +120,34 @@ fn is_beside(page: &PageTree, rows: &[usize], parent: usize) -> bool {
         let is_next = |body: usize| has_tag(page, body, "tbody") && around(body) == around(parent);
         other == Some(parent) || (is_body && other.is_some_and(is_next))
     })
+}
+
+/// Returns whether an element beside a row is none of the rows, but has the same elements in it: the class that
+/// it lacks is that of a state, such as `unread`, or of each second row. The last one may be another row, such
+/// as a sum.
+fn leaves_out_rows(page: &PageTree, rows: &[usize], row: usize) -> bool {
+    let Some(parent) = page.nodes.get(row).and_then(|node| node.parent) else { return false };
+    let rows: BTreeSet<usize> = rows.iter().copied().collect();
+    let tag = page.nodes.get(row).and_then(|node| node.tag.as_ref());
+    let beside = elements_in(page, parent)
+        .filter(|index| page.nodes.get(*index).and_then(|node| node.tag.as_ref()) == tag);
+    let beside: Vec<_> = beside.collect();
+    let others: BTreeSet<usize> =
+        beside.split_last().map(|(_, others)| others).into_iter().flatten().copied().collect();
+    let others: BTreeSet<usize> = others.difference(&rows).copied().collect();
+    if others.is_empty() {
+        return false;
+    }
+    let mut parts: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    for node in &page.nodes {
+        let parent = node.parent.filter(|parent| *parent == row || others.contains(parent));
+        let part = parent.zip(node.tag.as_deref());
+        if let Some((parent, tag)) = part {
+            parts.entry(parent).or_default().push(tag);
+        }
+    }
+    let own = parts.get(&row).filter(|own| own.len() > 1);
+    own.is_some_and(|own| others.iter().any(|other| parts.get(other) == Some(own)))
 }
 
 fn has_tag(page: &PageTree, node: usize, tag: &str) -> bool {

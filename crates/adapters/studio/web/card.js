@@ -365,6 +365,7 @@ const listForm = (selection, answer, place, set) => {
   const lists = listFields().filter((field) => answer.lists.includes(field.name));
   return [
     h("p", { class: "hint" }, rich(place.each === null ? say(words.listPlaceResponse, { at: `\`${place.at || "/"}\`` }) : say(words.listPlace, { each: `\`${place.each}\``, at: `\`${place.at}\`` }))),
+    answer.listMayBeOwn && h("p", { class: "hint warn", key: "card-list-own" }, words.listMayBeOwn),
     answer.paging && pagingNotice(answer.paging, words.restWhenAdded),
     lists.length > 0 &&
       select({

@@ -371,6 +371,7 @@ const en = {
   list: "List",
   newList: "New list",
   listPlace: "Rows: {each} in {at}",
+  listMayBeOwn: "The place of the list has a word or number that may belong to your account. If it does, other accounts do not have this list: change the selector with Edit once it is added.",
   listPlaceResponse: "Rows: members of {at}",
   listMayBeMissing: "If an account has no rows, the element {at} may be missing on the page; then the list is missing, too. Edit the list to enter what is shown instead.",
   listHasOf: "The list has {rows} of {total} rows.",

@@ -20,7 +20,7 @@ use crate::{
     lists::{ListProposal, propose_json_list, propose_list},
     naming::{label_of, label_of_name, name_of},
     next_page::propose_next_page,
-    selectors::{SelectorProposal, mark_own, propose_selectors},
+    selectors::{SelectorProposal, has_known_value, mark_own, propose_selectors},
     signals::{ConditionProposal, KnownPage, page_language_tag, propose_conditions, with_refusals},
     values::{ValueProposal, propose_json_values, propose_values},
 };
@@ -47,6 +47,8 @@ pub struct ElementView {
     later_page: Option<String>,
     contents: Vec<ContentView>,
     list: Option<ListProposal>,
+    /// Whether the place of the list or of its rows has a word that equals a value of the author's account.
+    list_may_be_own: bool,
     /// Selectors of the value in the rows of the list; empty for a member of a response.
     columns: Vec<ColumnProposal>,
     /// The names of the lists of the definition that it can be a column of.
@@ -118,6 +120,7 @@ impl Studio {
             next_selectors,
             later_page: later_page(&page.url),
             contents,
+            list_may_be_own: list.as_ref().is_some_and(|list| may_be_own(list, &known)),
             list,
             columns,
             lists: vec![],
@@ -229,6 +232,7 @@ pub(super) fn of_member(response: &SeenResponse, pointer: &str) -> Option<Elemen
         later_page: None,
         contents: vec![ContentView { read: None, sample, values }],
         list,
+        list_may_be_own: false,
         columns: vec![],
         lists: vec![],
         proposed_use: if is_column { ProposedUse::Column } else { ProposedUse::Field },
@@ -245,6 +249,12 @@ fn is_in_item(body: &Value, pointer: &str) -> bool {
     around.any(Value::is_array)
 }
 
+/// Returns whether the place of a list in a page, or of its rows, has a value of the author's account.
+fn may_be_own(list: &ListProposal, known: &KnownValues) -> bool {
+    has_known_value(&list.at, known)
+        || list.each.as_ref().is_some_and(|each| has_known_value(each, known))
+}
+
 /// Returns the selectors of an element, the list that it is in, and its selectors in the rows.
 fn places(
     page: &PageTree,
@@ -254,7 +264,7 @@ fn places(
 ) -> (Vec<SelectorProposal>, Option<ListProposal>, Vec<ColumnProposal>) {
     let mut selectors = propose_selectors(page, node, select);
     mark_own(&mut selectors, known);
-    let list = propose_list(page, node, select);
+    let list = propose_list(page, node, known, select);
     let columns = list.as_ref().map(|list| propose_columns(page, node, list, known, select));
     (selectors, list, columns.unwrap_or_default())
 }

@@ -30,7 +30,7 @@ fn orders() -> PageTree {
 
 fn columns(page: &PageTree, text: &str, known: &KnownValues) -> Vec<ColumnProposal> {
     let node = with_text(page, text);
-    let list = propose_list(page, node, &select).unwrap();
+    let list = propose_list(page, node, known, &select).unwrap();
     propose_columns(page, node, &list, known, &select)
 }
 
@@ -41,7 +41,8 @@ fn account(value: &str) -> KnownValues {
 #[test]
 fn a_column_is_found_in_all_rows_and_in_the_same_cell() {
     let page = orders();
-    let list = propose_list(&page, with_text(&page, "Canceled"), &select).unwrap();
+    let list =
+        propose_list(&page, with_text(&page, "Canceled"), &KnownValues::new(), &select).unwrap();
     assert_eq!(list.member, "td:nth-of-type(3) span.label");
     let found = columns(&page, "Canceled", &KnownValues::new());
     let counts = |selector: &str| {

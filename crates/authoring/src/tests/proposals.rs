@@ -171,11 +171,11 @@ fn no_selector_has_the_separator_of_frames_in_a_string() {
 
 #[test]
 fn the_rows_of_a_table_are_a_list() {
-    let page = page(ACCOUNT);
-    let list = propose_list(&page, with_text(&page, "20,00 €"), &select).unwrap();
+    let (page, none) = (page(ACCOUNT), KnownValues::new());
+    let list = propose_list(&page, with_text(&page, "20,00 €"), &none, &select).unwrap();
     assert_eq!((list.at.as_str(), list.each.as_deref()), ("#orders", Some("tr:has(> td)")));
     assert_eq!((list.member.as_str(), list.rows), ("td:nth-of-type(2)", 2));
-    assert_eq!(propose_list(&page, with_text(&page, "Abmelden"), &select), None);
+    assert_eq!(propose_list(&page, with_text(&page, "Abmelden"), &none, &select), None);
     let body = json!({ "user": { "orders": [{ "id": 1, "lines": [{ "sku": "a" }] }] } });
     let list = propose_json_list(&body, "/user/orders/0/lines/0/sku").unwrap();
     assert_eq!((list.at.as_str(), list.member.as_str()), ("/user/orders", "/lines/0/sku"));
@@ -189,7 +189,7 @@ fn the_rows_of_a_table_are_a_list() {
 /// The list that is proposed for the element with a text: its place, its rows and their number.
 fn list_of(lines: &str, text: &str) -> Option<(String, String, usize)> {
     let page = page(lines);
-    let list = propose_list(&page, with_text(&page, text), &select)?;
+    let list = propose_list(&page, with_text(&page, text), &KnownValues::new(), &select)?;
     Some((list.at, list.each.unwrap_or_default(), list.rows))
 }
 
@@ -210,6 +210,43 @@ fn a_label_and_its_value_are_no_list() {
                   div\n    p\n     \"A-2\"\n    p\n     \"open\"";
     let found = ("#orders".to_owned(), "div".to_owned(), 2);
     assert_eq!(list_of(orders, "open"), Some(found));
+}
+
+#[test]
+fn a_class_of_a_state_or_of_each_second_row_leaves_out_no_rows() {
+    let row = |attributes: &str, text: &str| {
+        format!("\n   li{attributes}\n    a\n     \"{text}\"\n    time\n     \"May\"")
+    };
+    let list = |rows: &[String]| format!("html\n body\n  ul id=mail{}", rows.concat());
+    let found = |each: &str, rows: usize| Some(("#mail".to_owned(), each.to_owned(), rows));
+    let (unread, odd) = (" class=unread", " class=odd");
+    let states = [row(unread, "a"), row("", "b"), row(unread, "c"), row("", "d")];
+    assert_eq!(list_of(&list(&states), "a"), found("li", 4));
+    let second = [row(odd, "a"), row(" class=even", "b"), row(odd, "c")];
+    assert_eq!(list_of(&list(&second), "c"), found("li", 3));
+    let both = [row(" class=mail+unread", "a"), row(" class=mail", "b"), row(" class=mail", "c")];
+    assert_eq!(list_of(&list(&both), "a"), found("li.mail", 3));
+    // A row of another kind has other parts, or is the last one.
+    let mail = |text: &str| row(" class=mail", text);
+    let heading = "\n   li\n    b\n     \"Today\"".to_owned();
+    let kinds = [mail("a"), heading, mail("b"), row(" class=sum", "2")];
+    assert_eq!(list_of(&list(&kinds), "a"), found("li.mail", 2));
+}
+
+#[test]
+fn the_place_of_a_list_has_no_value_of_the_account_if_it_has_another_one() {
+    let row =
+        |text: &str| format!("\n   li class=lovelace\n    a\n     \"{text}\"\n    b\n     \"x\"");
+    let rows = [row("a"), row("b")].concat();
+    let page = page(&format!("html\n body\n  ul id=lovelace-orders class=orders{rows}"));
+    let list = |known: &KnownValues| {
+        let list = propose_list(&page, with_text(&page, "a"), known, &select).unwrap();
+        (list.at, list.each.unwrap())
+    };
+    let place = |at: &str, each: &str| (at.to_owned(), each.to_owned());
+    assert_eq!(list(&KnownValues::new()), place("#lovelace-orders", "li.lovelace"));
+    let known = [("team".to_owned(), "Lovelace".to_owned())].into();
+    assert_eq!(list(&known), place("ul.orders", "li"));
 }
 
 #[test]
@@ -673,7 +710,7 @@ proptest! {
             }
         }
         // Nothing of these is a reason to stop.
-        if let Some(list) = propose_list(&page, node, &select) {
+        if let Some(list) = propose_list(&page, node, &KnownValues::new(), &select) {
             for proposal in propose_columns(&page, node, &list, &KnownValues::new(), &select) {
                 prop_assert!((1..=list.rows).contains(&proposal.found), "{proposal:?}");
                 prop_assert!(proposal.elsewhere < proposal.found, "{proposal:?}");
