@@ -13,6 +13,8 @@ const MAX_PROPOSALS: usize = 6;
 const MAX_AROUND: usize = 4;
 /// Items of a list of pages: each is searched for the mark of the current page.
 const MAX_ITEMS: usize = 100;
+/// Elements around one by which a selector is limited to a part of the page.
+const MAX_SCOPES: usize = 12;
 /// The length of a name of an element by which it is found.
 const MAX_NAME_CHARS: usize = 48;
 /// What the next page is called, in lower case: parts of words in several languages, and signs.
@@ -43,12 +45,16 @@ const NEXT: &[&str] = &[
     "→",
     "❯",
 ];
+/// The word of classes of what leads to the next page, and those of what leads back.
+const NEXT_WORDS: &[&str] = &["next"];
+const PREVIOUS_WORDS: &[&str] = &["back", "prev", "previous"];
 /// The words of classes of the page that is shown.
 const CURRENT: &[&str] = &["active", "current", "selected"];
 
 /// Returns selectors of what leads to the next page, of which the element at `node` is a part: by what it
-/// means, then as what follows the current page, and by its position last. Each finds this element first, or
-/// a link to the same address.
+/// means, then as what follows the current page, then by its name in the language of the page, and by its
+/// position last. Each finds this element first, or a link to the same address. One that also finds elements
+/// that lead elsewhere comes after those that do not: where this element is gone, it finds them.
 pub(crate) fn propose_next_page(
     page: &PageTree,
     node: usize,
@@ -62,29 +68,55 @@ pub(crate) fn propose_next_page(
     let prefix = first.selector.rsplit_once(FRAME_SEPARATOR);
     let prefix = prefix.map(|(host, _)| format!("{host}{FRAME_SEPARATOR} ")).unwrap_or_default();
     let after_current = after_current(page, target);
-    let is_paged = !after_current.is_empty();
-    let mut candidates = by_meaning(page, target);
-    candidates.extend(after_current);
-    let matched = |selector: String| {
-        if selector.contains(FRAME_SEPARATOR) {
-            return None;
-        }
-        let found = select(page, root, &selector);
+    // The number of a page is that of another one there.
+    let is_paged = !after_current.is_empty() || is_number(&page.text_content(target));
+    let candidates = by_meaning(page, target).into_iter().chain(after_current);
+    let candidates = candidates.map(|selector| (selector, false));
+    let named = by_name(page, target, NameKind::Words).into_iter().map(|name| (name, true));
+    let of_all = |selector: &str| {
+        let found = select(page, root, selector);
         let is_it = found.first().is_some_and(|first| leads_as(page, *first, target));
-        let selector = format!("{prefix}{selector}");
-        let matches = found.len();
-        let (hashed, positional, may_be_own) = (false, false, false);
-        is_it.then_some(SelectorProposal { selector, matches, hashed, positional, may_be_own })
+        let is_ambiguous = !found.iter().all(|other| leads_as(page, *other, target));
+        is_it.then_some((found.len(), is_ambiguous))
     };
-    let mut proposals: Vec<_> = candidates.into_iter().filter_map(matched).collect();
+    let mut proposals = Vec::new();
+    let all = candidates.chain(named);
+    for (selector, has_words) in all.filter(|(selector, _)| !selector.contains(FRAME_SEPARATOR)) {
+        let plain = of_all(&selector);
+        let limit = |scope: String| {
+            let limited = format!("{scope} {selector}");
+            let (matches, is_ambiguous) = of_all(&limited)?;
+            (!is_ambiguous).then_some((limited, (matches, is_ambiguous)))
+        };
+        let is_plain_enough = plain.is_some_and(|(_, is_ambiguous)| !is_ambiguous);
+        let limits = if is_plain_enough { vec![] } else { scopes(page, target) };
+        let limited = limits.into_iter().find_map(limit);
+        let both = limited.into_iter().chain(plain.map(|found| (selector.clone(), found)));
+        for (selector, (matches, is_ambiguous)) in both {
+            let proposal = SelectorProposal {
+                selector: format!("{prefix}{selector}"),
+                matches,
+                hashed: false,
+                positional: false,
+                may_be_own: false,
+                has_words,
+            };
+            proposals.push((proposal, is_ambiguous));
+        }
+    }
     proposals.extend(others.into_iter().map(|one| {
         let own = one.selector.rsplit_once(FRAME_SEPARATOR).map_or(&*one.selector, |(_, own)| own);
-        let is_other = is_common(own) || (is_paged && !is_of_one(own));
-        let positional = one.positional || (is_other && !names_next(own));
-        SelectorProposal { positional, ..one }
+        let is_ambiguous =
+            one.matches > 1 && of_all(own.trim()).is_none_or(|(_, is_ambiguous)| is_ambiguous);
+        let is_other = is_common(own) || is_ambiguous || (is_paged && !is_of_one(own));
+        let positional = one.positional || (is_other && !selects_next(own));
+        (SelectorProposal { positional, ..one }, is_ambiguous)
     }));
     // Stable: within each group, the order of preference stays.
-    proposals.sort_by_key(|one| (one.positional, one.hashed));
+    proposals.sort_by_key(|(one, is_ambiguous)| {
+        (one.positional, *is_ambiguous, one.has_words, one.hashed)
+    });
+    let mut proposals: Vec<_> = proposals.into_iter().map(|(one, _)| one).collect();
     let mut seen = std::collections::BTreeSet::new();
     proposals.retain(|one| seen.insert(one.selector.clone()));
     proposals.truncate(MAX_PROPOSALS);
@@ -122,13 +154,16 @@ fn with_ancestors(page: &PageTree, node: usize) -> Vec<usize> {
 /// Returns whether an element is another one, or leads to the same address.
 fn leads_as(page: &PageTree, one: usize, other: usize) -> bool {
     let address = |index: usize| {
-        let address = page.nodes.get(index)?.attributes.get("href")?;
-        (!address.is_empty() && !address.starts_with('#')).then_some(address)
+        let address = page.nodes.get(index)?.attributes.get("href")?.trim();
+        let scheme = address.split_once(':').map(|(scheme, _)| scheme);
+        let is_script = scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("javascript"));
+        // A script says nothing of where each of several links leads to.
+        (!address.is_empty() && !address.starts_with('#') && !is_script).then_some(address)
     };
     one == other || address(one).is_some_and(|own| address(other) == Some(own))
 }
 
-/// Returns selectors by what an element, or one around it, is called.
+/// Returns selectors by what an element, or one around it, is called in any language.
 fn by_meaning(page: &PageTree, target: usize) -> Vec<String> {
     let Some(element) = page.nodes.get(target) else { return vec![] };
     let Some(tag) = element.tag.as_deref().map(identifier) else { return vec![] };
@@ -138,20 +173,60 @@ fn by_meaning(page: &PageTree, target: usize) -> Vec<String> {
         let operator = if relation == "next" { "=" } else { "~=" };
         selectors.push(format!("{tag}[rel{operator}\"next\"]"));
     }
-    for name in ["aria-label", "title"] {
-        let value = element.attributes.get(name).filter(|value| is_name_of_next(value));
-        selectors.extend(value.map(|value| format!("{tag}[{name}={}]", string(value))));
-    }
+    selectors.extend(by_name(page, target, NameKind::Signs));
     for (depth, index) in with_ancestors(page, target).into_iter().enumerate() {
         let Some(around) = page.nodes.get(index) else { continue };
         let own = around.tag.as_deref().map(identifier).unwrap_or_default();
-        let names = classes(around).filter(|class| is_steady(class) && has_word(class, &["next"]));
+        // What has the links in both directions, such as `prev-next`, has the one back first.
+        let is_next = |class: &&str| {
+            is_steady(class) && has_word(class, NEXT_WORDS) && !has_word(class, PREVIOUS_WORDS)
+        };
+        let names = classes(around).filter(is_next);
         selectors.extend(names.map(|class| {
             let inside = if depth == 0 { String::new() } else { format!(" {tag}") };
             format!("{own}.{}{inside}", identifier(class))
         }));
     }
     selectors
+}
+
+/// What a name of an element has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NameKind {
+    /// Words in the language of the page.
+    Words,
+    /// Signs alone, which are the same in each language.
+    Signs,
+}
+
+/// Returns selectors by the name of an element that is for people, such as its title.
+fn by_name(page: &PageTree, target: usize, kind: NameKind) -> Vec<String> {
+    let Some(element) = page.nodes.get(target) else { return vec![] };
+    let Some(tag) = element.tag.as_deref().map(identifier) else { return vec![] };
+    let selector = |name: &&str| {
+        let value = element.attributes.get(*name).filter(|value| is_name_of_next(value))?;
+        let is_kind = value.chars().any(char::is_alphabetic) == (kind == NameKind::Words);
+        is_kind.then(|| format!("{tag}[{name}={}]", string(value)))
+    };
+    ["aria-label", "title"].iter().filter_map(selector).collect()
+}
+
+/// Returns selectors of the elements around one by their identifiers and classes, the nearest first.
+fn scopes(page: &PageTree, target: usize) -> Vec<String> {
+    let parent = |node: usize| page.nodes.get(node).and_then(|node| node.parent);
+    let around = std::iter::successors(parent(target), |node| parent(*node));
+    let around = around.take_while(|node| !page.is_root(*node)).take(MAX_SCOPES);
+    let names = around.filter_map(|node| page.nodes.get(node)).flat_map(|element| {
+        let id = element.attributes.get("id").filter(|id| is_steady(id));
+        let id = id.map(|id| format!("#{}", identifier(id)));
+        id.into_iter().chain(own_name(element))
+    });
+    names.collect()
+}
+
+fn is_number(text: &str) -> bool {
+    let text = text.trim();
+    !text.is_empty() && text.chars().all(char::is_numeric)
 }
 
 /// Returns selectors of an element, or of a link to the same address, as what follows the page that is shown
@@ -257,6 +332,13 @@ fn names_next(text: &str) -> bool {
     NEXT.iter().any(|next| lower.contains(next))
 }
 
+/// Returns whether a selector has a word for the next page, and none for the one before.
+fn selects_next(selector: &str) -> bool {
+    let lower = selector.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    names_next(&lower) && !words.any(|word| PREVIOUS_WORDS.contains(&word))
+}
+
 /// Returns whether a selector is that of one element by its identifier or its name in tests.
 fn is_of_one(selector: &str) -> bool {
     last_part(selector).starts_with(['#', '['])
@@ -337,6 +419,9 @@ mod tests {
         assert_eq!(one("rel=next href=/b"), expected("a[rel=\"next\"]"));
         assert_eq!(one("rel=nofollow+next href=/b"), expected("a[rel~=\"next\"]"));
         assert_eq!(one("aria-label=Next+page href=/b"), expected("a[aria-label=\"Next page\"]"));
+        // Other accounts may have another language.
+        let worded = one("aria-label=Next+page class=nav-next href=/b");
+        assert_eq!(worded, expected("a.nav-next"));
         assert_eq!(one("title=Nächste+Seite href=/b"), expected("a[title=\"Nächste Seite\"]"));
         assert_eq!(one("aria-label=›"), expected("a[aria-label=\"›\"]"));
         assert_eq!(one("class=pagination-next"), expected("a.pagination-next"));
@@ -367,6 +452,61 @@ mod tests {
         // The last page does not follow the current one.
         let (selector, positional) = first(&signed, "3");
         assert!(positional && !selector.contains('+'), "{selector}");
+    }
+
+    #[test]
+    fn a_name_in_the_language_of_the_page_is_marked() {
+        let has_words = |name: &str| {
+            let page = page(&format!("html\n body\n  a title={name} href=/b\n   \"Go\""));
+            let found = propose_next_page(&page, with_text(&page, "Go"), &select);
+            found.into_iter().find(|one| one.selector.contains("title")).unwrap().has_words
+        };
+        assert!(has_words("Weiter"));
+        assert!(!has_words("»"));
+    }
+
+    #[test]
+    fn what_also_finds_the_next_page_of_something_else_comes_after_what_does_not() {
+        let list = |name: &str| {
+            format!(
+                "\n  div id={name}\n   ul class=pager\n    li class=next\n     \
+                 a href=?{name}=2 rel=next\n      \"{name}\""
+            )
+        };
+        let lists = page(&format!("html\n body{}{}", list("open"), list("done")));
+        let found = proposed(&lists, "open");
+        let selectors: Vec<_> = found.iter().map(|(selector, _)| selector.as_str()).collect();
+        let limited = ["#open a[rel=\"next\"]", "#open li.next a"];
+        assert_eq!(selectors.get(..2), Some(limited.as_slice()), "{found:?}");
+        assert!(selectors.contains(&"a[rel=\"next\"]"), "{found:?}");
+        assert_eq!(proposed(&lists, "done").first().unwrap().0, "#done a[rel=\"next\"]");
+        // The same link twice leads to the same page.
+        let twice = format!("html\n body{}{}", list("open"), list("open"));
+        assert_eq!(first(&twice, "open"), ("a[rel=\"next\"]".to_owned(), false));
+    }
+
+    #[test]
+    fn links_whose_addresses_are_scripts_are_not_the_same() {
+        for address in ["javascript:void(0)", "JavaScript:;", "#"] {
+            let lines = format!(
+                "html\n body\n  div class=slides\n   a class=next href={address}\n    \
+                 \"slide\"\n  div class=orders\n   a class=next href={address}\n    \"page\""
+            );
+            let found = proposed(&page(&lines), "page");
+            assert_eq!(found.first().unwrap().0, "div.orders a.next", "{address}: {found:?}");
+            assert!(found.iter().all(|(selector, _)| selector != "a.next"), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_the_links_in_both_directions_does_not_tell_the_next_page() {
+        let lines = "html\n body\n  div class=prev-next\n   a href=?page=2 class=go\n    \"2\"";
+        let found = proposed(&page(lines), "2");
+        assert!(found.iter().all(|(_, positional)| *positional), "{found:?}");
+        // The number of a page stands for another one there.
+        assert!(found.contains(&("a.go".to_owned(), true)), "{found:?}");
+        let links = "html\n body\n  p\n   a href=/b class=go\n    \"Go\"\n   a href=/c class=go\n    \"On\"";
+        assert!(proposed(&page(links), "Go").contains(&("a.go".to_owned(), true)));
     }
 
     #[test]

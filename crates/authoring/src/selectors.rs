@@ -59,6 +59,7 @@ const ABBREVIATIONS: &[&str] = &[
 /// A selector of an element.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "the warnings are independent of one another")]
 pub struct SelectorProposal {
     pub selector: String,
     /// The number of elements that it matches; the proposed one is the first of them.
@@ -70,6 +71,8 @@ pub struct SelectorProposal {
     pub positional: bool,
     /// Whether it has a word that equals a value of the author's account.
     pub may_be_own: bool,
+    /// Whether it has words in the language of the page, which other accounts may have in another one.
+    pub has_words: bool,
 }
 
 /// How a part of a selector begins that counts elements.
@@ -147,6 +150,7 @@ fn in_root(
             hashed: false,
             positional,
             may_be_own: false,
+            has_words: false,
         })
     };
     let Some(element) = page.nodes.get(node) else { return vec![] };

@@ -217,9 +217,9 @@ const nextForm = (selection, answer, set) => [
     selected: selection.nextSelector,
     onchange: (nextSelector) => set({ nextSelector }),
     options: [
-      ...answer.nextSelectors.map(({ selector, matches: count, hashed, positional, mayBeOwn }, index) => {
+      ...answer.nextSelectors.map(({ selector, matches: count, hashed, positional, mayBeOwn, hasWords }, index) => {
         const found = say(words.matchesClick, { count });
-        const warnings = [count !== 1 && found, mayBeOwn && words.selectorMayBeOwn, positional && words.positionalNext, hashed && words.hashedSelector].filter(Boolean);
+        const warnings = [count !== 1 && found, mayBeOwn && words.selectorMayBeOwn, positional && words.positionalNext, hasWords && words.nextInLanguage, hashed && words.hashedSelector].filter(Boolean);
         return { value: index, label: h("code", null, selector), detail: count === 1 && found, warning: warnings.length > 0 && warnings.join(". ") };
       }),
       { value: OWN_SELECTOR, label: words.ownSelector },

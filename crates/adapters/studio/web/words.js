@@ -352,6 +352,7 @@ const en = {
   hashedSelector: "This name may change with the next version of the site.",
   nextSelectorHint: "How the element is found on each page. Choose one that does not match the link back, too.",
   positionalNext: "By position: another page may have another element there",
+  nextInLanguage: "In the language of this account: another account may see the site in another language",
   ownSelector: "Another selector",
   ownSelectorHint: "A CSS selector, such as li.active + li a",
   selectorMissing: "Enter a selector.",
