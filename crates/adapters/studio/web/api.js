@@ -6,7 +6,7 @@ import { words, say, sentence } from "./words.js";
  * @typedef {{severity: "error" | "warning", path: string, line: number | null, column: number | null, message: string}} Finding
  * @typedef {{name: string, kind: string, conditions: string[], holds: boolean | null}} KnownPage
  * @typedef {{name: string, label: string, type: string, required: boolean, pii: boolean, attested: boolean, source: "page" | "request" | "response",
- *   place: string, node: string, address: Address | null, reading: Reading | null, members: Member[], nextPage: {text: string, selector: string | null, max: number} | null, paging: Paging | null, endsAfter: number | null, hasNoNextPage: boolean, value: any, problem: string | null}} Field
+ *   place: string, node: string, address: Address | null, reading: Reading | null, members: Member[], nextPage: {text: string, selector: string | null, max: number} | null, paging: Paging | null, endsAfter: number | null, hasNoNextPage: boolean, endsAfterPages: number | null, value: any, problem: string | null}} Field
  * @typedef {{rows: number | null, total: number | null, sign: string | null, parameters: string[]}} Paging What tells that a list goes on after the rows of its response.
  * @typedef {{name: string, label: string, required: boolean, pii: boolean, reading: Reading | null}} Member
  * @typedef {{type: string, format: string | null, currency: string | null, at: string, read: "text" | "value" | {attribute: string}, element: "first" | "last",

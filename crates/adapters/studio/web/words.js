@@ -384,6 +384,7 @@ const en = {
   listEnds: { one: "The list ends after 1 row. Further rows are not shared.", other: "The list ends after {count} rows. Further rows are not shared." },
   moreByMaxRows: "To share more, choose Edit and enter a higher number for “Rows at most”.",
   noMoreRows: "A list cannot have more.",
+  pagesEnd: "The list ends after {count} pages, the most that are read. Rows of further pages are not shared: to share more, choose Edit and enter a higher number for “Pages to read at most”, or change it under Definition.",
   noNextPage: "Nothing on the first page led to a next page, so the list has the rows of the first page only. If there are more pages, choose another element that leads to the next one.",
   listName: "Name of the list",
   listLabel: "Label of the list",

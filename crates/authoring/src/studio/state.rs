@@ -110,9 +110,11 @@ pub(super) struct State {
     pub(super) samples: BTreeMap<String, String>,
     /// The lists that ended at their limit when they were read last, with the limit.
     pub(super) limits: BTreeMap<String, usize>,
-    /// The lists whose first page had no element for the action that leads to the next one when they were read
-    /// last, with the action.
+    /// The lists that ended with their first page when they were read last, since there was no element for the
+    /// action that leads to the next one, or the action changed nothing, with the action.
     pub(super) single_pages: BTreeMap<String, Action>,
+    /// The lists that ended after their last page when they were read last, with the number of pages.
+    pub(super) last_pages: BTreeMap<String, u8>,
     /// The rows of lists that the node has read that a run is at.
     rows: BTreeMap<String, Vec<Value>>,
     inspections: VecDeque<(u64, Inspection)>,
@@ -181,6 +183,7 @@ impl State {
         self.samples.clear();
         self.limits.clear();
         self.single_pages.clear();
+        self.last_pages.clear();
         (self.run, self.recorded_definition, self.has_ended) = (run, recorded, false);
         (self.run_node, self.run_data, self.unconfirmed) = (None, None, None);
         self.missing = Missing::default();
@@ -200,6 +203,7 @@ impl State {
         let values = &self.values;
         self.limits.retain(|name, _| values.contains_key(name));
         self.single_pages.retain(|name, _| values.contains_key(name));
+        self.last_pages.retain(|name, _| values.contains_key(name));
     }
 
     /// Records an event, and returns whether anything has changed.
@@ -242,13 +246,17 @@ impl State {
                 let value = value.map(|value| self.with_rows_before(name, value));
                 self.limits.remove(name);
                 self.single_pages.remove(name);
+                self.last_pages.remove(name);
                 self.values.insert(name.clone(), value);
             }
             TraceEvent::ListEnds { name, max } => {
                 self.limits.insert(name.clone(), *max);
             }
-            TraceEvent::NoNextPage { name, action } => {
+            TraceEvent::NoNextPage { name, action } | TraceEvent::SamePage { name, action } => {
                 self.single_pages.insert(name.clone(), action.clone());
+            }
+            TraceEvent::PagesEnd { name, max } => {
+                self.last_pages.insert(name.clone(), *max);
             }
             TraceEvent::Unconfirmed { signal, url } => {
                 let (signal, url) = (signal.clone(), url.clone());

@@ -251,6 +251,9 @@ fn field_view(definition: &Definition, state: &State, name: &str, field: &Field)
         NextPage::Act(action) => no_next == Some(action),
         NextPage::Number { .. } | NextPage::Offset { .. } | NextPage::Cursor { .. } => false,
     };
+    let pages = read.as_ref().and_then(|read| read.pages);
+    let last_page =
+        pages.map(|pages| pages.max).filter(|max| state.last_pages.get(name) == Some(max));
     let members = field.ordered_members().map(|(member, own)| {
         let from = read.as_ref().and_then(|read| read.extraction.members.get(member));
         json!({
@@ -274,10 +277,11 @@ fn field_view(definition: &Definition, state: &State, name: &str, field: &Field)
         "address": read.as_ref().and_then(|read| AddressView::of_node(definition, state, read.node)),
         "reading": read.as_ref().map(|read| Reading::of(field, read.extraction)),
         "members": members.collect::<Vec<_>>(),
-        "nextPage": read.as_ref().and_then(|read| read.pages).map(next_page),
+        "nextPage": pages.map(next_page),
         "paging": paging,
         "endsAfter": ends.then_some(max),
-        "hasNoNextPage": read.as_ref().and_then(|read| read.pages).is_some_and(has_no_next),
+        "hasNoNextPage": pages.is_some_and(has_no_next),
+        "endsAfterPages": last_page,
         "value": value.and_then(|value| value.as_ref().ok()),
         "problem": value.and_then(|value| value.as_ref().err()),
     })
@@ -632,6 +636,12 @@ mod tests {
         assert_eq!(shown(&definition, &state), false);
         state.traced(&none, DateTime::UNIX_EPOCH);
         assert_eq!(shown(&definition, &state), true);
+        state.traced(&read, DateTime::UNIX_EPOCH);
+        assert_eq!(shown(&definition, &state), false);
+        let action = Action::Click("li:nth-of-type(3) > a".into());
+        let same = TraceEvent::SamePage { name: "orders".into(), action };
+        state.traced(&same, DateTime::UNIX_EPOCH);
+        assert_eq!(shown(&definition, &state), true);
         set_next_page(&mut definition, "orders", "li.active + li a", 5).unwrap();
         assert_eq!(next(&definition), "li.active + li a");
         assert_eq!(shown(&definition, &state), false);
@@ -640,6 +650,30 @@ mod tests {
         set_next_page(&mut definition, "orders", "li:nth-of-type(3) > a", 5).unwrap();
         state.began(RunState::Running, None);
         assert_eq!(shown(&definition, &state), false, "another account may be signed in");
+    }
+
+    #[test]
+    fn a_list_says_that_it_ends_after_its_last_page_until_more_are_read() {
+        let mut definition = with_orders();
+        set_next_page(&mut definition, "orders", "a.next", 5).unwrap();
+        let mut state = State::default();
+        state.began(RunState::Running, None);
+        state.defined(&definition.clone().into());
+        let shown = |definition: &Definition, state: &State| {
+            let outline = outline(definition, state);
+            let fields = outline["fields"].as_array().unwrap().iter();
+            let orders = fields.into_iter().find(|field| field["name"] == "orders").unwrap();
+            orders["endsAfterPages"].clone()
+        };
+        assert_eq!(shown(&definition, &state), Value::Null);
+        let end = TraceEvent::PagesEnd { name: "orders".into(), max: 5 };
+        state.traced(&end, DateTime::UNIX_EPOCH);
+        assert_eq!(shown(&definition, &state), 5);
+        set_next_page(&mut definition, "orders", "a.next", 9).unwrap();
+        assert_eq!(shown(&definition, &state), Value::Null);
+        state.began(RunState::Running, None);
+        set_next_page(&mut definition, "orders", "a.next", 5).unwrap();
+        assert_eq!(shown(&definition, &state), Value::Null, "another account may be signed in");
     }
 
     #[test]

@@ -399,6 +399,57 @@ fn the_trace_says_that_nothing_on_the_first_page_leads_to_a_next_one() {
 }
 
 #[test]
+fn the_trace_says_that_what_leads_on_changes_nothing_on_the_first_page() {
+    let told = |pages: &[&str]| {
+        let mut listing = Listing::at("orders", |_| ());
+        listing.run.record_trace();
+        listing.next(StepResult::Begin);
+        for id in pages {
+            listing.rows(&[*id]);
+            listing.next(StepResult::Acted);
+            listing.settled();
+        }
+        listing.now += TimeDelta::seconds(11);
+        listing.rows(&[*pages.last().unwrap()]);
+        assert!(listing.is_at("events"), "it is no error");
+        let trace = listing.run.take_trace().into_iter();
+        trace.filter(|event| matches!(event, TraceEvent::SamePage { .. })).collect::<Vec<_>>()
+    };
+    let action = Action::Click("a[rel=next]".into());
+    assert_eq!(told(&["a"]), [TraceEvent::SamePage { name: "orders".into(), action }]);
+    assert_eq!(told(&["a", "b"]), [], "on the last page, it is switched off");
+}
+
+#[test]
+fn the_trace_says_that_a_list_ends_after_its_last_page() {
+    let ends = |listing: &mut Listing| {
+        let trace = listing.run.take_trace().into_iter();
+        trace.filter(|event| matches!(event, TraceEvent::PagesEnd { .. })).collect::<Vec<_>>()
+    };
+    let end = |name: &str, max: u8| [TraceEvent::PagesEnd { name: name.into(), max }];
+    let began = |node: &str| {
+        let mut listing = Listing::at(node, |_| ());
+        listing.run.record_trace();
+        listing.next(StepResult::Begin);
+        listing
+    };
+    let mut listing = began("orders");
+    for id in ["1", "2", "3", "4"] {
+        listing.rows(&[id]);
+        listing.next(StepResult::Acted);
+        listing.settled();
+    }
+    assert_eq!(ends(&mut listing), end("orders", 4));
+    for (next, expected) in [(json!("d"), end("events", 3).to_vec()), (json!(null), vec![])] {
+        let mut listing = began("events");
+        listing.events(&["a"], &json!("b"));
+        listing.events(&["b"], &json!("c"));
+        listing.events(&["c"], &next);
+        assert_eq!(ends(&mut listing), expected);
+    }
+}
+
+#[test]
 fn a_list_with_a_page_that_cannot_be_read_is_missing() {
     let mut listing = Listing::at("events", |_| ());
     listing.next(StepResult::Begin);

@@ -63,6 +63,11 @@ pub enum TraceEvent {
     /// There was no element on the first page of a list for the action that leads to the next one: the list
     /// ends with its first page.
     NoNextPage { name: String, action: Action },
+    /// The action that leads to the next page of a list was carried out on its first page, and the page
+    /// stayed as it was: the list ends with its first page.
+    SamePage { name: String, action: Action },
+    /// As many pages of a list were read as may be, and the list may go on: further pages are left out.
+    PagesEnd { name: String, max: u8 },
 }
 
 /// Why what was read is no value of a field or variable.
@@ -146,6 +151,13 @@ fn line(event: &TraceEvent) -> String {
             let selector = action.selector();
             format!("  {name}: nothing on the first page leads to a next page (no `{selector}`)")
         }
+        TraceEvent::SamePage { name, action } => {
+            let selector = action.selector();
+            format!("  {name}: what leads to a next page changes nothing (`{selector}`)")
+        }
+        TraceEvent::PagesEnd { name, max } => {
+            format!("  {name}: the list ends after {max} pages (`max`): further ones are left out")
+        }
         TraceEvent::Read { name, found, result } => {
             let found = found.as_ref().map(shown);
             match (found, result) {
@@ -215,6 +227,11 @@ mod tests {
         let action = Action::Click("a.next".into());
         let expected = "  orders: nothing on the first page leads to a next page (no `a.next`)";
         assert_eq!(line(&TraceEvent::NoNextPage { name: "orders".into(), action }), expected);
+        let action = Action::Click("a.next".into());
+        let expected = "  orders: what leads to a next page changes nothing (`a.next`)";
+        assert_eq!(line(&TraceEvent::SamePage { name: "orders".into(), action }), expected);
+        let expected = "  orders: the list ends after 4 pages (`max`): further ones are left out";
+        assert_eq!(line(&TraceEvent::PagesEnd { name: "orders".into(), max: 4 }), expected);
         let long = read(Some(json!("a".repeat(500))), Ok(json!("a")));
         assert!(long.chars().count() < 110 && long.contains('\u{2026}'), "{long}");
         // A line of the terminal cannot be forged by a page.

@@ -14,7 +14,7 @@ use crate::{
     workflow::{
         ElementChoice, Extraction, Field, FieldType, NextPage, Node, Observation, Pages,
         ReadFailure, Request, Source, TraceEvent, WorkflowExit,
-        collect::{convert, has_other_rows, is_no_list, located, read_field, rows_of},
+        collect::{convert, has_other_rows, is_no_list, located, read_field},
         matches_url,
         placeholders::expand_body,
     },
@@ -108,7 +108,7 @@ impl Run {
             }
             // There is no element for the action.
             (Some(StepResult::Unreadable), PageStep::Acting) => {
-                self.trace_no_next_page(&node);
+                self.trace_single_page(&node, true);
                 self.settle(&[], &node)
             }
             (Some(_), PageStep::Acting) => {
@@ -207,7 +207,10 @@ impl Run {
             if is_same || !self.has_rows(node, &read) {
                 return if now < until {
                     self.stay(Command::Watch)
-                } else if is_same || self.has_lists(node, &read) {
+                } else if is_same {
+                    self.trace_single_page(node, false);
+                    self.settle(&[], node)
+                } else if self.has_lists(node, &read) {
                     self.settle(&[], node)
                 } else {
                     // Another page has taken the place of the list, such as one that asks to sign in.
@@ -254,7 +257,10 @@ impl Run {
             {
                 self.turn(node, &pages.next, read, rows, &missing)
             }
-            Some(_) | None => self.settle(&missing, node),
+            Some(_) | None => {
+                self.trace_last_page(node, &read, rows);
+                self.settle(&missing, node)
+            }
         }
     }
 
@@ -553,46 +559,42 @@ impl Run {
         missing
     }
 
-    fn trace_read(
-        &mut self,
-        name: &str,
-        found: Option<&Value>,
-        result: &Result<Value, ReadFailure>,
-    ) {
-        if self.definition.output.contains_key(name) {
-            let is_read = self.fields_read.entry(name.to_owned()).or_default();
-            *is_read |= result.is_ok();
-        }
-        if let Some(trace) = &mut self.trace {
-            let (name, found, result) = (name.to_owned(), found.cloned(), result.clone());
-            trace.push(TraceEvent::Read { name, found, result });
-        }
-    }
-
-    /// Records that a list ends at its limit, which its `rows` reach, or what was `found` of it: rows
-    /// without a value count there as well.
-    fn trace_limit(&mut self, name: &str, found: Option<&Value>, rows: usize) {
-        let rows = found.and_then(rows_of).map_or(rows, |found| rows.max(found.len()));
-        let field = self.definition.output.get(name).filter(|field| field.kind == FieldType::List);
-        let max = field.map(Field::row_limit).filter(|max| rows >= *max);
-        if let (Some(trace), Some(max)) = (&mut self.trace, max) {
-            trace.push(TraceEvent::ListEnds { name: name.to_owned(), max });
-        }
-    }
-
-    /// Records that the lists end with their first page, where nothing leads to a next one. It is no error:
-    /// a short list has no link to a next page.
-    fn trace_no_next_page(&mut self, node: &Collect<'_>) {
+    /// Records that the lists end with their first page: nothing leads to a next one, or what does changes
+    /// nothing. It is no error: a short list has no link to a next page, or one that is switched off.
+    fn trace_single_page(&mut self, node: &Collect<'_>, is_missing: bool) {
         let Some(NextPage::Act(action)) = node.pages.map(|pages| &pages.next) else { return };
-        if self.pages.count != 1 {
-            return;
+        if self.pages.count == 1 {
+            self.trace_lists(node, |name| {
+                let action = action.clone();
+                if is_missing {
+                    TraceEvent::NoNextPage { name, action }
+                } else {
+                    TraceEvent::SamePage { name, action }
+                }
+            });
         }
+    }
+
+    /// Records that the lists end with the last page that is read, if they may have further ones.
+    fn trace_last_page(&mut self, node: &Collect<'_>, read: &Value, rows: usize) {
+        let Some(pages) = node.pages.filter(|pages| self.pages.count >= pages.max) else { return };
+        let goes_on = match &pages.next {
+            NextPage::Act(_) | NextPage::Number { .. } | NextPage::Offset { .. } => rows > 0,
+            NextPage::Cursor { from, .. } => convert(from, read.pointer(&from.at))
+                .is_ok_and(|cursor| cursor.as_str() != Some("")),
+        };
+        if goes_on && self.has_room(node, read) {
+            self.trace_lists(node, |name| TraceEvent::PagesEnd { name, max: pages.max });
+        }
+    }
+
+    /// Records how the lists end that were read.
+    fn trace_lists(&mut self, node: &Collect<'_>, end: impl Fn(String) -> TraceEvent) {
         let lists = node.fields.keys().filter(|name| self.is_list(name)).cloned();
         let lists: Vec<_> = lists.filter(|name| self.collected.data.contains_key(name)).collect();
-        let Some(trace) = &mut self.trace else { return };
-        trace.extend(
-            lists.into_iter().map(|name| TraceEvent::NoNextPage { name, action: action.clone() }),
-        );
+        if let Some(trace) = &mut self.trace {
+            trace.extend(lists.into_iter().map(end));
+        }
     }
 
     /// Drops what an earlier attempt has read: the page may have become that of another account since.

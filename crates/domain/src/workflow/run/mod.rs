@@ -2,6 +2,7 @@
 //! decides the next command. It is pure: the caller passes time in and executes the commands.
 
 mod collecting;
+mod read_trace;
 mod signals;
 mod visit;
 
