@@ -19,6 +19,8 @@ const MAX_SAMPLE_CHARS: usize = 512;
 
 /// Rows of a list whose values of a column are shown.
 const MAX_ROWS_SHOWN: usize = 5;
+/// Rows in which a column is tried: a list has no more.
+const MAX_ROWS_TRIED: usize = 1000;
 
 /// A reading to be tried on the page that is shown, or on the newest response.
 #[derive(Debug, Clone, Deserialize)]
@@ -38,7 +40,7 @@ pub struct TriedReading {
 pub struct ReadingView {
     /// The elements that match; of a column, those in the first row that has one.
     matches: usize,
-    /// The rows of the list.
+    /// The rows of the list; for a column, at most 1000.
     rows: Option<usize>,
     /// What a column of a list has in all its rows.
     column: Option<ColumnView>,
@@ -96,7 +98,14 @@ impl Studio {
             Source::Dom {} => {
                 let browser = self.parts.runs.browser().ok_or(StudioError::NoBrowser)?;
                 let page = browser.inspect().await?.tree;
-                return Ok(self.select(|select| on_page(&page, &tried, select)));
+                let syntax = self.parts.syntax.clone();
+                let compute = move || {
+                    let select = |page: &PageTree, scope: usize, selector: &str| {
+                        syntax.select(page, scope, selector)
+                    };
+                    on_page(&page, &tried, &select)
+                };
+                return computed(compute).await;
             }
             Source::Response(pattern) => pattern.clone(),
             Source::Fetch(name) => {
@@ -104,14 +113,25 @@ impl Studio {
                 path_pattern(&request.url)
             }
         };
-        let state = self.shared.state();
         let is_it = |response: &&SeenResponse| {
             response.body.is_some() && matches_url(&pattern, &response.url)
         };
-        let response =
-            state.responses.newest_first().find(is_it).and_then(|response| response.body.as_ref());
-        response.map(|body| in_body(body, &tried)).ok_or(StudioError::NoResponse)
+        let body = {
+            let state = self.shared.state();
+            let response = state.responses.newest_first().find(is_it);
+            response.and_then(|response| response.body.clone())
+        };
+        let body = body.ok_or(StudioError::NoResponse)?;
+        computed(move || in_body(&body, &tried)).await
     }
+}
+
+/// Returns what is found in a page or a response. A column in many rows of a large page may take seconds, in
+/// which the thread's other tasks go on.
+async fn computed(
+    compute: impl FnOnce() -> ReadingView + Send + 'static,
+) -> Result<ReadingView, StudioError> {
+    tokio::task::spawn_blocking(compute).await.map_err(|_| StudioError::NoInspection)
 }
 
 impl Studio {
@@ -166,7 +186,11 @@ pub(super) fn on_page(page: &PageTree, tried: &TriedReading, select: Select<'_>)
         let rows = rows.or_else(|| instead.filter(|count| *count > 0).map(|_| 0));
         return ReadingView { instead, ..grouped(reading, rows) };
     }
-    let rows = within.as_ref().map(|place| rows_in(place).unwrap_or_default());
+    let rows = within.as_ref().map(|place| {
+        let mut rows = rows_in(place).unwrap_or_default();
+        rows.truncate(MAX_ROWS_TRIED);
+        rows
+    });
     let found_in = |scope: usize| {
         if reading.at.is_empty() { vec![scope] } else { find(scope, &reading.at) }
     };
@@ -219,7 +243,7 @@ pub(super) fn in_body(body: &Value, tried: &TriedReading) -> ReadingView {
         };
         return grouped(reading, count);
     }
-    let rows = at.and_then(rows_of);
+    let rows = at.and_then(rows_of).map(|rows| rows.get(..MAX_ROWS_TRIED).unwrap_or(rows));
     // An object is a single row.
     let group = rows.unwrap_or_else(|| at.map(std::slice::from_ref).unwrap_or_default());
     let member = |row: &Value| row.pointer(&reading.at).filter(|value| !value.is_null()).cloned();

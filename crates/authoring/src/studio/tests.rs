@@ -180,6 +180,11 @@ fn a_place_is_tried_on_a_response() {
     let seen = on(json!({ "node": "read", "within": list, "reading": column }));
     assert_eq!((&seen["value"], &seen["problem"]), (&json!("A-2"), &Value::Null));
     assert_eq!(seen["column"], json!({ "found": 1, "unread": 0, "values": [null, "A-2"] }));
+    let many = json!({ "orders": vec![json!({ "id": "A" }); 1500] });
+    let tried = json!({ "node": "read", "within": list, "reading": column });
+    let seen = in_body(&many, &serde_json::from_value(tried).unwrap());
+    let seen = serde_json::to_value(seen).unwrap();
+    assert_eq!((&seen["rows"], &seen["column"]["found"]), (&json!(1000), &json!(1000)));
     let null = json!({ "node": "read", "reading": { "type": "list", "at": "/bills" } });
     let seen = on(null);
     assert_eq!((&seen["rows"], &seen["problem"]), (&json!(0), &Value::Null));
