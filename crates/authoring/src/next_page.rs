@@ -75,7 +75,10 @@ pub(crate) fn propose_next_page(
     let named = by_name(page, target, NameKind::Words).into_iter().map(|name| (name, true));
     let of_all = |selector: &str| {
         let found = select(page, root, selector);
-        let is_it = found.first().is_some_and(|first| leads_as(page, *first, target));
+        let is_visible = |index: &&usize| page.nodes.get(**index).is_some_and(|node| node.visible);
+        // A run clicks the first visible one: a site may have another one for small screens.
+        let clicked = found.iter().find(is_visible).or_else(|| found.first());
+        let is_it = clicked.is_some_and(|clicked| leads_as(page, *clicked, target));
         let is_ambiguous = !found.iter().all(|other| leads_as(page, *other, target));
         is_it.then_some((found.len(), is_ambiguous))
     };
@@ -483,6 +486,16 @@ mod tests {
         // The same link twice leads to the same page.
         let twice = format!("html\n body{}{}", list("open"), list("open"));
         assert_eq!(first(&twice, "open"), ("a[rel=\"next\"]".to_owned(), false));
+    }
+
+    #[test]
+    fn what_is_clicked_is_the_first_visible_one() {
+        let lines =
+            "html\n body\n  button class=next hidden\n   \"On\"\n  button class=next\n   \"Next\"";
+        let found = proposed(&page(lines), "Next");
+        assert_eq!(found.first(), Some(&("button.next".to_owned(), false)), "{found:?}");
+        let found = proposed(&page(&lines.replace(" hidden", "")), "Next");
+        assert!(found.iter().all(|(selector, _)| selector != "button.next"), "{found:?}");
     }
 
     #[test]
