@@ -245,7 +245,8 @@ pub(super) fn later_page(url: &str) -> Option<String> {
     let in_path = || {
         let segments: Vec<_> = url.path_segments()?.collect();
         let mut pairs = segments.iter().zip(segments.iter().skip(1));
-        let (name, value) = pairs.find(|(name, value)| is_later(name, value))?;
+        // There, `p` may also be that of a product.
+        let (name, value) = pairs.find(|(name, value)| *name != &"p" && is_later(name, value))?;
         Some(format!("{name}/{value}"))
     };
     parameter.or_else(in_path).map(|text| shown(&text, MAX_PARAMETER_CHARS))
@@ -284,7 +285,9 @@ mod tests {
         ] {
             assert_eq!(told(rest).as_deref(), Some(expected), "{rest}");
         }
-        for rest in ["", "?page=1", "?page=0", "?page=all", "?offset=0", "/2024/5", "?limit=50"] {
+        for rest in
+            ["", "?page=1", "?page=0", "?page=all", "?offset=0", "/2024/5", "?limit=50", "/p/4711"]
+        {
             assert_eq!(told(rest), None, "{rest}");
         }
         let long = told(&format!("?page={}2", "0".repeat(60))).unwrap();
