@@ -33,7 +33,7 @@ use crate::{
         ChosenSource, Edit, Studio, StudioError, StudioParts, TraceSink, state::RunState, text_of,
     },
     studios::StudioDocument,
-    tests::{changes::with_orders, page},
+    tests::{changes::with_orders, page, with_text},
 };
 
 #[tokio::test(start_paused = true)]
@@ -275,6 +275,41 @@ async fn what_is_seen_when_a_value_is_added_is_known_of_the_account_at_once() {
     field["from"] = from;
     edit(field).await;
     assert_eq!(own_part().await, nothing);
+}
+
+#[tokio::test]
+async fn a_selector_with_a_value_of_the_account_is_marked_wherever_it_is_proposed() {
+    let World { studio, .. } = World::new();
+    let row =
+        |text: &str| format!("   li\n    a\n     \"A\"\n    b class=lovelace\n     \"{text}\"\n");
+    let tree = page(&format!(
+        "html\n body\n  ul\n  ul id=lovelace-orders\n{}{}  a title=Next+of+lovelace href=/b\n   \"Go\"",
+        row("x"),
+        row("y")
+    ));
+    let (value, link) = (with_text(&tree, "x"), with_text(&tree, "Go"));
+    let url = "https://shop.example/orders".to_owned();
+    let inspection = studio.shared.state().add_inspection(KnownPage { url, tree });
+    let seen =
+        |node: usize| serde_json::to_value(studio.element(inspection, node).unwrap()).unwrap();
+    let own = |selectors: &Value| {
+        let selectors = selectors.as_array().unwrap().iter();
+        let has_word = |one: &&Value| one["selector"].as_str().unwrap().contains("lovelace");
+        selectors.filter(has_word).map(|one| one["mayBeOwn"].clone()).collect::<Vec<_>>()
+    };
+    let marks = || {
+        let (value, link) = (seen(value), seen(link));
+        let lists = [&value["selectors"], &value["columns"], &link["nextSelectors"]];
+        (lists.map(own), value["listMayBeOwn"].clone())
+    };
+    let (before, list) = marks();
+    assert!(before.iter().all(|own| own.contains(&json!(false))), "{before:?}");
+    assert_eq!(list, false);
+    studio.shared.state().samples.insert("team".to_owned(), "Lovelace".to_owned());
+    let (after, list) = marks();
+    assert!(after.iter().all(|own| !own.is_empty() && !own.contains(&json!(false))), "{after:?}");
+    assert_eq!(list, true);
+    assert_eq!(seen(value)["columns"][0]["selector"], "b");
 }
 
 /// Returns an edit for which the page makes a request.
