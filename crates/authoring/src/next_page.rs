@@ -4,7 +4,7 @@
 use domain::workflow::{FRAME_SEPARATOR, PageNode, PageTree, Select};
 
 use crate::selectors::{
-    SelectorProposal, identifier, is_steady, propose_selectors, root_around, string,
+    SelectorProposal, identifier, is_steady, propose_selectors, root_around, steady_classes, string,
 };
 
 /// Selectors that are proposed.
@@ -300,10 +300,10 @@ fn marks(element: &PageNode) -> Vec<String> {
     marks
 }
 
-/// Returns a selector of a list of pages by a class that somebody chose; `None` if it has none.
+/// Returns a selector of an element by a class that somebody chose and that is no state; `None` if it has none.
 fn own_name(list: &PageNode) -> Option<String> {
     let tag = identifier(list.tag.as_deref()?);
-    let class = classes(list).find(|class| is_steady(class))?;
+    let class = *steady_classes(list).first()?;
     Some(format!("{tag}.{}", identifier(class)))
 }
 
@@ -486,6 +486,16 @@ mod tests {
         // The same link twice leads to the same page.
         let twice = format!("html\n body{}{}", list("open"), list("open"));
         assert_eq!(first(&twice, "open"), ("a[rel=\"next\"]".to_owned(), false));
+    }
+
+    #[test]
+    fn what_a_selector_is_limited_to_is_no_state() {
+        let list = |classes: &str, text: &str| {
+            format!("\n  div class={classes}\n   button class=next\n    \"{text}\"")
+        };
+        let lists = [list("selected+orders", "Go"), list("bills", "On")].concat();
+        let (selector, _) = first(&format!("html\n body{lists}"), "Go");
+        assert_eq!(selector, "div.orders button.next");
     }
 
     #[test]
