@@ -528,8 +528,8 @@ mod tests {
         assert!(found.iter().all(|(_, positional)| *positional), "{found:?}");
         // The number of a page stands for another one there.
         assert!(found.contains(&("a.go".to_owned(), true)), "{found:?}");
-        let links = "html\n body\n  p\n   a href=/b class=go\n    \"Go\"\n   a href=/c class=go\n    \"On\"";
-        assert!(proposed(&page(links), "Go").contains(&("a.go".to_owned(), true)));
+        let others = "html\n body\n  p\n   a href=/b class=go\n    \"Go\"\n   a href=/c class=go\n    \"On\"";
+        assert!(proposed(&page(others), "Go").contains(&("a.go".to_owned(), true)));
     }
 
     #[test]

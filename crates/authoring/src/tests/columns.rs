@@ -52,7 +52,13 @@ fn a_column_is_found_in_all_rows_and_in_the_same_cell() {
     assert_eq!(found.first().unwrap().selector, list.member);
     assert_eq!(counts("td:nth-of-type(3) span.label"), Some((4, 0)));
     assert_eq!(counts("span.label"), Some((4, 1)), "{found:?}");
-    assert_eq!(counts("span.label.label-danger"), Some((2, 1)), "{found:?}");
+    // The look of one row finds another cell in others, and comes after what is proposed.
+    assert_eq!(counts("span.label.label-danger"), None, "{found:?}");
+    let worst = found.last().unwrap();
+    assert_eq!(
+        (worst.selector.as_str(), worst.found),
+        ("td:nth-of-type(3) span.label.label-danger", 1)
+    );
     for text in ["Paid", "Pending"] {
         assert_eq!(columns(&page, text, &KnownValues::new()).first(), found.first(), "{text}");
     }
