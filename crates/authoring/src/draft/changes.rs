@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{
     DraftError, MAX_PLACE_CHARS, capitalized,
-    fields::{empty_field, read_names, text_for},
+    fields::{empty_field, is_used, read_names, text_for},
     is_label, is_name, remove_text,
 };
 
@@ -100,7 +100,8 @@ pub struct FieldChange {
 /// Changes the name, the label, the marks and the reading of a field.
 ///
 /// # Errors
-/// There is no such field, or the new name or label is not allowed or taken.
+/// There is no such field, the new name or label is not allowed or taken, or a field is to be optional
+/// whose value an address or a request has.
 pub fn edit_field(definition: &mut Definition, change: FieldChange) -> Result<(), DraftError> {
     if !is_name(&change.new_name) {
         return Err(DraftError::Name);
@@ -121,6 +122,9 @@ fn edit_own(definition: &mut Definition, change: FieldChange) -> Result<(), Draf
         return Err(DraftError::NameTaken(new_name));
     }
     let field = definition.output.get(&name).ok_or_else(|| DraftError::NoField(name.clone()))?;
+    if field.required && !required && is_used(definition, &name) {
+        return Err(DraftError::ValueNeeded(name));
+    }
     let mut field = Field { required, pii, ..field.clone() };
     if let Some(reading) = reading {
         reading.apply(&mut field, extraction(definition, &name))?;

@@ -321,7 +321,7 @@ pub fn remove_variable(definition: &mut Definition, name: &str) -> Result<(), Dr
 }
 
 /// Returns whether an address or a request has a field or a value for addresses.
-fn is_used(definition: &Definition, name: &str) -> bool {
+pub(super) fn is_used(definition: &Definition, name: &str) -> bool {
     let placeholder = format!("{{{name}}}");
     let in_nodes = definition.nodes.values().any(|node| match node {
         Node::Goto { url, .. } => url.contains(&placeholder),

@@ -198,6 +198,11 @@ pub enum DraftError {
     NameTaken(String),
     #[error("`{0}` is in the address of a page or in a request: remove what is read there first")]
     ValueUsed(String),
+    #[error(
+        "`{0}` is in the address of a page or in a request, which an account without it could not \
+         have: it stays required"
+    )]
+    ValueNeeded(String),
     #[error("there is no field `{0}`")]
     NoField(String),
     #[error("there is no known page `{0}`")]

@@ -206,7 +206,8 @@ fn a_field_is_renamed_wherever_its_value_is_used() {
         "maxBytes": 1000,
     });
     definition.requests.insert("api".into(), serde_json::from_value(request).unwrap());
-    let renamed = FieldChange { new_name: "level".into(), ..change(None, "tier", None) };
+    let renamed =
+        FieldChange { new_name: "level".into(), required: true, ..change(None, "tier", None) };
     edit_field(&mut definition, renamed).unwrap();
     let request = definition.requests.get("api").unwrap();
     assert_eq!(request.url, "https://shop.example/{level}");
@@ -215,6 +216,27 @@ fn a_field_is_renamed_wherever_its_value_is_used() {
         json!({ "query": "{level}", "variables": [{ "tier": "{level}", "text": "a {tier}" }] });
     assert_eq!(request.body, Some(body));
     assert_eq!(definition.login_url, "https://shop.example/login?tier={level}");
+}
+
+#[test]
+fn a_field_stays_required_while_an_address_has_its_value() {
+    let mut definition = with_orders();
+    let required = |required| FieldChange { required, ..change(None, "tier", None) };
+    edit_field(&mut definition, required(true)).unwrap();
+    let login_url = definition.login_url.clone();
+    definition.login_url = "https://shop.example/login?tier={tier}".into();
+    let before = definition.clone();
+    let refused = edit_field(&mut definition, required(false));
+    assert_eq!(refused, Err(DraftError::ValueNeeded("tier".into())));
+    assert_eq!(definition, before);
+    edit_field(&mut definition, required(true)).unwrap();
+    // What was written as text is not refused for what it has been before.
+    definition.output.get_mut("tier").unwrap().required = false;
+    edit_field(&mut definition, required(false)).unwrap();
+    definition.login_url = login_url;
+    edit_field(&mut definition, required(true)).unwrap();
+    edit_field(&mut definition, required(false)).unwrap();
+    assert!(!definition.output.get("tier").unwrap().required);
 }
 
 #[test]
