@@ -88,25 +88,35 @@ pub(super) fn is_no_list(found: Option<&Value>) -> bool {
     found.and_then(Value::as_str) == Some(ReadContent::NO_LIST)
 }
 
-/// Returns whether rows were found in the page in place of those of a list, such as one that says that
-/// there are none: some lack a required member, and no other one has a value.
-pub(super) fn has_other_rows(field: &Field, from: &Extraction, found: Option<&Value>) -> bool {
+/// Returns whether one row was found in the page in place of those of a list, such as one that says that
+/// there are none: it has nothing at the place of a required member, and it is the only row that is not
+/// blank. Several rows, or one with a required member that could not be read, are rows of the list.
+pub(super) fn has_other_row(field: &Field, from: &Extraction, found: Option<&Value>) -> bool {
     let Some(Value::Array(rows)) = found else { return false };
-    let (mut lacks, mut has_value) = (false, false);
+    let lacks_required = |row: &Value| {
+        field.members.iter().any(|(name, own)| own.required && row.get(name).is_none_or(is_missing))
+    };
+    let mut others = 0_usize;
     for row in rows.iter().take(field.row_limit()) {
         match members(field, from, row, &Source::Dom {}) {
-            Ok(read) => has_value |= !read.is_empty(),
-            Err(_) => lacks |= !is_blank(row, &Source::Dom {}),
+            Ok(read) if read.is_empty() => (),
+            Err(_) if is_blank(row, &Source::Dom {}) => (),
+            Err(_) if lacks_required(row) => others = others.saturating_add(1),
+            Ok(_) | Err(_) => return false,
         }
     }
-    lacks && !has_value
+    others == 1
 }
 
 /// Returns whether nothing at all was found in a row of the page.
 fn is_blank(item: &Value, via: &Source) -> bool {
-    let is_missing = |value: &Value| value.as_str().is_none_or(|text| text.trim().is_empty());
     matches!(via, Source::Dom {})
         && item.as_object().is_some_and(|row| row.values().all(is_missing))
+}
+
+/// Returns whether nothing was found at a place of the page.
+fn is_missing(found: &Value) -> bool {
+    found.as_str().is_none_or(|text| text.trim().is_empty())
 }
 
 /// Reads the members of an object or of a row. The error is the name of a required one that is missing.
@@ -291,6 +301,29 @@ mod tests {
         assert_eq!(read(&rows), Ok(json!([{ "id": "a", "amount": 2.0 }])));
         let failure = ReadFailure::Row { row: 0, member: "id".into() };
         assert_eq!(read(&json!([{ "id": null, "amount": "2" }])), Err(failure));
+    }
+
+    #[test]
+    fn a_single_row_with_nothing_for_a_required_member_is_another_one() {
+        let (mut field, from) = row();
+        field.members.get_mut("amount").unwrap().required = true;
+        let is_other = |rows: &Value| has_other_row(&field, &from, Some(rows));
+        let none = json!({ "id": "No orders", "amount": null });
+        let blank = json!({ "id": null, "amount": " " });
+        assert!(is_other(&json!([none])));
+        assert!(is_other(&json!([blank, none])), "a row with headings");
+        // Its first member cannot be read either.
+        assert!(is_other(&json!([{ "id": null, "amount": "No orders" }])));
+        let unread = json!({ "id": "a", "amount": "n/a" });
+        let read = json!({ "id": "b", "amount": "2" });
+        // These would be lost.
+        for rows in [json!([unread]), json!([none, unread]), json!([none, read])] {
+            assert!(!is_other(&rows), "{rows}");
+        }
+        let partly = json!([{ "id": "a", "amount": null }, { "id": "b", "amount": null }]);
+        assert!(!is_other(&partly), "the amounts may still be on their way");
+        assert!(!is_other(&json!([blank])) && !is_other(&json!([])));
+        assert!(!has_other_row(&field, &from, None));
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct Extraction {
     pub each: Option<String>,
     /// For a list in the page: the selector of what the page shows in place of the list if it has no
     /// rows. The list is empty if a visible element matches this selector, and nothing matches `at` or
-    /// each row there lacks a required member.
+    /// the only row there has nothing at the place of a required member.
     pub empty_when: Option<String>,
     /// For an object or a list: the members, with places in the object or row. An empty place is that
     /// of the object or row itself. None of them has members.
@@ -74,7 +74,7 @@ struct FullExtraction {
     each: Option<String>,
     /// For a list in the page: the selector of what the page shows in place of the list if it has no
     /// rows. The list is empty if a visible element matches this selector, and nothing matches `at` or
-    /// each row there lacks a required member.
+    /// the only row there has nothing at the place of a required member.
     #[serde(default, skip_serializing_if = "is_default")]
     empty_when: Option<String>,
     /// For an object or a list: the members, with places in the object or row. An empty place is that

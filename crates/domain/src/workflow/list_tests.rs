@@ -204,7 +204,11 @@ fn a_row_that_says_that_there_are_none_is_no_row() {
     assert!(listing.is_at("events"));
     assert_eq!(listing.run.value("orders"), Some(&json!([])));
     // The rows may still be on their way, or one of them lacks what the others have.
-    for (rows, shown) in [(vec![&other], Value::Null), (vec![&row, &other], shown())] {
+    for (rows, shown) in [
+        (vec![&other], Value::Null),
+        (vec![&row, &other], shown()),
+        (vec![&other, &other], shown()),
+    ] {
         let mut listing = begun();
         assert_eq!(listing.next(read(&rows, shown)), Command::Watch);
         assert!(!listing.is_at("events"));

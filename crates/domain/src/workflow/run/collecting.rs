@@ -14,7 +14,7 @@ use crate::{
     workflow::{
         ElementChoice, Extraction, Field, FieldType, NextPage, Node, Observation, Pages,
         ReadFailure, Request, Source, TraceEvent, WorkflowExit,
-        collect::{convert, has_other_rows, is_no_list, located, read_field},
+        collect::{convert, has_other_row, is_no_list, located, read_field},
         matches_url,
         placeholders::expand_body,
     },
@@ -359,7 +359,7 @@ impl Run {
     }
 
     /// Returns what was read of a page, in which a list is not there if the page shows what it shows in
-    /// place of rows, and no row of it was read.
+    /// place of rows, and has a single row that is none of the list.
     fn with_empty_lists(&self, node: &Collect<'_>, mut read: Value) -> Value {
         if matches!(node.via, Source::Dom {})
             && let Some(found) = read.as_object_mut()
@@ -368,7 +368,7 @@ impl Run {
                 let shown = found.remove(&shown_instead_of(name));
                 let field = self.definition.output.get(name);
                 if is_no_list(shown.as_ref())
-                    && field.is_some_and(|field| has_other_rows(field, from, found.get(name)))
+                    && field.is_some_and(|field| has_other_row(field, from, found.get(name)))
                 {
                     found.insert(name.clone(), ReadContent::NO_LIST.into());
                 }
