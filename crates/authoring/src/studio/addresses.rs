@@ -133,9 +133,19 @@ pub(super) fn offered_values(definition: &Definition, state: &State) -> KnownVal
     offered
 }
 
+/// Returns all texts that are known of the author's account and that may stand in an address: those of
+/// fields and values by their names, and those that fields had before they were changed.
+pub(super) fn read_values(state: &State) -> KnownValues {
+    let mut known = known_texts(state);
+    // No field has such a name, since names have no control characters.
+    let former = state.former.iter().enumerate();
+    known.extend(former.map(|(index, text)| (format!("\n{index}"), text.clone())));
+    known
+}
+
 /// Returns all values that runs have read and that may stand in an address, and those that were seen when
 /// they were added.
-pub(super) fn read_values(state: &State) -> KnownValues {
+pub(super) fn known_texts(state: &State) -> KnownValues {
     let names: BTreeSet<&String> = state.values.keys().chain(state.samples.keys()).collect();
     let values = names.into_iter().filter_map(|name| {
         let text = known_text(state, name)?;
@@ -144,12 +154,12 @@ pub(super) fn read_values(state: &State) -> KnownValues {
     values.collect()
 }
 
-/// Returns the text of a field or a value of the author's account, as the run has read it. One that was
-/// added since has the text that it had then.
+/// Returns the text of a field or a value of the author's account, as the run has read it. One that the
+/// run has not read, such as one that was added since, has the text that was seen before.
 fn known_text(state: &State, name: &str) -> Option<String> {
     match state.values.get(name) {
-        Some(value) => scalar_text(value.as_ref().ok()?),
-        None => state.samples.get(name).cloned(),
+        Some(Ok(value)) => scalar_text(value),
+        Some(Err(_)) | None => state.samples.get(name).cloned(),
     }
 }
 

@@ -284,6 +284,14 @@ impl Edit {
             | Self::Replace { .. } => false,
         }
     }
+
+    /// Returns the names of a field before and after the change, if it gets another one.
+    pub(super) fn renaming(&self) -> Option<(String, String)> {
+        let Self::EditField(FieldChange { within: None, name, new_name, .. }) = self else {
+            return None;
+        };
+        (name != new_name).then(|| (name.clone(), new_name.clone()))
+    }
 }
 
 /// Returns an error that a definition has not had before. A field may have another name since, and its

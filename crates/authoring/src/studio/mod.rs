@@ -307,7 +307,7 @@ impl Studio {
             RunFrom::Here => {
                 self.parts.runs.browser().ok_or(StudioError::NoBrowser)?;
                 self.shared.change(|state| {
-                    state.began(RunState::Running, None);
+                    state.began_here();
                     true
                 });
                 self.parts.runs.reload(definition);
@@ -519,7 +519,7 @@ impl Studio {
     ) -> Result<(), StudioError> {
         let _changing = self.changing();
         let mut definition = (*self.changeable()?).clone();
-        let is_checked = edit.is_checked();
+        let (is_checked, renamed) = (edit.is_checked(), edit.renaming());
         edits::apply(&mut definition, edit, source, &self.shared)?;
         let document = text_of(&definition);
         if is_checked {
@@ -529,7 +529,7 @@ impl Studio {
                 return Err(StudioError::Invalid { path, message });
             }
         }
-        self.write(document);
+        self.write(document, renamed.as_ref());
         if let Some((name, text)) = sample {
             self.shared.change(|state| {
                 state.samples.insert(name, text);
@@ -562,11 +562,12 @@ impl Studio {
     /// Sets the text of the definition.
     fn replace(&self, document: String) {
         let _changing = self.changing();
-        self.write(document);
+        self.write(document, None);
     }
 
     /// Sets the text of the definition, checks it, and replays the fixture, while `changing` is held.
-    fn write(&self, document: String) {
+    /// `renamed` has the names of a field before and after the change, if it has another one.
+    fn write(&self, document: String, renamed: Option<&(String, String)>) {
         let report = self.parts.definitions.validate(&document);
         let definition = report.definition.map(Arc::new);
         let fixture = self.shared.state().fixture.clone();
@@ -578,7 +579,7 @@ impl Studio {
             state.document = document;
             state.document_number = state.document_number.saturating_add(1);
             if let Some(definition) = &definition {
-                state.defined(definition);
+                state.defined(definition, renamed);
             }
             state.definition = definition;
             state.findings = report.findings;

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A longer value can stand in no address.
-const MAX_SAMPLE_CHARS: usize = 512;
+pub(super) const MAX_SAMPLE_CHARS: usize = 512;
 
 /// Rows of a list whose values of a column are shown.
 const MAX_ROWS_SHOWN: usize = 5;

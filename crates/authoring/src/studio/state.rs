@@ -17,7 +17,9 @@ use ports::driving::Finding;
 use serde_json::Value;
 
 use super::{
+    addresses::{known_texts, scalar_text},
     missing::Missing,
+    readings::MAX_SAMPLE_CHARS,
     responses::{Refusal, Responses},
 };
 use crate::{
@@ -28,6 +30,7 @@ use crate::{
 
 const MAX_EVENTS: usize = 200;
 const MAX_INSPECTIONS: usize = 5;
+const MAX_FORMER: usize = 100;
 
 /// What a run is doing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -105,9 +108,12 @@ pub(super) struct State {
     pub(super) recorded_definition: Option<Arc<Definition>>,
     /// What was read last of each field and variable, or why nothing was.
     pub(super) values: BTreeMap<String, Result<Value, String>>,
-    /// The texts that fields and values had on the page or in the response from which they were added
-    /// since the run began, as an address would have them.
+    /// The texts that fields and values had in this browser when they were added, or when a run before the
+    /// last one has read them, as an address would have them. Each has at most 512 characters.
     pub(super) samples: BTreeMap<String, String>,
+    /// The texts that fields had before they were read in another way, at most 100: they are still those
+    /// of the author's account.
+    pub(super) former: VecDeque<String>,
     /// The lists that ended at their limit when they were read last, with the limit.
     pub(super) limits: BTreeMap<String, usize>,
     /// The lists that ended with their first page when they were read last, since there was no element for the
@@ -177,10 +183,25 @@ impl State {
         is_same.then_some("this version is published: change the version to publish again")
     }
 
+    /// Records that a run begins in the browser in which the author is signed in. What is known of the
+    /// account stays known until it is read again: a run may end before it reads anything.
+    pub(super) fn began_here(&mut self) {
+        let read = self.values.iter().filter_map(|(name, value)| {
+            let text = scalar_text(value.as_ref().ok()?)?;
+            is_short(&text).then(|| (name.clone(), text))
+        });
+        let mut samples = std::mem::take(&mut self.samples);
+        samples.extend(read);
+        let former = std::mem::take(&mut self.former);
+        self.began(RunState::Running, None);
+        (self.samples, self.former) = (samples, former);
+    }
+
     /// Records that a run begins. What was read before may be of another account.
     pub(super) fn began(&mut self, run: RunState, recorded: Option<Arc<Definition>>) {
         self.values.clear();
         self.samples.clear();
+        self.former.clear();
         self.limits.clear();
         self.single_pages.clear();
         self.last_pages.clear();
@@ -190,14 +211,35 @@ impl State {
     }
 
     /// Takes over a definition, and forgets what was read of each field and value that it reads in another
-    /// way than the one before, or not at all.
-    pub(super) fn defined(&mut self, definition: &Arc<Definition>) {
+    /// way than the one before, or not at all. `renamed` has the names of a field before and after the
+    /// change, if it has another one.
+    pub(super) fn defined(
+        &mut self,
+        definition: &Arc<Definition>,
+        renamed: Option<&(String, String)>,
+    ) {
+        if let Some((name, new_name)) = renamed {
+            rename_in(&mut self.values, name, new_name);
+            rename_in(&mut self.samples, name, new_name);
+            rename_in(&mut self.limits, name, new_name);
+            rename_in(&mut self.single_pages, name, new_name);
+        }
         let before = self.last_definition.replace(definition.clone());
         let is_same = |name: &str| {
             let reading = reading_of(definition, name);
+            let earlier = renamed.filter(|(_, new_name)| new_name == name);
+            let earlier = earlier.map_or(name, |(earlier, _)| earlier.as_str());
             reading.is_some()
-                && before.as_deref().and_then(|before| reading_of(before, name)) == reading
+                && before.as_deref().and_then(|before| reading_of(before, earlier)) == reading
         };
+        for (name, text) in known_texts(self) {
+            let is_other = !is_same(&name) && reading_of(definition, &name).is_some();
+            if is_other && is_short(&text) && !self.former.contains(&text) {
+                self.former.push_back(text);
+            }
+        }
+        let excess = self.former.len().saturating_sub(MAX_FORMER);
+        self.former.drain(..excess);
         self.values.retain(|name, _| is_same(name));
         self.samples.retain(|name, _| is_same(name));
         let values = &self.values;
@@ -373,6 +415,18 @@ impl State {
     pub(super) fn recorded(&mut self, fixture: Fixture, differences: Option<Vec<String>>) {
         (self.fixture, self.is_fixture_saved) = (Some(fixture), false);
         self.differences = differences;
+    }
+}
+
+/// Returns whether a text is kept of the author's account.
+fn is_short(text: &str) -> bool {
+    text.chars().count() <= MAX_SAMPLE_CHARS
+}
+
+/// Has what is kept of a field be kept under its new name.
+fn rename_in<T>(all: &mut BTreeMap<String, T>, name: &str, new_name: &str) {
+    if let Some(own) = all.remove(name) {
+        all.insert(new_name.to_owned(), own);
     }
 }
 

@@ -69,7 +69,7 @@ fn what_was_read_is_forgotten_with_its_run_and_its_reading() {
         add_variable(&mut definition, name, vec![], &page, &KnownValues::new()).unwrap();
     }
     let mut state = State::default();
-    state.defined(&Arc::new(definition.clone()));
+    state.defined(&Arc::new(definition.clone()), None);
     let names = ["orders", "team", "tier", "user"];
     let read = |state: &mut State| {
         for name in names {
@@ -79,17 +79,17 @@ fn what_was_read_is_forgotten_with_its_run_and_its_reading() {
     let left = |state: &State| state.values.keys().cloned().collect::<Vec<_>>();
     read(&mut state);
     remove_variable(&mut definition, "team").unwrap();
-    state.defined(&Arc::new(definition.clone()));
+    state.defined(&Arc::new(definition.clone()), None);
     assert_eq!(left(&state), ["orders", "tier", "user"]);
     // A value with the name of one that was removed is another one.
     read(&mut state);
     add_variable(&mut definition, "team", vec![], &page, &KnownValues::new()).unwrap();
-    state.defined(&Arc::new(definition.clone()));
+    state.defined(&Arc::new(definition.clone()), None);
     assert_eq!(left(&state), ["orders", "tier", "user"]);
     let mut edited = |change: Value| {
         let change = serde_json::from_value(change).unwrap();
         edit_field(&mut definition, change).unwrap();
-        state.defined(&Arc::new(definition.clone()));
+        state.defined(&Arc::new(definition.clone()), None);
         left(&state)
     };
     let tier =

@@ -471,7 +471,7 @@ mod tests {
     fn a_complete_run_says_what_it_lacks() {
         let mut state = State::default();
         state.began(RunState::Running, None);
-        state.defined(&with_orders().into());
+        state.defined(&with_orders().into(), None);
         let none = json!({ "fields": [], "columns": [] });
         assert_eq!(run(&state)["missing"], none);
         let data = json!({ "orders": [{ "number": "1" }, { "number": "2" }] });
@@ -576,7 +576,7 @@ mod tests {
         let mut definition = with_orders();
         let mut state = State::default();
         state.began(RunState::Running, None);
-        state.defined(&definition.clone().into());
+        state.defined(&definition.clone().into(), None);
         let ends = |definition: &Definition, state: &State| {
             let outline = outline(definition, state);
             let fields = outline["fields"].as_array().unwrap().iter();
@@ -597,7 +597,7 @@ mod tests {
         assert_eq!(ends(&definition, &state), Value::Null);
         state.traced(&limit, DateTime::UNIX_EPOCH);
         definition.output.get_mut("orders").unwrap().max_rows = Some(500);
-        state.defined(&definition.clone().into());
+        state.defined(&definition.clone().into(), None);
         assert_eq!(ends(&definition, &state), Value::Null);
         definition.output.get_mut("orders").unwrap().max_rows = Some(100);
         assert_eq!(ends(&definition, &state), 100);
@@ -610,7 +610,7 @@ mod tests {
         let mut definition = with_orders();
         let mut state = State::default();
         state.began(RunState::Running, None);
-        state.defined(&definition.clone().into());
+        state.defined(&definition.clone().into(), None);
         let shown = |definition: &Definition, state: &State| {
             let outline = outline(definition, state);
             let fields = outline["fields"].as_array().unwrap().iter();

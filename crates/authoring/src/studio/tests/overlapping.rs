@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use definition_syntax::Syntax;
 use domain::workflow::{
     Action, Definition, ElementRead, Fixture, Node, Observation, PageFetch, PageNode, PageTree,
-    Replayed, RunResult, SeenResponse,
+    ReadFailure, Replayed, RunResult, SeenResponse, TraceEvent,
 };
 use ports::{
     authoring::{AuthoringError, AuthoringRuns, DefinitionStorage, RunPurpose, Stored},
@@ -30,7 +30,8 @@ use tokio::sync::Notify;
 use crate::{
     signals::KnownPage,
     studio::{
-        ChosenSource, Edit, Studio, StudioError, StudioParts, TraceSink, state::RunState, text_of,
+        ChosenSource, Edit, RunFrom, Studio, StudioError, StudioParts, TraceSink, state::RunState,
+        text_of,
     },
     studios::StudioDocument,
     tests::{changes::with_orders, page, with_text},
@@ -234,16 +235,9 @@ async fn an_edit_does_not_wait_until_the_tokens_of_a_run_are_masked() {
 #[tokio::test]
 async fn what_is_seen_when_a_value_is_added_is_known_of_the_account_at_once() {
     let World { studio, .. } = World::new();
-    let sees = |path: &str, text: &str| {
-        let url = format!("https://shop.example/{path}");
-        let tree = page(&format!("html\n body\n  b id=slug\n   \"{text}\""));
-        let inspection = studio.shared.state().add_inspection(KnownPage { url, tree });
-        json!({ "page": { "inspection": inspection, "at": "#slug", "read": "text" } })
-    };
+    let sees = |path: &str, text: &str| seen(&studio, path, text);
     let own_part = async || {
-        let from = sees("organizer/lovelace", "1 December");
-        let address = studio.address(&serde_json::from_value(from).unwrap()).await.unwrap();
-        let part = serde_json::to_value(address).unwrap()["parts"][1].clone();
+        let part = part_of_lovelace(&studio).await;
         (part["mayBeOwn"].clone(), part["choice"].clone())
     };
     let edit =
@@ -310,6 +304,69 @@ async fn a_selector_with_a_value_of_the_account_is_marked_wherever_it_is_propose
     assert!(after.iter().all(|own| !own.is_empty() && !own.contains(&json!(false))), "{after:?}");
     assert_eq!(list, true);
     assert_eq!(seen(value)["columns"][0]["selector"], "b");
+}
+
+#[tokio::test]
+async fn what_is_known_of_the_account_is_kept_until_it_is_read_again() {
+    let World { studio, .. } = World::new();
+    let edit =
+        async |edit: Value| studio.edit(serde_json::from_value(edit).unwrap()).await.unwrap();
+    edit(json!({
+        "op": "addField", "name": "slug", "label": "Slug", "type": "string", "required": true,
+        "pii": false, "from": seen(&studio, "home", "lovelace"), "convert": [],
+    }))
+    .await;
+    let shown = async || {
+        let part = part_of_lovelace(&studio).await;
+        (part["mayBeOwn"].clone(), part["values"].clone())
+    };
+    let changed = |name: &str, reading: Value| {
+        json!({
+            "op": "editField", "name": name, "newName": "handle", "label": "Handle",
+            "required": true, "pii": false, "reading": reading,
+        })
+    };
+    let read = |result: Result<Value, ReadFailure>| {
+        let event = TraceEvent::Read { name: "handle".to_owned(), found: None, result };
+        studio.shared.state().traced(&event, noon());
+    };
+    let is_handle = (json!(true), json!(["handle"]));
+    edit(changed("slug", Value::Null)).await;
+    assert_eq!(shown().await, is_handle, "a field with another name is the same");
+    studio.run(RunFrom::Here).await.unwrap();
+    assert_eq!(shown().await, is_handle, "the run has read nothing");
+    read(Err(ReadFailure::NotFound));
+    assert_eq!(shown().await, is_handle, "nor could it");
+    read(Ok(json!("byron")));
+    assert_eq!(shown().await, (json!(false), json!([])));
+    read(Ok(json!("lovelace")));
+    studio.run(RunFrom::Here).await.unwrap();
+    assert_eq!(shown().await, is_handle, "the run before has read it");
+
+    // What is read elsewhere is another text. The one before is still that of the account.
+    edit(changed("handle", json!({ "type": "string", "at": "#other" }))).await;
+    let is_own = (json!(true), json!([]));
+    assert_eq!(shown().await, is_own);
+    studio.run(RunFrom::Here).await.unwrap();
+    assert_eq!(shown().await, is_own);
+    // Another account may be signed in.
+    studio.shared.state().began(RunState::Exploring, None);
+    assert_eq!(shown().await, (json!(false), json!([])));
+}
+
+/// Has the author see a page with a text, and returns the place of the text.
+fn seen(studio: &Studio, path: &str, text: &str) -> Value {
+    let url = format!("https://shop.example/{path}");
+    let tree = page(&format!("html\n body\n  b id=slug\n   \"{text}\""));
+    let inspection = studio.shared.state().add_inspection(KnownPage { url, tree });
+    json!({ "page": { "inspection": inspection, "at": "#slug", "read": "text" } })
+}
+
+/// Returns what is shown of the part `lovelace` of an address.
+async fn part_of_lovelace(studio: &Studio) -> Value {
+    let from = seen(studio, "organizer/lovelace", "1 December");
+    let address = studio.address(&serde_json::from_value(from).unwrap()).await.unwrap();
+    serde_json::to_value(address).unwrap()["parts"][1].clone()
 }
 
 /// Returns an edit for which the page makes a request.
