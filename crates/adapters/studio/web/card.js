@@ -263,7 +263,7 @@ const valueForm = (selection, answer, isPage, set) => {
   const isShared = selection.use !== "variable";
   return [
     isPage && !isColumn && selectorRadios(selection, answer, words.matches, set),
-    !isColumn && answer.positional && h("p", { class: "hint warn", key: "card-positional" }, words.positionalMember),
+    (isColumn ? answer.positionalColumn : answer.positional) && h("p", { class: "hint warn", key: "card-positional" }, words.positionalMember),
     isColumn && answer.list && listForm(selection, answer, answer.list, set),
     // The places of a column are relative to its row. A member of a response has a single one.
     isColumn && answer.list && answer.columns.length > 0 && columnRadios(selection, answer, answer.list, set),

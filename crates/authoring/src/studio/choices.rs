@@ -41,6 +41,9 @@ pub struct ElementView {
     /// Whether its place has the index of an item of an array, so that it is another item once the
     /// response has one more before. Of an element, the selectors say so.
     positional: bool,
+    /// Whether the place of its list has the index of an item, or its own place in the rows. Such a list
+    /// has the rows of one item alone, such as those of the first team.
+    positional_column: bool,
     /// Those for what leads to the next page of a list; empty for a member of a response.
     next_selectors: Vec<SelectorProposal>,
     /// What the address of the page says if it is not the first page of a list, such as `page=2`.
@@ -117,6 +120,7 @@ impl Studio {
         Ok(ElementView {
             selectors,
             positional: false,
+            positional_column: false,
             next_selectors,
             later_page: later_page(&page.url),
             contents,
@@ -228,6 +232,7 @@ pub(super) fn of_member(response: &SeenResponse, pointer: &str) -> Option<Elemen
     Some(ElementView {
         selectors: vec![],
         positional: is_in_item(body, pointer),
+        positional_column: list.as_ref().is_some_and(|list| is_column_in_item(body, pointer, list)),
         next_selectors: vec![],
         later_page: None,
         contents: vec![ContentView { read: None, sample, values }],
@@ -253,6 +258,12 @@ fn is_in_item(body: &Value, pointer: &str) -> bool {
 fn may_be_own(list: &ListProposal, known: &KnownValues) -> bool {
     has_known_value(&list.at, known)
         || list.each.as_ref().is_some_and(|each| has_known_value(each, known))
+}
+
+/// Returns whether the place of a list has the index of an item, or that of its column in the rows.
+fn is_column_in_item(body: &Value, pointer: &str, list: &ListProposal) -> bool {
+    let row = pointer.strip_suffix(list.member.as_str()).and_then(|row| body.pointer(row));
+    is_in_item(body, &list.at) || row.is_some_and(|row| is_in_item(row, &list.member))
 }
 
 /// Returns the selectors of an element, the list that it is in, and its selectors in the rows.

@@ -199,7 +199,8 @@ fn a_place_is_tried_on_a_response() {
 #[test]
 fn a_member_of_several_items_is_a_column_at_first() {
     let body = json!({
-        "results": [{ "title": "a" }, { "title": "b" }], "one": [{ "title": "c" }], "total": 2,
+        "results": [{ "title": "a", "tags": ["x"] }, { "title": "b" }],
+        "teams": [{ "orders": [{ "id": 1 }, { "id": 2 }] }], "one": [{ "title": "c" }], "total": 2,
         "byNumber": { "1": "d" },
     });
     let view = |url: &str, pointer: &str| {
@@ -221,6 +222,12 @@ fn a_member_of_several_items_is_a_column_at_first() {
     assert_eq!(is_positional("/results/1"), true);
     assert_eq!(is_positional("/results"), false);
     assert_eq!(is_positional("/byNumber/1"), false, "it is a name");
+    let is_column_positional =
+        |pointer: &str| view("https://shop.test/api", pointer)["positionalColumn"].clone();
+    assert_eq!(is_column_positional("/results/1/title"), false, "all rows are read");
+    assert_eq!(is_column_positional("/teams/0/orders/1/id"), true, "those of one team are");
+    assert_eq!(is_column_positional("/results/0/tags/0"), true, "one tag of each row is");
+    assert_eq!(is_column_positional("/total"), false);
     assert_eq!(view("https://shop.test/api", "/none"), Value::Null);
 
     for (query, parameters) in [
