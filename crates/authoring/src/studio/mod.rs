@@ -38,6 +38,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use self::readings::Sample;
 use self::state::{Inspection, RunState, State, TokenCounts};
 use self::view::Surroundings;
 pub use self::{
@@ -510,12 +511,12 @@ impl Studio {
     }
 
     /// Changes the definition as it is now, which may be another one than before its page was asked for
-    /// the `source` of a new field. `sample` is the name of that field and the text that it has now.
+    /// the `source` of a new field. `sample` has the name of that field and the text that it had before.
     fn apply(
         &self,
         edit: Edit,
         source: Option<FieldSource>,
-        sample: Option<(String, String)>,
+        sample: Option<Sample>,
     ) -> Result<(), StudioError> {
         let _changing = self.changing();
         let mut definition = (*self.changeable()?).clone();
@@ -530,10 +531,14 @@ impl Studio {
             }
         }
         self.write(document, renamed.as_ref());
-        if let Some((name, text)) = sample {
+        if let Some(Sample { name, text, browser }) = sample {
             self.shared.change(|state| {
-                state.samples.insert(name, text);
-                true
+                // In another browser, another account may be signed in.
+                let is_here = state.browser == browser;
+                if is_here {
+                    state.samples.insert(name, text);
+                }
+                is_here
             });
         }
         Ok(())

@@ -134,11 +134,20 @@ async fn computed(
     tokio::task::spawn_blocking(compute).await.map_err(|_| StudioError::NoInspection)
 }
 
+/// The text of a field or a value of the author's account.
+pub(super) struct Sample {
+    pub(super) name: String,
+    pub(super) text: String,
+    /// The number of the browser that has shown it.
+    pub(super) browser: u64,
+}
+
 impl Studio {
     /// Returns the name of the field or the value that an edit adds, and the text that it has where it
     /// was chosen: at most 512 characters, as an address would have it. `None` if it has none there, or
-    /// is no text and no number.
-    pub(super) fn sample_of(&self, edit: &Edit) -> Option<(String, String)> {
+    /// is no text and no number, or if it was chosen in an earlier browser.
+    pub(super) fn sample_of(&self, edit: &Edit) -> Option<Sample> {
+        let browser = self.shared.state().browser;
         let (name, from, convert, kind) =
             if let Edit::AddField { name, from, convert, kind, list: None, .. } = edit {
                 (name, from, convert, Some(*kind))
@@ -149,13 +158,13 @@ impl Studio {
             };
         let found = match from {
             ChosenSource::Page { inspection, at, read } => {
-                let page = self.inspection(*inspection).ok()?;
+                let page = self.shared.state().inspection_here(*inspection)?;
                 let found = self.select(|select| find_elements(&page.tree, 0, at, select));
                 Value::String(element_text(&page.tree, *found.first()?, read)?)
             }
             ChosenSource::Response { number, pointer } => {
                 let state = self.shared.state();
-                let body = state.response(*number)?.body.as_ref()?;
+                let body = state.response_here(*number)?.body.as_ref()?;
                 value_at(body, pointer)?.clone()
             }
         };
@@ -165,7 +174,8 @@ impl Studio {
             None => value,
         };
         let text = scalar_text(&value)?;
-        (text.chars().count() <= MAX_SAMPLE_CHARS).then(|| (name.clone(), text))
+        let is_short = text.chars().count() <= MAX_SAMPLE_CHARS;
+        is_short.then(|| Sample { name: name.clone(), text, browser })
     }
 }
 

@@ -123,8 +123,13 @@ pub(super) struct State {
     pub(super) last_pages: BTreeMap<String, u8>,
     /// The rows of lists that the node has read that a run is at.
     rows: BTreeMap<String, Vec<Value>>,
-    inspections: VecDeque<(u64, Inspection)>,
+    /// Each with its number and that of the browser.
+    inspections: VecDeque<(u64, u64, Inspection)>,
     inspection_count: u64,
+    /// The number of the browser that was opened last.
+    pub(super) browser: u64,
+    /// The number of the newest response of the browsers before.
+    responses_before: u64,
     /// The pages that were marked, by the names of their signals.
     pub(super) known: BTreeMap<String, Vec<Inspection>>,
     /// The number of the newest response when the sign-in page was marked.
@@ -340,8 +345,10 @@ impl State {
         is_other
     }
 
-    /// Forgets what was seen in the browser before.
+    /// Forgets what was seen in the browser before, apart from what the author may still choose in.
     pub(super) fn forget_pages(&mut self) {
+        self.browser = self.browser.saturating_add(1);
+        self.responses_before = self.responses.newest();
         self.responses.forget();
         self.page = None;
         self.signals.clear();
@@ -351,6 +358,12 @@ impl State {
     /// address.
     pub(super) fn response(&self, number: u64) -> Option<&SeenResponse> {
         self.responses.find(number)
+    }
+
+    /// Returns the response with this number if the browser that was opened last has received it. An
+    /// earlier one may be of another account.
+    pub(super) fn response_here(&self, number: u64) -> Option<&SeenResponse> {
+        self.response(number).filter(|response| response.number > self.responses_before)
     }
 
     /// Returns the response with this number, for the author to choose in it.
@@ -373,7 +386,7 @@ impl State {
 
     pub(super) fn add_inspection(&mut self, page: KnownPage) -> u64 {
         self.inspection_count = self.inspection_count.saturating_add(1);
-        self.inspections.push_back((self.inspection_count, Arc::new(page)));
+        self.inspections.push_back((self.inspection_count, self.browser, Arc::new(page)));
         if self.inspections.len() > MAX_INSPECTIONS {
             self.inspections.pop_front();
         }
@@ -381,13 +394,22 @@ impl State {
     }
 
     pub(super) fn inspection(&self, number: u64) -> Option<Inspection> {
-        let found = self.inspections.iter().find(|(own, _)| *own == number);
-        found.map(|(_, page)| page.clone())
+        let found = self.inspections.iter().find(|(own, _, _)| *own == number);
+        found.map(|(_, _, page)| page.clone())
+    }
+
+    /// Returns the page with this number if it was inspected in the browser that was opened last. An
+    /// earlier one may be of another account.
+    pub(super) fn inspection_here(&self, number: u64) -> Option<Inspection> {
+        let is_here = |(own, browser, _): &&(u64, u64, Inspection)| {
+            *own == number && *browser == self.browser
+        };
+        self.inspections.iter().find(is_here).map(|(_, _, page)| page.clone())
     }
 
     /// Returns the page that was inspected last.
     pub(super) fn newest_inspection(&self) -> Option<Inspection> {
-        self.inspections.back().map(|(_, page)| page.clone())
+        self.inspections.back().map(|(_, _, page)| page.clone())
     }
 
     /// Keeps the page with this number, or else the one that was inspected last, as one of a kind, so that

@@ -354,6 +354,45 @@ async fn what_is_known_of_the_account_is_kept_until_it_is_read_again() {
     assert_eq!(shown().await, (json!(false), json!([])));
 }
 
+#[tokio::test]
+async fn what_an_earlier_browser_has_shown_is_not_known_of_the_account() {
+    let World { studio, browser, .. } = World::new();
+    let known = |name: &str| studio.shared.state().samples.contains_key(name);
+    let of_page = |name: &str| added(name, &seen(&studio, "home", "lovelace"));
+    let earlier = of_page("slug");
+    studio.response(1).unwrap();
+    studio.open().await.unwrap();
+    studio.edit(earlier).await.unwrap();
+    assert!(!known("slug"));
+    studio.edit(of_page("handle")).await.unwrap();
+    assert!(known("handle"));
+    let answered = async {
+        browser.asked.notified().await;
+        browser.answered.notify_one();
+    };
+    let (edited, ()) = tokio::join!(studio.edit(of_response(1, "points")), answered);
+    edited.unwrap();
+    assert!(!known("points"));
+
+    let number = {
+        let url = "https://shop.example/api/9".to_owned();
+        let (number, status, body) = (1, 200, Some(body()));
+        let response = SeenResponse { number, url, status, body, ..SeenResponse::default() };
+        let mut state = studio.shared.state();
+        state.seen(Observation { responses: vec![response], ..Observation::default() });
+        state.responses.newest()
+    };
+    let meanwhile = async {
+        browser.asked.notified().await;
+        studio.open().await.unwrap();
+        browser.answered.notify_one();
+    };
+    let (edited, ()) = tokio::join!(studio.edit(of_response(number, "since")), meanwhile);
+    edited.unwrap();
+    assert!(studio.definition().unwrap().output.contains_key("since"));
+    assert!(!known("since"));
+}
+
 /// Has the author see a page with a text, and returns the place of the text.
 fn seen(studio: &Studio, path: &str, text: &str) -> Value {
     let url = format!("https://shop.example/{path}");
