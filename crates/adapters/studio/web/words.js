@@ -253,7 +253,7 @@ const en = {
   rowSelector: "Rows",
   rowSelectorHint: "The selector of the rows in the list",
   emptyWhen: "Shown instead when there are no rows (optional)",
-  emptyWhenHint: "The selector of an element that the page shows in place of the list, or in place of its rows if the table has one row that says that there are none. Choose one that does not appear while the page loads.",
+  emptyWhenHint: "The selector of an element that the page shows in place of the list, or in place of its rows if the table has one row that says that there are none; a column that this row lacks must be required then. Choose one that does not appear while the page loads.",
   shownInstead: "Shown instead",
   maxRows: "Rows at most (optional)",
   maxRowsHint: "A number from 1 to 1,000; without one, 100",
