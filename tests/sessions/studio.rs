@@ -46,7 +46,7 @@ impl Deref for Studio {
 impl Studio {
     async fn start(deployment: &Deployment, file: &str) -> Self {
         let mut command = deployment.command();
-        command.env("AVOUCH_LOG", "warn").current_dir(deployment.folder.path());
+        command.env_remove("AVOUCH_LOG").current_dir(deployment.folder.path());
         command.args(["workflow", "studio", file]);
         command.args(["--login-url", "http://sandbox.localhost/login", "--name", "Acme Shop"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -59,6 +59,9 @@ impl Studio {
             link
         });
         let link = link.unwrap_or_else(|| panic!("a link: {seen:#?}"));
+        let is_usual = |line: &&String| line.contains(" INFO ") || line.contains(" DEBUG ");
+        let usual: Vec<_> = seen.iter().filter(is_usual).collect();
+        assert!(usual.is_empty(), "an author sees the link and warnings alone: {usual:#?}");
         // What follows is read, so that the process can write it.
         std::thread::spawn(move || lines.for_each(drop));
         let page = StudioPage { page: Applicant::visit(&link).await };

@@ -32,6 +32,12 @@ const REPLAY_DIFFERS: u8 = 4;
 /// The exit code of `migrate --check` if migrations are pending.
 const MIGRATIONS_PENDING: u8 = 5;
 
+/// What a service logs unless the configuration says otherwise.
+const SERVICE_LOG: &str = "info";
+/// What a command with a service of its own logs unless the configuration says otherwise: its author has
+/// nothing to do with the start of that service.
+const AUTHORING_LOG: &str = "warn";
+
 /// Reads the command line, carries its command out, and returns the process's exit code.
 ///
 /// # Errors
@@ -77,7 +83,7 @@ fn execute(cli: Cli) -> Result<ExitCode, CommandError> {
     match cli.command {
         Command::Configuration(ConfigurationCommand::Check) | Command::Doctor(_) => (),
         Command::Serve { .. } => {
-            start_log(&config)?;
+            start_log(&config, SERVICE_LOG)?;
             if config.roles.is_browser_host() {
                 runtime.block_on(serve_browsers(&config))?;
             } else {
@@ -85,7 +91,7 @@ fn execute(cli: Cli) -> Result<ExitCode, CommandError> {
             }
         }
         Command::Migrate(arguments) => {
-            start_log(&config)?;
+            start_log(&config, SERVICE_LOG)?;
             let report = runtime.block_on(migrate::migrate(&config, arguments))?;
             println!("{}", report.to_json());
             if report.is_behind() {
@@ -136,16 +142,16 @@ fn workflow(
             }
         }
         WorkflowCommand::Studio { file, login_url, name } => {
-            start_log(&config)?;
+            start_log(&config, AUTHORING_LOG)?;
             let document = workflow_studio::document(&file, login_url.as_deref(), name.as_deref())?;
             runtime.block_on(workflow_studio::studio(config, &file, document))?;
         }
         WorkflowCommand::Run { file, watch: true, .. } => {
-            start_log(&config)?;
+            start_log(&config, AUTHORING_LOG)?;
             runtime.block_on(workflow_run::watch(config, &file))?;
         }
         WorkflowCommand::Run { file, record, .. } => {
-            start_log(&config)?;
+            start_log(&config, AUTHORING_LOG)?;
             let end = runtime.block_on(workflow_run::run(config, &file, record.as_deref()))?;
             println!("{}", end.payload);
             if !end.has_data() {
@@ -226,8 +232,9 @@ async fn serve_browsers(config: &Config) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn start_log(config: &Config) -> Result<(), CommandError> {
-    let filter = EnvFilter::try_new(&config.log)
+/// Writes a log on standard error. `default` is what is logged if the configuration does not say it.
+fn start_log(config: &Config, default: &str) -> Result<(), CommandError> {
+    let filter = EnvFilter::try_new(config.log.as_deref().unwrap_or(default))
         .map_err(|error| format!("log is no filter of the tracing form: {error}"))?
         // This crate logs the parameters of each statement, which include contacts and hashes.
         .add_directive("tokio_postgres=info".parse()?);

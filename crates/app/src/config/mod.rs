@@ -131,7 +131,8 @@ pub struct Config {
     pub metrics_listen: Option<SocketAddr>,
     /// Where traces are sent; `None` to record none.
     pub traces: Option<TraceConfig>,
-    pub log: String,
+    /// What is logged, as a filter of the `tracing` form; `None` for what the command logs by default.
+    pub log: Option<String>,
     pub log_json: bool,
 }
 
@@ -258,7 +259,7 @@ impl Config {
             session_retention,
             metrics_listen: metrics,
             traces: traces(values, faults),
-            log: text("log", "info"),
+            log: values.get("log").cloned(),
             log_json: one_of(&text("log_format", "text"), "log_format", "json", "text", faults),
         }
     }
