@@ -2,6 +2,7 @@
 
 pub(crate) mod changes;
 mod columns;
+mod dates;
 pub(crate) mod drafts;
 mod proposals;
 

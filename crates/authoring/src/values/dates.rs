@@ -5,9 +5,13 @@ use serde_json::Value;
 
 use super::{ValueProposal, converted};
 
+/// Readings as a date, and as many again for the date alone where there is a time.
 const MAX_DATES: usize = 4;
+/// The date in a date and time of ISO 8601.
+const DATE_ALONE: &str = r"^(\d{4}-\d{2}-\d{2})T";
 /// Characters of a text that may be a date.
 const MAX_DATE_CHARS: usize = 100;
+const DATE_AND_TIME: &str = "Date and time";
 /// What may be cut off before a date: words without digits. A dash or another sign may change what the
 /// date means, except for a hyphen in a word.
 const BEFORE: &str = r"^(?:(?:[^\d<>±~+–—−-]|\pL-\pL)*[\s:(])?";
@@ -120,7 +124,7 @@ fn readings(text: &str, languages: &[DateLanguage], first: &[Converter]) -> Vec<
             }
             let with_time = pattern.contains("mm");
             let (format, named) = if with_time {
-                (FieldFormat::DateTime, "Date and time")
+                (FieldFormat::DateTime, DATE_AND_TIME)
             } else {
                 (FieldFormat::Date, "Date")
             };
@@ -139,7 +143,25 @@ fn readings(text: &str, languages: &[DateLanguage], first: &[Converter]) -> Vec<
         }
     }
     found.truncate(MAX_DATES);
+    let alone: Vec<_> = found.iter().filter_map(date_alone).collect();
+    found.extend(alone);
     found
+}
+
+/// Returns the date of a date and time, as it is written: it is not moved to another time zone. The time is
+/// read as well, so that a text of another form is none instead of another date.
+fn date_alone(whole: &ValueProposal) -> Option<ValueProposal> {
+    let step = Converter::Match(DATE_ALONE.to_owned());
+    let value = step.apply(&whole.value)?;
+    let mut convert = whole.convert.clone();
+    convert.push(step);
+    let written = whole.description.strip_prefix(DATE_AND_TIME).unwrap_or_default();
+    Some(ValueProposal {
+        format: Some(FieldFormat::Date),
+        convert,
+        is_unclear: whole.is_unclear,
+        ..ValueProposal::new(FieldType::String, value, &format!("Date without the time{written}"))
+    })
 }
 
 fn converter(pattern: &str, language: DateLanguage) -> Converter {
