@@ -216,7 +216,8 @@ impl State {
     }
 
     /// Takes over a definition, and forgets what was read of each field and value that it reads in another
-    /// way than the one before, or not at all. `renamed` has the names of a field before and after the
+    /// way than the one before, or not at all. Of a list or an object, that is the members of which it is
+    /// true. `renamed` has the names of a field before and after the
     /// change, if it has another one.
     pub(super) fn defined(
         &mut self,
@@ -230,12 +231,14 @@ impl State {
             rename_in(&mut self.single_pages, name, new_name);
         }
         let before = self.last_definition.replace(definition.clone());
+        let earlier = |name: &str| -> String {
+            let earlier = renamed.filter(|(_, new_name)| new_name == name);
+            earlier.map_or(name, |(earlier, _)| earlier.as_str()).to_owned()
+        };
         let is_same = |name: &str| {
             let reading = reading_of(definition, name);
-            let earlier = renamed.filter(|(_, new_name)| new_name == name);
-            let earlier = earlier.map_or(name, |(earlier, _)| earlier.as_str());
-            reading.is_some()
-                && before.as_deref().and_then(|before| reading_of(before, earlier)) == reading
+            let before = before.as_deref();
+            reading.is_some() && before.and_then(|it| reading_of(it, &earlier(name))) == reading
         };
         for (name, text) in known_texts(self) {
             let is_other = !is_same(&name) && reading_of(definition, &name).is_some();
@@ -245,7 +248,10 @@ impl State {
         }
         let excess = self.former.len().saturating_sub(MAX_FORMER);
         self.former.drain(..excess);
-        self.values.retain(|name, _| is_same(name));
+        self.values.retain(|name, value| {
+            let members = before.as_deref().map(|before| members_of(before, &earlier(name)));
+            is_same(name) && keep_members(value, &members.unwrap_or_default(), &members_of(definition, name))
+        });
         self.samples.retain(|name, _| is_same(name));
         let values = &self.values;
         self.limits.retain(|name, _| values.contains_key(name));
@@ -467,6 +473,48 @@ fn reading_of(
     })
 }
 
+/// How the members of a list or an object are read, by their names.
+type Members<'a> = BTreeMap<&'a str, (Option<FieldType>, &'a Extraction)>;
+
+/// Returns how the members of a list or an object are read; none for other fields and values.
+fn members_of<'a>(definition: &'a Definition, name: &str) -> Members<'a> {
+    let members = definition.nodes.values().find_map(|node| {
+        let Node::Collect { fields, .. } = node else { return None };
+        fields.get(name).map(|from| &from.members)
+    });
+    let field = definition.output.get(name);
+    let with_type = |(member, from): (&'a String, &'a Extraction)| {
+        let kind = field.and_then(|field| field.members.get(member)).map(|own| own.kind);
+        (member.as_str(), (kind, from))
+    };
+    members.into_iter().flatten().map(with_type).collect()
+}
+
+/// Removes from what was read of a list or an object the members that are read in another way than before,
+/// or not at all. Returns whether the rest is still what the definition reads.
+fn keep_members(
+    value: &mut Result<Value, String>,
+    before: &Members<'_>,
+    after: &Members<'_>,
+) -> bool {
+    let is_same = |name: &str| before.get(name).is_some_and(|own| after.get(name) == Some(own));
+    let same = before.keys().filter(|name| is_same(name)).count();
+    if same == before.len() {
+        return true;
+    }
+    // What was wrong may have been one of the others.
+    let Ok(value) = value else { return false };
+    let rows = if let Value::Array(rows) = value {
+        rows.as_mut_slice()
+    } else {
+        std::slice::from_mut(value)
+    };
+    for row in rows.iter_mut().filter_map(Value::as_object_mut) {
+        row.retain(|name, _| is_same(name));
+    }
+    same > 0
+}
+
 /// Returns the hosts that a browser of a definition visits.
 pub(super) fn hosts_of(definition: &Definition) -> BTreeSet<String> {
     definition.hosts.iter().chain(&definition.sso_hosts).cloned().collect()
@@ -474,7 +522,80 @@ pub(super) fn hosts_of(definition: &Definition) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
+    use domain::workflow::Converter;
+    use serde_json::json;
+
     use super::*;
+    use crate::{
+        draft::{FieldChange, NewMember, Reading, add_member, edit_field},
+        tests::changes::with_orders,
+    };
+
+    /// Returns a change of a column of the orders that leaves it as it is, apart from its name and label.
+    fn column(definition: &Definition, name: &str, new_name: &str) -> FieldChange {
+        let own = definition.output.get("orders").unwrap().members.get(name).unwrap();
+        let from = definition.nodes.values().find_map(|node| {
+            let Node::Collect { fields, .. } = node else { return None };
+            fields.get("orders")?.members.get(name)
+        });
+        FieldChange {
+            within: Some("orders".to_owned()),
+            name: name.to_owned(),
+            new_name: new_name.to_owned(),
+            label: "Column".to_owned(),
+            required: own.required,
+            pii: own.pii,
+            reading: Some(Reading::of(own, from.unwrap())),
+        }
+    }
+
+    #[test]
+    fn the_values_of_a_column_are_forgotten_once_it_is_read_in_another_way() {
+        let mut definition = with_orders();
+        let mut state = State::default();
+        let mut after = |definition: &Definition, read: Option<Result<Value, String>>| {
+            if let Some(value) = read {
+                state.values.insert("orders".to_owned(), value);
+            }
+            state.defined(&definition.clone().into());
+            state.values.get("orders").cloned()
+        };
+        after(&definition, None);
+        let rows = json!([{ "number": "1", "total": "2" }, { "number": "3" }]);
+        let read = Some(Ok(rows));
+        // The name that applicants read does not matter.
+        let label = column(&definition, "total", "total");
+        edit_field(&mut definition, label).unwrap();
+        assert_eq!(after(&definition, read.clone()), read);
+        let mut change = column(&definition, "total", "total");
+        change.reading.as_mut().unwrap().convert.push(Converter::Trim);
+        edit_field(&mut definition, change).unwrap();
+        let numbers = Some(Ok(json!([{ "number": "1" }, { "number": "3" }])));
+        assert_eq!(after(&definition, None), numbers, "the other column is read as before");
+        let reading = column(&definition, "total", "total").reading.unwrap();
+        let new = NewMember {
+            within: "orders".to_owned(),
+            name: "date".to_owned(),
+            label: "Date".to_owned(),
+            required: false,
+            pii: false,
+            reading,
+        };
+        add_member(&mut definition, new).unwrap();
+        assert_eq!(after(&definition, None), numbers);
+        // A reason may have been that of the column.
+        let failed = Some(Err("converter 1 does not apply".to_owned()));
+        assert_eq!(after(&definition, failed.clone()), failed);
+        let renamed = column(&definition, "number", "id");
+        edit_field(&mut definition, renamed).unwrap();
+        assert_eq!(after(&definition, None), None);
+        after(&definition, Some(Ok(json!([{ "id": "1" }]))));
+        for name in ["id", "total", "date"] {
+            let renamed = column(&definition, name, &format!("{name}2"));
+            edit_field(&mut definition, renamed).unwrap();
+        }
+        assert_eq!(after(&definition, None), None, "no column is left");
+    }
 
     #[test]
     fn a_response_that_was_made_anew_is_found_by_its_earlier_number() {
