@@ -14,7 +14,7 @@ import { words, say, sentence } from "./words.js";
  * @typedef {{matches: number, rows: number | null, column: {found: number, unread: number, values: any[]} | null, instead: number | null, found: string | null, value: any, problem: string | null, values: TypedValue[]}} Tried
  * @typedef {{displayName: string, platform: string, version: string, environment: string, loginUrl: string, hasOwnIcon: boolean, hosts: string[], ssoHosts: string[],
  *   pages: KnownPage[], fields: Field[], variables: Variable[], dismissed: string[]}} Outline
- * @typedef {{name: string, source: "page" | "request" | "response", place: string, node: string, address: Address | null, value: any, problem: string | null}} Variable
+ * @typedef {{name: string, source: "page" | "request" | "response", place: string, node: string, address: Address | null, reading: Reading, value: any, problem: string | null}} Variable
  * @typedef {"asItIs" | {value: string}} PartChoice
  * @typedef {{text: string | null, place: string, before: string, after: string, values: string[], choice: PartChoice | null, mayBeOwn: boolean, restMayBeOwn: boolean}} AddressPart A segment or a parameter, or a word within one that equals a value.
  * @typedef {{source: "page" | "request" | "response", method: string, url: string, watched: {pattern: string, own: string[]} | null, parts: AddressPart[], own: string[], names: string[]}} Address

@@ -18,9 +18,12 @@ import { say, sentence, words } from "./words.js";
 let editing = null;
 
 /** @typedef {{selector: string, max: string}} NextPage What is clicked for the next page of a list, and the pages that are read at most. */
-/** @typedef {{name: string, address: import("./address.js").Choices}} AddressChange */
-/** The value for addresses whose own address is changed. @type {AddressChange | null} */
-let addressChange = null;
+/**
+ * What is edited of a value for addresses: only the address at which it is read, where there is no draft.
+ * @typedef {{name: string, newName: string, draft: import("./reading.js").Draft | null, address: import("./address.js").Choices | null, opener: string}} VariableEdit
+ */
+/** @type {VariableEdit | null} */
+let variableEdit = null;
 
 /** @param {import("./api.js").State} state @param {(tab: import("./store.js").Tab) => void} openTab */
 export const fieldsTab = (state, openTab) => {
@@ -40,7 +43,7 @@ export const fieldsTab = (state, openTab) => {
     variables.length > 0 && [
       h("h3", { key: "variables-title" }, words.variables),
       h("p", { class: "hint", key: "variables-lead" }, words.variablesLead),
-      h("ol", { class: "fields", key: "variables" }, variables.map((variable) => h("li", { key: variable.name, class: variable.problem === null ? undefined : "has-problem" }, addressChange?.name === variable.name ? variableForm(variable, addressChange) : variableCard(variable)))),
+      h("ol", { class: "fields", key: "variables" }, variables.map((variable) => h("li", { key: variable.name, class: variable.problem === null ? undefined : "has-problem" }, variableEdit?.name === variable.name ? variableForm(variable, variableEdit) : variableCard(variable)))),
     ],
   ];
 };
@@ -62,6 +65,7 @@ const variableCard = (variable) => [
   h(
     "div",
     { class: "row small" },
+    h("button", { id: variableEditor(variable.name), type: "button", "aria-label": say(words.editNamed, { name: variable.name }), onclick: () => startEditingVariable(variable) }, words.edit),
     variable.address && canChangeAddress(variable.address) &&
       h("button", { id: variableOpener(variable.name), type: "button", "aria-label": say(words.changeAddressOf, { name: variable.name }), onclick: () => startChangingAddress(variable) }, words.changeAddress),
     action({
@@ -80,39 +84,71 @@ const variableCard = (variable) => [
 
 /** @param {string} name */
 const variableOpener = (name) => `variable-address-${name}`;
+/** @param {string} name */
+const variableEditor = (name) => `edit-variable-${name}`;
+
+/** @param {VariableEdit} edit @param {string} firstId */
+const openVariable = (edit, firstId) => {
+  // The controls of the two forms have the same names.
+  editing = null;
+  variableEdit = edit;
+  for (const key of ["edit-variable", "edit-try"]) ui.errors.delete(key);
+  focusLater(firstId);
+};
 
 /** @param {import("./api.js").Variable} variable */
 const startChangingAddress = ({ name, address }) => {
   if (!address) return;
-  // The controls of the two forms have the same names.
-  editing = null;
-  addressChange = { name, address: currentChoices(address) };
-  ui.errors.delete("variable-address");
-  focusLater(firstPartId("edit", address));
+  openVariable({ name, newName: name, draft: null, address: currentChoices(address), opener: variableOpener(name) }, firstPartId("edit", address));
 };
 
-const stopChangingAddress = () => {
-  if (addressChange) focusLater(variableOpener(addressChange.name));
-  addressChange = null;
+/** @param {import("./api.js").Variable} variable */
+const startEditingVariable = ({ name, reading }) => openVariable({ name, newName: name, draft: draftOf(reading), address: null, opener: variableEditor(name) }, "edit-name");
+
+const stopEditingVariable = () => {
+  if (variableEdit) focusLater(variableEdit.opener);
+  variableEdit = null;
 };
 
-/** @param {import("./api.js").Variable} variable @param {AddressChange} current */
+/** @param {import("./api.js").Variable} variable @param {VariableEdit} current */
 const variableForm = (variable, current) => {
-  const save = async () => {
-    if (!isDecided(current.address)) throw new ApiError(words.choosePartsFirst, 0);
-    await post("edit", { op: "setAddress", node: variable.node, address: sentChoices(current.address) });
-    announce(say(words.addressSaved, { name: variable.name }));
-    stopChangingAddress();
+  const { draft } = current;
+  const set = (/** @type {Partial<VariableEdit>} */ change) => {
+    Object.assign(current, change);
+    update();
   };
+  const save = async () => {
+    const name = current.newName.trim();
+    if (!name) throw new ApiError(words.nameMissing, 0);
+    if (current.address) {
+      if (!isDecided(current.address)) throw new ApiError(words.choosePartsFirst, 0);
+      await post("edit", { op: "setAddress", node: variable.node, address: sentChoices(current.address) });
+      // It is the address of the definition now, also if what follows is refused.
+      if (draft) current.address = null;
+    }
+    if (draft) {
+      await post("edit", { op: "editVariable", name: variable.name, newName: name, reading: readingOf(draft) });
+      current.opener = variableEditor(name);
+    }
+    announce(say(draft ? words.variableSaved : words.addressSaved, { name }));
+    stopEditingVariable();
+  };
+  const title = draft ? words.editVariable : words.changeAddress;
   return form(
-    words.changeAddress,
-    () => void act("variable-address", save),
-    h("h4", null, words.changeAddress, " ", h("code", null, variable.name)),
-    addressView(variable, current.address, (address) => {
-      current.address = address;
-      update();
-    }),
-    h("div", { class: "row actions" }, action({ key: "variable-address", label: words.saveAddress, class: "primary", work: async () => {}, submit: true }), h("button", { type: "button", class: "plain", onclick: stopChangingAddress }, words.cancel)),
+    title,
+    () => void act("edit-variable", save),
+    h("h4", null, title, " ", h("code", null, variable.name)),
+    draft && [
+      textField({ id: "edit-name", label: words.name, hint: words.variableNameHint, value: current.newName, code: true, required: true, oninput: (newName) => set({ newName }) }),
+      readingForm({ id: "edit", draft, isPage: variable.source === "page", node: variable.node, within: null, forAddresses: true }),
+    ],
+    addressView(variable, current.address, (address) => set({ address })),
+    h(
+      "div",
+      { class: "row actions" },
+      action({ key: "edit-variable", label: draft ? words.saveVariable : words.saveAddress, class: "primary", work: async () => {}, submit: true }),
+      h("button", { type: "button", class: "plain", onclick: stopEditingVariable }, words.cancel),
+    ),
   );
 };
 
@@ -287,7 +323,7 @@ const isEditing = (within, name) => editing !== null && editing.within === withi
 /** @param {import("./api.js").Field | null} within @param {Part | null} part @param {string} opener */
 const startEditing = (within, part, opener) => {
   const reading = part ? part.reading : newReading();
-  addressChange = null;
+  variableEdit = null;
   editing = {
     within: within?.name ?? null, name: part?.name ?? null, newName: part?.name ?? "", label: part?.label ?? "", required: part?.required ?? false,
     // As for a field that is chosen on the page.
@@ -332,7 +368,7 @@ const stopEditing = () => {
 
 /** Leaves what is edited as it was. Returns whether anything was edited. */
 export const cancelEditing = () => {
-  if (addressChange !== null) stopChangingAddress();
+  if (variableEdit !== null) stopEditingVariable();
   else if (editing !== null) stopEditing();
   else return false;
   return true;

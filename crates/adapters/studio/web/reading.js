@@ -10,7 +10,7 @@ import { say, sentence, words } from "./words.js";
  * @typedef {import("./api.js").Reading} Reading
  * @typedef {{id: number, kind: string, text: string, other: string, language: string}} Step A converter while it is edited.
  * @typedef {{reading: Reading, steps: Step[], maxRows: string, tried: import("./api.js").Tried | null}} Draft
- * @typedef {{id: string, draft: Draft, isPage: boolean, node: string, within: Reading | null}} Place
+ * @typedef {{id: string, draft: Draft, isPage: boolean, node: string, within: Reading | null, forAddresses?: boolean}} Place A value for addresses has no type.
  */
 
 /** The rows that a list has at most. */
@@ -179,7 +179,7 @@ export const readingForm = (place) => {
       ),
       typeof reading.read === "object" && textField({ id: `${id}-attribute`, label: words.attributeName, value: reading.read.attribute, code: true, required: true, oninput: (name) => set({ read: { attribute: name.trim() } }) }),
     ],
-    !isGroup && [typeControls(id, reading, set), converterControls(id, draft)],
+    !isGroup && [!place.forAddresses && typeControls(id, reading, set), converterControls(id, draft)],
     trial(place),
   ];
 };
@@ -282,11 +282,11 @@ const columnFacts = ({ found, unread, values }, rows) => [
 ];
 
 /** Tries on the page what an author has entered. @param {Place} place */
-const trial = ({ id, draft, isPage, node, within }) => {
+const trial = ({ id, draft, isPage, node, within, forAddresses = false }) => {
   const key = `${id}-try`;
   const { tried } = draft;
   const work = async () => {
-    const found = await post("reading", { node, within, reading: readingOf(draft) });
+    const found = await post("reading", { node, within, forAddresses, reading: readingOf(draft) });
     draft.tried = found;
   };
   const use = (/** @type {import("./api.js").TypedValue} */ { type, format, currency, convert }) => {

@@ -57,6 +57,23 @@ impl Reading {
         Self { kind, format, currency, at, read, element, convert, each, empty_when, max_rows }
     }
 
+    /// Returns how a value for addresses is read. It has no type of its own: its text stands in them.
+    pub(crate) fn of_variable(from: &Extraction) -> Self {
+        let Extraction { at, read, element, convert, .. } = from.clone();
+        Self {
+            kind: FieldType::String,
+            format: None,
+            currency: None,
+            at,
+            read,
+            element,
+            convert,
+            each: None,
+            empty_when: None,
+            max_rows: None,
+        }
+    }
+
     /// Has a field be read in this way. One with members keeps them, and its type.
     fn apply(self, field: &mut Field, from: Option<&mut Extraction>) -> Result<(), DraftError> {
         let places = [Some(&self.at), self.each.as_ref(), self.empty_when.as_ref()];
@@ -180,6 +197,60 @@ fn edit_member(
         if let Some(extraction) = members.remove(&name) {
             members.insert(new_name.clone(), extraction);
         }
+    }
+    Ok(())
+}
+
+/// What an author changes of a value for addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VariableChange {
+    pub name: String,
+    pub new_name: String,
+    /// How it is read from now on, of which the place, the element, what is read of it and the steps count;
+    /// as before if it is left out.
+    #[serde(default)]
+    pub reading: Option<Reading>,
+}
+
+/// Changes the name and the reading of a value for addresses. The addresses and the bodies of requests that
+/// have it have it by its new name.
+///
+/// # Errors
+/// There is no such value, or the new name is not allowed or taken, or the place is too long.
+pub fn edit_variable(
+    definition: &mut Definition,
+    change: VariableChange,
+) -> Result<(), DraftError> {
+    let VariableChange { name, new_name, mut reading } = change;
+    if !is_name(&new_name) {
+        return Err(DraftError::Name);
+    }
+    let is_renamed = name != new_name;
+    if is_renamed && read_names(definition).contains(new_name.as_str()) {
+        return Err(DraftError::NameTaken(new_name));
+    }
+    let is_long = |reading: &Reading| reading.at.chars().count() > MAX_PLACE_CHARS;
+    if reading.as_ref().is_some_and(is_long) {
+        return Err(DraftError::PlaceTooLong);
+    }
+    let mut found = false;
+    for node in definition.nodes.values_mut() {
+        let Node::Collect { variables, .. } = node else { continue };
+        let Some(mut from) = variables.remove(&name) else { continue };
+        // Of several places, the first is changed, as that of a field.
+        if let Some(reading) = reading.take() {
+            (from.at, from.element) = (reading.at, reading.element);
+            (from.read, from.convert) = (reading.read, reading.convert);
+        }
+        variables.insert(new_name.clone(), from);
+        found = true;
+    }
+    if !found {
+        return Err(DraftError::NoField(name));
+    }
+    if is_renamed {
+        rename_uses(definition, &name, &new_name);
     }
     Ok(())
 }

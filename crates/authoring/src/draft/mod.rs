@@ -25,8 +25,8 @@ use self::pages::prompt_node;
 pub use self::{
     address::{AddressChoice, PartChoice},
     changes::{
-        FieldChange, NewMember, Reading, add_member, edit_field, move_member, remove_member,
-        remove_next_page, set_next_page,
+        FieldChange, NewMember, Reading, VariableChange, add_member, edit_field, edit_variable,
+        move_member, remove_member, remove_next_page, set_next_page,
     },
     fields::{add_field, add_variable, move_field, remove_field, remove_variable},
     pages::{dismiss, dismissed, mark_page, remove_dismissed, remove_page},

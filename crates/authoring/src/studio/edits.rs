@@ -18,9 +18,10 @@ use super::{
 use crate::{
     draft::{
         self, AddressChoice, FieldChange, FieldSource, KnownValues, Marking, NewField, NewList,
-        NewMember, PageKind, add_field, add_member, add_variable, edit_field, mark_page,
-        move_field, move_member, remove_dismissed, remove_field, remove_member, remove_next_page,
-        remove_page, remove_variable, set_address, set_next_page, without_braces,
+        NewMember, PageKind, VariableChange, add_field, add_member, add_variable, edit_field,
+        edit_variable, mark_page, move_field, move_member, remove_dismissed, remove_field,
+        remove_member, remove_next_page, remove_page, remove_variable, set_address, set_next_page,
+        without_braces,
     },
     lists::ListProposal,
 };
@@ -79,6 +80,8 @@ pub enum Edit {
         name: String,
     },
     EditField(FieldChange),
+    /// Changes the name of a value for addresses, and how it is read.
+    EditVariable(VariableChange),
     /// Changes what stands in the address at which a node reads, for all that is read there.
     SetAddress {
         node: String,
@@ -158,6 +161,7 @@ impl Studio {
             | Edit::RemovePage { .. }
             | Edit::RemoveVariable { .. }
             | Edit::EditField(_)
+            | Edit::EditVariable(_)
             | Edit::SetAddress { .. }
             | Edit::AddMember(_)
             | Edit::RemoveField { .. }
@@ -267,6 +271,7 @@ impl Edit {
     pub(super) const fn is_checked(&self) -> bool {
         match self {
             Self::EditField(_)
+            | Self::EditVariable(_)
             | Self::SetAddress { .. }
             | Self::AddMember(_)
             | Self::SetNextPage { .. } => true,
@@ -347,6 +352,7 @@ pub(super) fn apply(
             add_variable(definition, &name, convert, &source, &known)?;
         }
         Edit::EditField(change) => edit_field(definition, change)?,
+        Edit::EditVariable(change) => edit_variable(definition, change)?,
         Edit::SetAddress { node, address } => {
             let (known, read) = {
                 let state = shared.state();

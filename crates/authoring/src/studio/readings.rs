@@ -32,6 +32,21 @@ pub struct TriedReading {
     #[serde(default)]
     within: Option<Reading>,
     reading: Reading,
+    /// Whether it is that of a value for addresses, which is any text or number.
+    #[serde(default)]
+    for_addresses: bool,
+}
+
+impl TriedReading {
+    /// Returns what the converters make of what was found, as a run does.
+    fn result(&self, found: Option<&Value>) -> ReadingView {
+        if !self.for_addresses {
+            return converted(&self.reading, found);
+        }
+        let is_text = |text: &String| !text.trim().is_empty();
+        let text = |value: &Value| scalar_text(value).filter(is_text).map(Value::String);
+        converted_to(&self.reading, found, text)
+    }
 }
 
 /// What came of it.
@@ -227,7 +242,7 @@ pub(super) fn on_page(page: &PageTree, tried: &TriedReading, select: Select<'_>)
         rows: row_count(within.as_ref(), rows.as_ref().map(Vec::len)),
         column,
         values: values.unwrap_or_default(),
-        ..converted(reading, text.map(Value::String).as_ref())
+        ..tried.result(text.map(Value::String).as_ref())
     }
 }
 
@@ -269,7 +284,7 @@ pub(super) fn in_body(body: &Value, tried: &TriedReading) -> ReadingView {
         rows: row_count(within.as_ref(), rows.map(<[Value]>::len)),
         column,
         values: found.map(|value| propose_json_values(value, "en")).unwrap_or_default(),
-        ..converted(reading, found)
+        ..tried.result(found)
     }
 }
 
@@ -290,6 +305,15 @@ fn grouped(reading: &Reading, count: Option<usize>) -> ReadingView {
 
 /// Returns what converters make of a value, as a run does.
 fn converted(reading: &Reading, found: Option<&Value>) -> ReadingView {
+    converted_to(reading, found, |value| of_type(reading.kind, value))
+}
+
+/// Returns what converters make of a value, and `typed` of the result: `None` if it is of another type.
+fn converted_to(
+    reading: &Reading,
+    found: Option<&Value>,
+    typed: impl Fn(&Value) -> Option<Value>,
+) -> ReadingView {
     let sample = found.map(|value| value.as_str().map_or_else(|| value.to_string(), cut));
     let result = found.ok_or(ReadFailure::NotFound).and_then(|found| {
         let converters = reading.convert.iter().enumerate();
@@ -297,7 +321,7 @@ fn converted(reading: &Reading, found: Option<&Value>) -> ReadingView {
             converters.into_iter().try_fold(found.clone(), |value, (index, converter)| {
                 converter.apply(&value).ok_or(ReadFailure::Converter(index))
             })?;
-        of_type(reading.kind, &value).ok_or(ReadFailure::WrongType)
+        typed(&value).ok_or(ReadFailure::WrongType)
     });
     let problem = result.as_ref().err().map(ToString::to_string);
     ReadingView { found: sample, value: result.ok(), problem, ..ReadingView::default() }

@@ -185,6 +185,13 @@ fn a_place_is_tried_on_a_response() {
     let seen = in_body(&many, &serde_json::from_value(tried).unwrap());
     let seen = serde_json::to_value(seen).unwrap();
     assert_eq!((&seen["rows"], &seen["column"]["found"]), (&json!(1000), &json!(1000)));
+    // A value for addresses has no type.
+    let age = json!({ "type": "string", "at": "/user/age" });
+    let seen = on(json!({ "node": "read", "forAddresses": true, "reading": age }));
+    assert_eq!((&seen["value"], &seen["problem"]), (&json!("42"), &Value::Null));
+    let user = json!({ "type": "string", "at": "/user" });
+    let seen = on(json!({ "node": "read", "forAddresses": true, "reading": user }));
+    assert_eq!(seen["problem"], "the value is empty, or of another type than the field");
     let null = json!({ "node": "read", "reading": { "type": "list", "at": "/bills" } });
     let seen = on(null);
     assert_eq!((&seen["rows"], &seen["problem"]), (&json!(0), &Value::Null));

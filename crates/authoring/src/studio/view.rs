@@ -204,6 +204,7 @@ fn outline(definition: &Definition, state: &State) -> Value {
                 "place": extraction.at,
                 "node": node,
                 "address": address,
+                "reading": Reading::of_variable(extraction),
                 "value": value.and_then(|value| value.as_ref().ok()),
                 "problem": value.and_then(|value| value.as_ref().err()),
             })

@@ -14,7 +14,7 @@ use crate::{
         edits::{apply, watched_source},
         view::Surroundings,
     },
-    tests::changes::with_orders,
+    tests::{changes::with_orders, drafts::errors},
 };
 
 const PAGE: &str = "https://shop.example/organizations/1/memberships/1?page=2";
@@ -93,6 +93,11 @@ fn a_member_is_a_column_of_lists_of_the_same_place_alone() {
 }
 
 fn field(definition: &Definition, shared: &Shared, name: &str) -> Value {
+    shown(definition, shared, "fields", name)
+}
+
+/// Returns one of the fields or the variables as the author sees it.
+fn shown(definition: &Definition, shared: &Shared, kind: &str, name: &str) -> Value {
     let mut state = shared.state();
     state.definition = Some(Arc::new(definition.clone()));
     let around = Surroundings {
@@ -103,8 +108,60 @@ fn field(definition: &Definition, shared: &Shared, name: &str) -> Value {
         can_probe: false,
     };
     let view = serde_json::to_value(StudioView::of(&state, 1, &around)).unwrap();
-    let fields = view["outline"]["fields"].as_array().unwrap();
-    fields.iter().find(|field| field["name"] == name).unwrap().clone()
+    let all = view["outline"][kind].as_array().unwrap();
+    all.iter().find(|one| one["name"] == name).unwrap().clone()
+}
+
+#[test]
+fn a_value_for_addresses_is_edited_like_a_field() {
+    let (mut definition, shared) = with_values();
+    let user = json!({ "value": "user" });
+    let chosen = json!({ "url": PAGE, "parts": ["asItIs", "asItIs", "asItIs", user, "asItIs"] });
+    apply(&mut definition, added(&chosen), Some(watched()), &shared).unwrap();
+    let edit = |name: &str, new_name: &str, reading: &Value| {
+        let edit = json!({
+            "op": "editVariable", "name": name, "newName": new_name, "reading": reading,
+        });
+        let edit = serde_json::from_value::<Edit>(edit).unwrap();
+        assert!(edit.is_checked(), "what is entered by hand may be wrong");
+        edit
+    };
+    let mut reading = shown(&definition, &shared, "variables", "user")["reading"].clone();
+    assert_eq!((&reading["at"], &reading["read"]), (&json!("#id"), &json!("text")));
+    reading["at"] = json!("#profile");
+    reading["read"] = json!({ "attribute": "href" });
+    reading["element"] = json!("last");
+    reading["convert"] = json!([{ "match": "/(\\d+)$" }]);
+    apply(&mut definition, edit("user", "person", &reading), None, &shared).unwrap();
+    assert_eq!(errors(&definition), [""; 0]);
+    let person = shown(&definition, &shared, "variables", "person");
+    assert_eq!((&person["reading"], &person["place"]), (&reading, &json!("#profile")));
+    let address = field(&definition, &shared, "role")["address"]["url"].clone();
+    assert_eq!(address, "https://shop.example/organizations/1/memberships/{person}?page=2");
+    let other = shown(&definition, &shared, "variables", "organization");
+    assert_eq!(other["reading"]["at"], "#id");
+
+    // Its name alone.
+    apply(&mut definition, edit("person", "member", &Value::Null), None, &shared).unwrap();
+    let member = shown(&definition, &shared, "variables", "member");
+    assert_eq!(member["reading"], reading);
+    let before = definition.clone();
+    let taken = |name: &str| DraftError::NameTaken(name.to_owned());
+    let mut long = reading;
+    long["at"] = json!("a".repeat(2001));
+    for (refused, error) in [
+        (edit("member", "organization", &Value::Null), taken("organization")),
+        (edit("member", "tier", &Value::Null), taken("tier")),
+        (edit("member", "1", &Value::Null), DraftError::Name),
+        (edit("member", "member", &long), DraftError::PlaceTooLong),
+        (edit("user", "user", &Value::Null), DraftError::NoField("user".to_owned())),
+        (edit("tier", "level", &Value::Null), DraftError::NoField("tier".to_owned())),
+    ] {
+        let refused = apply(&mut definition, refused, None, &shared);
+        let is_it = matches!(&refused, Err(StudioError::Draft(found)) if *found == error);
+        assert!(is_it, "{refused:?}");
+        assert_eq!(definition, before);
+    }
 }
 
 #[test]
