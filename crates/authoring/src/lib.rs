@@ -14,6 +14,7 @@ mod studios;
 #[cfg(test)]
 mod tests;
 mod values;
+mod visibility;
 
 pub use self::{
     columns::{ColumnProposal, propose_columns},

@@ -7,12 +7,16 @@ use serde::Serialize;
 
 use crate::{
     draft::PageKind,
+    naming::label_of,
     selectors::{EXITS, propose_selectors},
+    visibility::Visibility,
 };
 
 const MAX_PROPOSALS: usize = 8;
 /// Elements of a page that are looked at for conditions.
 const MAX_ELEMENTS: usize = 20;
+/// Form fields of a page whose labels are looked at.
+const MAX_LABELS: usize = 50;
 /// Refused requests for which a condition is proposed, and the length of their path.
 const MAX_REFUSED: usize = 2;
 const MAX_PATH_CHARS: usize = 500;
@@ -49,8 +53,8 @@ pub enum Counting {
     AfterVanishing,
 }
 
-/// Returns conditions that hold on `page`, those that hold on no other page first. With `node`, they are
-/// about that element.
+/// Returns conditions that hold on `page`, those that hold on no other page first, and those for elements
+/// with nothing to see in them last. With `node`, they are about that element.
 #[must_use]
 pub fn propose_conditions(
     kind: PageKind,
@@ -59,7 +63,8 @@ pub fn propose_conditions(
     others: &BTreeMap<String, Vec<Arc<KnownPage>>>,
     select: Select<'_>,
 ) -> Vec<ConditionProposal> {
-    let nodes = node.map_or_else(|| telling_elements(kind, &page.tree), |node| vec![node]);
+    let seen = Visibility::of(&page.tree);
+    let nodes = node.map_or_else(|| telling_elements(kind, &page.tree, &seen), |node| vec![node]);
     let per_element = if node.is_some() { MAX_PROPOSALS } else { 2 };
     let mut conditions = Vec::new();
     for node in nodes {
@@ -71,28 +76,28 @@ pub fn propose_conditions(
             let contains = [(page_language(&page.tree), vec![text])].into();
             Condition::Text { selector: first.selector.clone(), contains }
         });
-        conditions.extend(selectors.into_iter().map(|found| Condition::Selector(found.selector)));
+        let selectors = selectors.into_iter().map(|found| Condition::Selector(found.selector));
         // After those that do not depend on the language.
-        conditions.extend(text);
+        let found = selectors.chain(text);
+        conditions.extend(found.map(|condition| (condition, !seen.is_filled(node))));
     }
     if node.is_none() {
-        conditions.extend(address_condition(&page.url));
+        conditions.extend(address_condition(&page.url).map(|condition| (condition, false)));
     }
     let counts = (kind == PageKind::WrongPassword).then_some(Counting::AfterVanishing);
-    let mut proposals: Vec<ConditionProposal> = Vec::new();
-    for condition in conditions {
+    let mut proposals: Vec<(bool, ConditionProposal)> = Vec::new();
+    for (condition, is_empty) in conditions {
         let holds = |page: &KnownPage| holds(&condition, page, select);
-        if !holds(page) || proposals.iter().any(|other| other.condition == condition) {
+        if !holds(page) || proposals.iter().any(|(_, other)| other.condition == condition) {
             continue;
         }
         let also_on = others.iter().filter(|(_, pages)| pages.iter().any(|page| holds(page)));
         let also_on = also_on.map(|(name, _)| name.clone()).collect();
         let text = describe(&condition);
-        proposals.push(ConditionProposal { condition, text, also_on, counts });
+        proposals.push((is_empty, ConditionProposal { condition, text, also_on, counts }));
     }
-    proposals.sort_by_key(|proposal| proposal.also_on.len());
-    proposals.truncate(MAX_PROPOSALS);
-    proposals
+    proposals.sort_by_key(|(is_empty, proposal)| (*is_empty, proposal.also_on.len()));
+    proposals.into_iter().take(MAX_PROPOSALS).map(|(_, proposal)| proposal).collect()
 }
 
 /// Returns conditions for a wrong password, those for `refused` requests first: the URLs and statuses of
@@ -120,13 +125,40 @@ pub(crate) fn with_refusals<'a>(
     all
 }
 
-/// Returns the visible elements that tell most about a page of this kind.
-fn telling_elements(kind: PageKind, page: &PageTree) -> Vec<usize> {
-    let visible = page.nodes.iter().enumerate().filter(|(_, node)| node.visible);
+/// Returns the elements that tell most about a page of this kind, of those that can be seen: what has a text
+/// or a control in it first.
+fn telling_elements(kind: PageKind, page: &PageTree, seen: &Visibility) -> Vec<usize> {
+    let visible = page.nodes.iter().enumerate().filter(|(index, _)| seen.is_seen(page, *index));
     let rated = visible.filter_map(|(index, node)| Some((rating(kind, node)?, index)));
     let mut rated: Vec<_> = rated.collect();
-    rated.sort_unstable();
+    if kind == PageKind::Code {
+        rate_fields(page, &mut rated);
+    }
+    rated.sort_unstable_by_key(|(rating, index)| (!seen.is_filled(*index), *rating, *index));
     rated.into_iter().take(MAX_ELEMENTS).map(|(_, index)| index).collect()
+}
+
+/// Has a form field whose label is about codes tell as much as one whose name is, and one in which nothing
+/// is typed less than the others.
+fn rate_fields(page: &PageTree, rated: &mut [(usize, usize)]) {
+    let mut labels = 0;
+    for (rating, index) in rated.iter_mut().filter(|(rating, _)| *rating > NAMED_CODE) {
+        let node = page.nodes.get(*index).filter(|node| node.tag.as_deref() == Some("input"));
+        let Some(node) = node else { continue };
+        let kind = node.attributes.get("type").map_or("text", String::as_str).to_ascii_lowercase();
+        if !TYPED.contains(&kind.as_str()) {
+            *rating = rating.saturating_add(1);
+            continue;
+        }
+        if labels == MAX_LABELS {
+            continue;
+        }
+        labels = labels.saturating_add(1);
+        let label = label_of(page, *index).to_lowercase();
+        if CODES.iter().chain(CODE_LABELS).any(|word| label.contains(word)) {
+            *rating = NAMED_CODE;
+        }
+    }
 }
 
 /// Tags, attributes, and words of which one of the attributes contains one. No tags stand for any tag,
@@ -135,6 +167,13 @@ type Rule = (&'static [&'static str], &'static [&'static str], &'static [&'stati
 
 const OWN: &[&str] = &["user", "account", "profile", "avatar"];
 const CODES: &[&str] = &["otp", "totp", "code", "token", "mfa", "2fa", "tfa"];
+/// What else a label of a field for codes has.
+const CODE_LABELS: &[&str] =
+    &["one-time", "verification", "authenticat", "código", "codice", "kod"];
+/// The place of the rule for fields that are named so.
+const NAMED_CODE: usize = 1;
+/// Types of form fields in which a code is typed; it is a text where there is none.
+const TYPED: &[&str] = &["text", "tel", "number", "password"];
 const FAULTS: &[&str] =
     &["error", "alert", "danger", "invalid", "warning", "flash", "message", "notice"];
 const MARKS: &[&str] = &["href", "action", "formaction", "id", "class", "name", "data-testid"];
@@ -157,7 +196,7 @@ const fn rules(kind: PageKind) -> &'static [Rule] {
         ],
         PageKind::Code => &[
             (&["input"], &["autocomplete"], &["one-time-code"]),
-            (&["input"], &["name", "id"], CODES),
+            (&["input"], &["name", "id", "data-testid"], CODES),
             (&["form"], &["action"], CODES),
             (&["input"], &[], &[]),
         ],

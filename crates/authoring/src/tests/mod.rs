@@ -1,6 +1,7 @@
 //! Tests on pages that are built from text.
 
 pub(crate) mod changes;
+mod codes;
 mod columns;
 mod dates;
 pub(crate) mod drafts;
