@@ -217,8 +217,7 @@ impl State {
 
     /// Takes over a definition, and forgets what was read of each field and value that it reads in another
     /// way than the one before, or not at all. Of a list or an object, that is the members of which it is
-    /// true. `renamed` has the names of a field before and after the
-    /// change, if it has another one.
+    /// true. `renamed` has the names of a field before and after the change, if it has another one.
     pub(super) fn defined(
         &mut self,
         definition: &Arc<Definition>,
@@ -250,7 +249,8 @@ impl State {
         self.former.drain(..excess);
         self.values.retain(|name, value| {
             let members = before.as_deref().map(|before| members_of(before, &earlier(name)));
-            is_same(name) && keep_members(value, &members.unwrap_or_default(), &members_of(definition, name))
+            is_same(name)
+                && keep_members(value, &members.unwrap_or_default(), &members_of(definition, name))
         });
         self.samples.retain(|name, _| is_same(name));
         let values = &self.values;
@@ -557,7 +557,7 @@ mod tests {
             if let Some(value) = read {
                 state.values.insert("orders".to_owned(), value);
             }
-            state.defined(&definition.clone().into());
+            state.defined(&definition.clone().into(), None);
             state.values.get("orders").cloned()
         };
         after(&definition, None);

@@ -659,7 +659,7 @@ mod tests {
         set_next_page(&mut definition, "orders", "a.next", 5).unwrap();
         let mut state = State::default();
         state.began(RunState::Running, None);
-        state.defined(&definition.clone().into());
+        state.defined(&definition.clone().into(), None);
         let shown = |definition: &Definition, state: &State| {
             let outline = outline(definition, state);
             let fields = outline["fields"].as_array().unwrap().iter();
