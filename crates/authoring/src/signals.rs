@@ -39,11 +39,11 @@ pub struct ConditionProposal {
     pub text: String,
     /// The names of other known pages on which it holds as well.
     pub also_on: Vec<String>,
-    /// How attempts with a wrong password are counted by it; `None` for other pages.
+    /// How attempts with a wrong password or code are counted by it; `None` for other pages.
     pub counts: Option<Counting>,
 }
 
-/// When a run counts another attempt with a wrong password.
+/// When a run counts another attempt with a wrong password or code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Counting {
@@ -84,7 +84,7 @@ pub fn propose_conditions(
     if node.is_none() {
         conditions.extend(address_condition(&page.url).map(|condition| (condition, false)));
     }
-    let counts = (kind == PageKind::WrongPassword).then_some(Counting::AfterVanishing);
+    let counts = kind.is_refusal().then_some(Counting::AfterVanishing);
     let mut proposals: Vec<(bool, ConditionProposal)> = Vec::new();
     for (condition, is_empty) in conditions {
         let holds = |page: &KnownPage| holds(&condition, page, select);
@@ -100,20 +100,22 @@ pub fn propose_conditions(
     proposals.into_iter().take(MAX_PROPOSALS).map(|(_, proposal)| proposal).collect()
 }
 
-/// Returns conditions for a wrong password, those for `refused` requests first: the URLs and statuses of
-/// their responses, the newest first.
+/// Returns conditions for a wrong password or code, those for `refused` requests first: the URLs and statuses
+/// of their responses, the newest first.
 pub(crate) fn with_refusals<'a>(
+    kind: PageKind,
     proposals: Vec<ConditionProposal>,
     refused: impl Iterator<Item = (&'a str, u16)>,
 ) -> Vec<ConditionProposal> {
+    let name =
+        if kind == PageKind::WrongCode { "request with the code" } else { "sign-in request" };
     let mut all: Vec<ConditionProposal> = Vec::new();
     for (url, status) in refused {
         let Some(url) = path_pattern(url).filter(|path| path.chars().count() <= MAX_PATH_CHARS)
         else {
             continue;
         };
-        let text =
-            format!("The sign-in request to `{url}` is answered {status}: counts each attempt");
+        let text = format!("The {name} to `{url}` is answered {status}: counts each attempt");
         let condition = Condition::Response { url, status, has: None };
         if all.len() < MAX_REFUSED && all.iter().all(|other| other.condition != condition) {
             let counts = Some(Counting::EachAttempt);
@@ -204,7 +206,7 @@ const fn rules(kind: PageKind) -> &'static [Rule] {
             (&["iframe"], &["src"], &["captcha", "challenge", "turnstile"]),
             (&[], &["class", "id"], &["captcha", "turnstile"]),
         ],
-        PageKind::WrongPassword | PageKind::Locked | PageKind::Down => &[
+        PageKind::WrongPassword | PageKind::WrongCode | PageKind::Locked | PageKind::Down => &[
             (&[], &["role"], &["alert"]),
             (&[], &["class", "id", "data-testid"], FAULTS),
             (&["h1"], &[], &[]),

@@ -8,7 +8,7 @@ import { say, words } from "./words.js";
 
 /** In the order in which an applicant may meet them. */
 export const KINDS = /** @type {(keyof typeof words.kinds)[]} */ ([
-  "signIn", "signedIn", "code", "push", "securityQuestion", "accountPicker", "captcha", "wrongPassword", "locked", "down",
+  "signIn", "signedIn", "code", "push", "securityQuestion", "accountPicker", "captcha", "wrongPassword", "wrongCode", "locked", "down",
 ]);
 
 /** @param {string} kind */

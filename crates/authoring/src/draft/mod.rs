@@ -55,8 +55,8 @@ pub(crate) const MAX_CONDITIONS: usize = 8;
 /// response may be: that of another account may have more rows.
 const MIN_RESPONSE_LIMIT: u32 = 262_144;
 const RESPONSE_GROWTH: u32 = 4;
-/// The attempts with a wrong password after which a session fails.
-const MAX_WRONG_PASSWORDS: u8 = 3;
+/// The attempts with a wrong password, and those with a wrong code, after which a session fails.
+const MAX_REFUSED: u8 = 3;
 
 /// The kinds of pages that an author marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +73,8 @@ pub enum PageKind {
     Captcha,
     /// A message on the sign-in page.
     WrongPassword,
+    /// A message on the page that asks for a one-time code.
+    WrongCode,
     /// The account is locked.
     Locked,
     /// The platform is not available.
@@ -80,7 +82,7 @@ pub enum PageKind {
 }
 
 impl PageKind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::SignIn,
         Self::SignedIn,
         Self::Code,
@@ -89,6 +91,7 @@ impl PageKind {
         Self::AccountPicker,
         Self::Captcha,
         Self::WrongPassword,
+        Self::WrongCode,
         Self::Locked,
         Self::Down,
     ];
@@ -105,6 +108,7 @@ impl PageKind {
             Self::AccountPicker => "accountPicker",
             Self::Captcha => "captcha",
             Self::WrongPassword => "wrongPassword",
+            Self::WrongCode => "wrongCode",
             Self::Locked => "locked",
             Self::Down => "down",
         }
@@ -118,7 +122,13 @@ impl PageKind {
 
     /// Returns whether the page is told by a message rather than by what can be done on it.
     pub(crate) const fn is_message(self) -> bool {
-        matches!(self, Self::WrongPassword | Self::Locked | Self::Down)
+        matches!(self, Self::WrongPassword | Self::WrongCode | Self::Locked | Self::Down)
+    }
+
+    /// Returns whether the message tells that what the applicant has entered was refused, so that a run
+    /// counts it.
+    pub(crate) const fn is_refusal(self) -> bool {
+        matches!(self, Self::WrongPassword | Self::WrongCode)
     }
 
     /// Returns what the applicant is asked for on the page, the text, and the error if it takes too
@@ -151,7 +161,9 @@ impl PageKind {
                 "Confirm that you are not a robot",
                 ErrorCode::CaptchaTimeout,
             )),
-            Self::SignedIn | Self::WrongPassword | Self::Locked | Self::Down => None,
+            Self::SignedIn | Self::WrongPassword | Self::WrongCode | Self::Locked | Self::Down => {
+                None
+            }
         }
     }
 }
@@ -179,6 +191,7 @@ impl Marking {
             | PageKind::AccountPicker
             | PageKind::Captcha
             | PageKind::WrongPassword
+            | PageKind::WrongCode
             | PageKind::Locked
             | PageKind::Down => Self::Instead,
         }
@@ -222,6 +235,8 @@ pub enum DraftError {
     NotInPage(String),
     #[error("mark the page after signing in first")]
     NotSignedIn,
+    #[error("mark the page that asks for the one-time code first")]
+    NoCodePage,
     #[error("the definition was written in another form than the studio's: change it as text")]
     OtherForm,
     #[error("the definition has too many fields or pages")]

@@ -8,8 +8,8 @@ use domain::{
 };
 
 use super::{
-    DraftError, MAX_CONDITIONS, MAX_PARTS, MAX_PLACE_CHARS, MAX_WRONG_PASSWORDS, Marking, PageKind,
-    ROUTE, SIGN_IN, SIGNED_IN, add_text, remove_text, unused_name,
+    DraftError, MAX_CONDITIONS, MAX_PARTS, MAX_PLACE_CHARS, MAX_REFUSED, Marking, PageKind, ROUTE,
+    SIGN_IN, SIGNED_IN, add_text, remove_text, unused_name,
 };
 
 pub(super) fn prompt_node(page: PageKind) -> Option<Node> {
@@ -31,7 +31,7 @@ pub(super) fn prompt_node(page: PageKind) -> Option<Node> {
 ///
 /// # Errors
 /// The definition has another form than that of [`new_definition`], or too many signals; or the pages of
-/// this kind would be recognized by more than 8 conditions.
+/// this kind would be recognized by more than 8 conditions. For a wrong code, no page asks for one.
 pub fn mark_page(
     definition: &mut Definition,
     kind: PageKind,
@@ -42,6 +42,9 @@ pub fn mark_page(
     if definition.signals.len() >= MAX_PARTS {
         return Err(DraftError::TooMany);
     }
+    if kind == PageKind::WrongCode && !definition.nodes.contains_key(PageKind::Code.name()) {
+        return Err(DraftError::NoCodePage);
+    }
     let before = definition.signals.get(name).filter(|_| marking == Marking::Also);
     let condition = match before {
         Some(before) => either(before, &condition)?,
@@ -51,17 +54,13 @@ pub fn mark_page(
     match kind {
         PageKind::SignedIn => Ok(()),
         PageKind::WrongPassword => {
-            let Some(Node::AwaitUser { hints, .. }) = definition.nodes.get_mut(SIGN_IN) else {
-                return Err(DraftError::OtherForm);
-            };
-            hints.retain(|hint| hint.when != name);
-            hints.push(Hint {
-                when: name.to_owned(),
-                text_key: name.to_owned(),
-                count: MAX_WRONG_PASSWORDS,
-                then: WorkflowExit::Fail(ErrorCode::CredentialsInvalid),
-            });
+            add_hint(definition, SIGN_IN, name, ErrorCode::CredentialsInvalid)?;
             add_text(definition, name, "The user name or password is incorrect. Try again.");
+            Ok(())
+        }
+        PageKind::WrongCode => {
+            add_hint(definition, PageKind::Code.name(), name, ErrorCode::MfaFailed)?;
+            add_text(definition, name, "The code is incorrect. Try again.");
             Ok(())
         }
         PageKind::Locked | PageKind::Down => {
@@ -82,6 +81,26 @@ pub fn mark_page(
         | PageKind::AccountPicker
         | PageKind::Captcha => prompt_page(definition, kind),
     }
+}
+
+/// Has a wait for the applicant count how often a signal appears, and show its text.
+fn add_hint(
+    definition: &mut Definition,
+    node: &str,
+    signal: &str,
+    code: ErrorCode,
+) -> Result<(), DraftError> {
+    let Some(Node::AwaitUser { hints, .. }) = definition.nodes.get_mut(node) else {
+        return Err(DraftError::OtherForm);
+    };
+    hints.retain(|hint| hint.when != signal);
+    hints.push(Hint {
+        when: signal.to_owned(),
+        text_key: signal.to_owned(),
+        count: MAX_REFUSED,
+        then: WorkflowExit::Fail(code),
+    });
+    Ok(())
 }
 
 /// Returns the conditions of which one holds where a condition holds: those of an `any`, also within
@@ -144,7 +163,8 @@ fn end_waits(definition: &mut Definition) {
     }
 }
 
-/// Forgets how a page is recognized.
+/// Forgets how a page is recognized. With the page that asks for a code, the message about a wrong one goes,
+/// too.
 ///
 /// # Errors
 /// There is no such page.
@@ -161,10 +181,16 @@ pub fn remove_page(definition: &mut Definition, name: &str) -> Result<(), DraftE
     if let Some(Node::Branch { cases, .. }) = definition.nodes.get_mut(ROUTE) {
         cases.retain(|case| case.when != name);
     }
-    if let Some(Node::AwaitUser { hints, .. }) = definition.nodes.get_mut(SIGN_IN) {
-        hints.retain(|hint| hint.when != name);
+    for node in [SIGN_IN, PageKind::Code.name()] {
+        if let Some(Node::AwaitUser { hints, .. }) = definition.nodes.get_mut(node) {
+            hints.retain(|hint| hint.when != name);
+        }
     }
     remove_text(definition, name);
+    if kind == PageKind::Code {
+        definition.signals.remove(PageKind::WrongCode.name());
+        remove_text(definition, PageKind::WrongCode.name());
+    }
     end_waits(definition);
     Ok(())
 }

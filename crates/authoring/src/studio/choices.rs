@@ -161,7 +161,7 @@ impl Studio {
         let page = self.inspection(inspection)?;
         let (known, refusals) = {
             let state = self.shared.state();
-            (state.known.clone(), state.sign_in_refusals())
+            (state.known.clone(), state.refusals_of(kind))
         };
         let found = self.select(|select| suggested(kind, &page, node, known, select));
         Ok(found.with_refusals(kind, &refusals))
@@ -169,14 +169,14 @@ impl Studio {
 }
 
 impl SuggestedConditions {
-    /// Adds conditions for the requests by which a sign-in was refused, before those for the message, which
-    /// may stay from one attempt to the next.
+    /// Adds conditions for the requests by which a sign-in or a code was refused, before those for the
+    /// message, which may stay from one attempt to the next.
     pub(super) fn with_refusals(self, kind: PageKind, refusals: &[Refusal]) -> Self {
-        if kind != PageKind::WrongPassword {
+        if !kind.is_refusal() {
             return self;
         }
         let refused = refusals.iter().map(|refusal| (refusal.url.as_str(), refusal.status));
-        Self { conditions: with_refusals(self.conditions, refused), ..self }
+        Self { conditions: with_refusals(kind, self.conditions, refused), ..self }
     }
 }
 
@@ -201,15 +201,32 @@ pub(super) fn suggested(
 ) -> SuggestedConditions {
     let mut others = known;
     others.remove(kind.name());
-    // A message is on the page that it is about.
-    if kind == PageKind::WrongPassword {
-        others.remove(PageKind::Locked.name());
+    for other in beside(kind) {
+        others.remove(other.name());
     }
     let conditions = propose_conditions(kind, page, node, &others, select);
     SuggestedConditions {
         conditions,
         compared: !others.is_empty(),
         compared_with_sign_in: others.contains_key(PageKind::SignIn.name()),
+    }
+}
+
+/// Returns the kinds from whose pages one of this kind need not be told. A message is on the page that it is
+/// about, and a run looks for those of a wrong password and of a wrong code on different pages.
+const fn beside(kind: PageKind) -> &'static [PageKind] {
+    match kind {
+        PageKind::WrongPassword => &[PageKind::Locked, PageKind::WrongCode],
+        PageKind::WrongCode => &[PageKind::Locked, PageKind::WrongPassword],
+        PageKind::Code => &[PageKind::WrongCode],
+        PageKind::SignIn
+        | PageKind::SignedIn
+        | PageKind::Push
+        | PageKind::SecurityQuestion
+        | PageKind::AccountPicker
+        | PageKind::Captcha
+        | PageKind::Locked
+        | PageKind::Down => &[],
     }
 }
 

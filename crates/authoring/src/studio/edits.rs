@@ -326,7 +326,10 @@ pub(super) fn apply(
         }
         Edit::RemovePage { name } => {
             remove_page(definition, &name)?;
-            shared.state().known.remove(&name);
+            let mut state = shared.state();
+            state.known.remove(&name);
+            // A message may have gone with its page.
+            state.known.retain(|name, _| definition.signals.contains_key(name));
         }
         Edit::AddField {
             name,

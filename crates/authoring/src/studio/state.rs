@@ -134,6 +134,8 @@ pub(super) struct State {
     pub(super) known: BTreeMap<String, Vec<Inspection>>,
     /// The number of the newest response when the sign-in page was marked.
     pub(super) sign_in_after: u64,
+    /// The same when the page that asks for a code was marked.
+    code_after: u64,
     pub(super) fixture: Option<Fixture>,
     pub(super) is_fixture_saved: bool,
     /// What became of the access tokens of the fixture; `None` if it was recorded before.
@@ -379,15 +381,18 @@ impl State {
     }
 
     /// Returns the POST requests to hosts of the definition that were refused since the sign-in page was
-    /// marked, the newest first. What a page asks for while it loads, such as another token, is refused
-    /// before.
-    pub(super) fn sign_in_refusals(&self) -> Vec<Refusal> {
+    /// marked, the newest first; for a wrong code, since the page that asks for one was marked as well. What
+    /// a page asks for while it loads, such as another token, is refused before.
+    pub(super) fn refusals_of(&self, kind: PageKind) -> Vec<Refusal> {
+        let is_code = kind == PageKind::WrongCode;
+        let after =
+            if is_code { self.sign_in_after.max(self.code_after) } else { self.sign_in_after };
         let hosts = self.definition.as_deref().map(hosts_of).unwrap_or_default();
         let is_ours = |refusal: &&Refusal| {
             let url = url::Url::parse(&refusal.url).ok();
             url.is_some_and(|url| url.host_str().is_some_and(|host| hosts.contains(host)))
         };
-        self.responses.refusals(self.sign_in_after).filter(is_ours).cloned().collect()
+        self.responses.refusals(after).filter(is_ours).cloned().collect()
     }
 
     pub(super) fn add_inspection(&mut self, page: KnownPage) -> u64 {
@@ -423,6 +428,9 @@ impl State {
     pub(super) fn marked(&mut self, kind: PageKind, marking: Marking, inspection: Option<u64>) {
         if kind == PageKind::SignIn {
             self.sign_in_after = self.responses.newest();
+        }
+        if kind == PageKind::Code {
+            self.code_after = self.responses.newest();
         }
         let page = match inspection {
             Some(number) => self.inspection(number),

@@ -337,6 +337,22 @@ fn an_author_who_does_not_say_it_keeps_the_pages_after_sign_in() {
 }
 
 #[test]
+fn a_message_is_not_told_from_the_page_that_it_is_about() {
+    let tree = page("html\n body\n  input name=otp\n  p id=wrong role=alert\n   \"Wrong\"");
+    let shown = Arc::new(KnownPage { url: "https://shop.test/".into(), tree });
+    let also_on = |kind: PageKind, other: PageKind| {
+        let known = [(other.name().to_owned(), vec![shown.clone()])].into();
+        let found = suggested(kind, &shown, None, known, &select);
+        serde_json::to_value(found).unwrap()["conditions"][0]["alsoOn"].clone()
+    };
+    assert_eq!(also_on(PageKind::Code, PageKind::WrongCode), json!([]));
+    assert_eq!(also_on(PageKind::WrongCode, PageKind::WrongPassword), json!([]));
+    assert_eq!(also_on(PageKind::WrongPassword, PageKind::WrongCode), json!([]));
+    // This tells that the code was refused, not which page asks for one.
+    assert_eq!(also_on(PageKind::WrongCode, PageKind::Code), json!(["code"]));
+}
+
+#[test]
 fn a_refused_sign_in_request_is_proposed_before_the_message() {
     let shared = Shared::default();
     let mut definition = with_orders();
@@ -360,7 +376,7 @@ fn a_refused_sign_in_request_is_proposed_before_the_message() {
     let shown = KnownPage { url: "https://shop.example/".into(), tree };
     let proposed = |kind: PageKind| {
         let found = suggested(kind, &shown, None, BTreeMap::new(), &select);
-        let found = found.with_refusals(kind, &shared.state().sign_in_refusals());
+        let found = found.with_refusals(kind, &shared.state().refusals_of(kind));
         serde_json::to_value(found).unwrap()["conditions"].clone()
     };
     let message = proposed(PageKind::WrongPassword);
@@ -386,8 +402,17 @@ fn a_refused_sign_in_request_is_proposed_before_the_message() {
         (&others[0]["condition"], &others[0]["counts"]),
         (&message[0]["condition"], &Value::Null)
     );
+    // The code that is asked for next is refused by a later request.
+    let mark = json!({ "op": "markPage", "kind": "code", "condition": { "selector": "#otp" } });
+    apply(&mut definition, serde_json::from_value(mark).unwrap(), None, &shared).unwrap();
+    assert_eq!(proposed(PageKind::WrongCode), message);
+    sees(&[(8, "https://shop.example/api/codes", 403, true)]);
+    let code = proposed(PageKind::WrongCode);
+    let text = "The request with the code to `/api/codes` is answered 403: counts each attempt";
+    assert_eq!((&code[0]["text"], &code[0]["counts"]), (&json!(text), &json!("eachAttempt")));
+    assert_eq!(code[1], message[0]);
     // The name with which the author has signed in.
-    sees(&[(8, "https://shop.example/api/users/ada@shop.example/sessions", 401, true)]);
+    sees(&[(9, "https://shop.example/api/users/ada@shop.example/sessions", 401, true)]);
     let url = proposed(PageKind::WrongPassword)[0]["condition"]["response"]["url"].clone();
     assert_eq!(url, "/api/users/*/sessions");
 }

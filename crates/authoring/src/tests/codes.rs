@@ -1,12 +1,15 @@
-//! How a page that asks for a code is recognized.
+//! How a page that asks for a code is recognized, and what tells that a code was refused.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use domain::workflow::Condition;
+use domain::{
+    error_code::ErrorCode,
+    workflow::{Condition, Definition, Hint, Node, WorkflowExit},
+};
 
-use super::{page, select};
+use super::{changes::with_orders, drafts::errors, page, select};
 use crate::{
-    draft::PageKind,
+    draft::{DraftError, Marking, PageKind, mark_page, remove_page},
     signals::{KnownPage, propose_conditions},
 };
 
@@ -48,4 +51,53 @@ fn an_empty_element_comes_after_those_with_something_in_them() {
     assert_eq!(found, Some(Condition::Selector("input[name=\"email\"]".to_owned())));
     assert!(first(empty, &[]).is_some(), "there is nothing else");
     assert_eq!(first("  input type=hidden name=code", &[]), None);
+}
+
+fn hints(definition: &Definition, node: &str) -> Vec<Hint> {
+    let Some(Node::AwaitUser { hints, .. }) = definition.nodes.get(node) else { return vec![] };
+    hints.clone()
+}
+
+#[test]
+fn a_refused_code_counts_where_the_code_is_asked_for() {
+    let mut definition = with_orders();
+    let mark = |definition: &mut Definition, kind: PageKind, selector: &str| {
+        mark_page(definition, kind, Condition::Selector(selector.to_owned()), Marking::Instead)
+    };
+    let before = definition.clone();
+    let refused = mark(&mut definition, PageKind::WrongCode, "#error");
+    assert_eq!((refused, &definition), (Err(DraftError::NoCodePage), &before));
+    mark(&mut definition, PageKind::WrongPassword, "#error").unwrap();
+    mark(&mut definition, PageKind::Code, "#otp").unwrap();
+    let without = definition.clone();
+    mark(&mut definition, PageKind::WrongCode, "#error").unwrap();
+    assert_eq!(errors(&definition), [""; 0]);
+    let hint = Hint {
+        when: "wrongCode".to_owned(),
+        text_key: "wrongCode".to_owned(),
+        count: 3,
+        then: WorkflowExit::Fail(ErrorCode::MfaFailed),
+    };
+    assert_eq!(hints(&definition, "code"), [hint.clone()]);
+    let of_sign_in = hints(&definition, "signIn");
+    assert_eq!(of_sign_in, hints(&without, "signIn"), "a password is another attempt");
+    let text = definition.texts.get("en").unwrap().get("wrongCode").unwrap();
+    assert_eq!(text, "The code is incorrect. Try again.");
+
+    // Another message, and the page that asks for the code again.
+    mark(&mut definition, PageKind::WrongCode, "#refused").unwrap();
+    mark(&mut definition, PageKind::Code, "#code").unwrap();
+    assert_eq!(hints(&definition, "code"), [hint]);
+    assert_eq!(errors(&definition), [""; 0]);
+    mark(&mut definition, PageKind::Code, "#otp").unwrap();
+    let whole = definition.clone();
+    remove_page(&mut definition, "wrongCode").unwrap();
+    assert_eq!(definition, without);
+
+    // Without the page, nothing of its message is left.
+    definition = whole;
+    remove_page(&mut definition, "code").unwrap();
+    remove_page(&mut definition, "wrongPassword").unwrap();
+    assert_eq!(definition, before);
+    assert!(remove_page(&mut definition, "wrongCode").is_err());
 }

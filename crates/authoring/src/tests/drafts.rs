@@ -74,6 +74,7 @@ fn full_draft() -> Definition {
         PageKind::AccountPicker,
         PageKind::Captcha,
         PageKind::WrongPassword,
+        PageKind::WrongCode,
         PageKind::Locked,
         PageKind::Down,
     ] {
@@ -149,6 +150,7 @@ fn a_definition_made_of_choices_can_be_published() {
         remove_field(&mut definition, name).unwrap();
     }
     for page in [
+        "wrongCode",
         "code",
         "push",
         "securityQuestion",
