@@ -78,7 +78,7 @@ fn a_refused_code_counts_where_the_code_is_asked_for() {
         count: 3,
         then: WorkflowExit::Fail(ErrorCode::MfaFailed),
     };
-    assert_eq!(hints(&definition, "code"), [hint.clone()]);
+    assert_eq!(hints(&definition, "code"), std::slice::from_ref(&hint));
     let of_sign_in = hints(&definition, "signIn");
     assert_eq!(of_sign_in, hints(&without, "signIn"), "a password is another attempt");
     let text = definition.texts.get("en").unwrap().get("wrongCode").unwrap();
