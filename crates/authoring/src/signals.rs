@@ -6,9 +6,10 @@ use domain::workflow::{Condition, PageNode, PageTree, Select, find_elements, mat
 use serde::Serialize;
 
 use crate::{
-    draft::PageKind,
+    draft::{KnownValues, PageKind},
     naming::label_of,
-    selectors::{EXITS, propose_selectors},
+    rows::Rows,
+    selectors::{EXITS, has_known_value, is_positional, mark_own, propose_selectors},
     visibility::Visibility,
 };
 
@@ -39,8 +40,22 @@ pub struct ConditionProposal {
     pub text: String,
     /// The names of other known pages on which it holds as well.
     pub also_on: Vec<String>,
+    /// Whether its element is in a row of a list, which an account without rows does not have.
+    pub in_row: bool,
+    /// Whether it counts elements, so that it is about another one once the page adds an element before.
+    pub positional: bool,
+    /// Whether it has a word that equals a value of the author's account.
+    pub may_be_own: bool,
     /// How attempts with a wrong password or code are counted by it; `None` for other pages.
     pub counts: Option<Counting>,
+}
+
+impl ConditionProposal {
+    /// Returns whether a page may be recognized by it without its author having chosen it: nothing warns of
+    /// it.
+    pub(crate) fn is_safe(&self) -> bool {
+        self.also_on.is_empty() && !self.in_row && !self.positional && !self.may_be_own
+    }
 }
 
 /// When a run counts another attempt with a wrong password or code.
@@ -53,22 +68,70 @@ pub enum Counting {
     AfterVanishing,
 }
 
-/// Returns conditions that hold on `page`, those that hold on no other page first, and those for elements
-/// with nothing to see in them last. With `node`, they are about that element.
+/// A condition for a page, and what is known of its element.
+struct Candidate {
+    condition: Condition,
+    /// Whether nothing can be seen in its element.
+    is_empty: bool,
+    in_row: bool,
+}
+
+/// Returns conditions that hold on `page`, those that hold on no other page first. Those that count elements
+/// come after them, and then those for elements in rows of lists, and those with one of the `known` values of
+/// the author's account; of each, those for elements with nothing to see in them last. With `node`, they are
+/// about that element.
 #[must_use]
 pub fn propose_conditions(
     kind: PageKind,
     page: &KnownPage,
     node: Option<usize>,
     others: &BTreeMap<String, Vec<Arc<KnownPage>>>,
+    known: &KnownValues,
     select: Select<'_>,
 ) -> Vec<ConditionProposal> {
+    let counts = kind.is_refusal().then_some(Counting::AfterVanishing);
+    let mut proposals: Vec<(bool, ConditionProposal)> = Vec::new();
+    for Candidate { condition, is_empty, in_row } in candidates(kind, page, node, known, select) {
+        let holds = |page: &KnownPage| holds(&condition, page, select);
+        if !holds(page) || proposals.iter().any(|(_, other)| other.condition == condition) {
+            continue;
+        }
+        let also_on = others.iter().filter(|(_, pages)| pages.iter().any(|page| holds(page)));
+        let also_on = also_on.map(|(name, _)| name.clone()).collect();
+        let text = describe(&condition);
+        let positional = counts_elements(&condition);
+        let may_be_own = has_own_value(&condition, known);
+        let proposal =
+            ConditionProposal { condition, text, also_on, in_row, positional, may_be_own, counts };
+        proposals.push((is_empty, proposal));
+    }
+    proposals.sort_by_key(|(is_empty, proposal)| {
+        let ConditionProposal { in_row, positional, may_be_own, also_on, .. } = proposal;
+        (*may_be_own, *in_row, *positional, *is_empty, also_on.len())
+    });
+    proposals.into_iter().take(MAX_PROPOSALS).map(|(_, proposal)| proposal).collect()
+}
+
+fn candidates(
+    kind: PageKind,
+    page: &KnownPage,
+    node: Option<usize>,
+    known: &KnownValues,
+    select: Select<'_>,
+) -> Vec<Candidate> {
     let seen = Visibility::of(&page.tree);
-    let nodes = node.map_or_else(|| telling_elements(kind, &page.tree, &seen), |node| vec![node]);
+    // Other pages have no data of an account.
+    let rows = kind.has_data().then(|| Rows::of(&page.tree));
+    let is_in_row = |node: usize| rows.as_ref().is_some_and(|rows| rows.has(node));
+    let nodes = node
+        .map_or_else(|| telling_elements(kind, &page.tree, &seen, &is_in_row), |node| vec![node]);
     let per_element = if node.is_some() { MAX_PROPOSALS } else { 2 };
-    let mut conditions = Vec::new();
+    let mut found = Vec::new();
     for node in nodes {
-        let selectors = propose_selectors(&page.tree, node, select);
+        let mut selectors = propose_selectors(&page.tree, node, select);
+        mark_own(&mut selectors, known);
+        // Stable: a page may be recognized by any of several elements.
+        selectors.sort_by_key(|found| (found.may_be_own, found.positional));
         let selectors = selectors.into_iter().filter(|found| !found.hashed);
         let selectors: Vec<_> = selectors.take(per_element).collect();
         let text = selectors.first().zip(short_text(&page.tree, node));
@@ -77,27 +140,60 @@ pub fn propose_conditions(
             Condition::Text { selector: first.selector.clone(), contains }
         });
         let selectors = selectors.into_iter().map(|found| Condition::Selector(found.selector));
+        let (is_empty, in_row) = (!seen.is_filled(node), is_in_row(node));
         // After those that do not depend on the language.
-        let found = selectors.chain(text);
-        conditions.extend(found.map(|condition| (condition, !seen.is_filled(node))));
+        let conditions = selectors.chain(text);
+        found.extend(conditions.map(|condition| Candidate { condition, is_empty, in_row }));
     }
     if node.is_none() {
-        conditions.extend(address_condition(&page.url).map(|condition| (condition, false)));
+        let address = address_condition(&page.url);
+        found.extend(address.map(|condition| Candidate {
+            condition,
+            is_empty: false,
+            in_row: false,
+        }));
     }
-    let counts = kind.is_refusal().then_some(Counting::AfterVanishing);
-    let mut proposals: Vec<(bool, ConditionProposal)> = Vec::new();
-    for (condition, is_empty) in conditions {
-        let holds = |page: &KnownPage| holds(&condition, page, select);
-        if !holds(page) || proposals.iter().any(|(_, other)| other.condition == condition) {
-            continue;
+    found
+}
+
+/// Returns whether a condition of one of the proposed kinds counts elements.
+fn counts_elements(condition: &Condition) -> bool {
+    match condition {
+        Condition::Selector(selector) | Condition::Text { selector, .. } => is_positional(selector),
+        Condition::All(_)
+        | Condition::Any(_)
+        | Condition::Not(_)
+        | Condition::Signal(_)
+        | Condition::Url(_)
+        | Condition::Host(_)
+        | Condition::Query { .. }
+        | Condition::Fragment(_)
+        | Condition::Cookie(_)
+        | Condition::Response { .. }
+        | Condition::HttpStatus(_) => false,
+    }
+}
+
+/// Returns whether a condition of one of the proposed kinds has one of the values as a word.
+fn has_own_value(condition: &Condition, known: &KnownValues) -> bool {
+    match condition {
+        Condition::Selector(place) | Condition::Url(place) => has_known_value(place, known),
+        Condition::Text { selector, contains } => {
+            // As a string of a selector.
+            let mut texts = contains.values().flatten().map(|text| format!("\"{text}\""));
+            has_known_value(selector, known) || texts.any(|text| has_known_value(&text, known))
         }
-        let also_on = others.iter().filter(|(_, pages)| pages.iter().any(|page| holds(page)));
-        let also_on = also_on.map(|(name, _)| name.clone()).collect();
-        let text = describe(&condition);
-        proposals.push((is_empty, ConditionProposal { condition, text, also_on, counts }));
+        Condition::All(_)
+        | Condition::Any(_)
+        | Condition::Not(_)
+        | Condition::Signal(_)
+        | Condition::Host(_)
+        | Condition::Query { .. }
+        | Condition::Fragment(_)
+        | Condition::Cookie(_)
+        | Condition::Response { .. }
+        | Condition::HttpStatus(_) => false,
     }
-    proposals.sort_by_key(|(is_empty, proposal)| (*is_empty, proposal.also_on.len()));
-    proposals.into_iter().take(MAX_PROPOSALS).map(|(_, proposal)| proposal).collect()
 }
 
 /// Returns conditions for a wrong password or code, those for `refused` requests first: the URLs and statuses
@@ -119,7 +215,15 @@ pub(crate) fn with_refusals<'a>(
         let condition = Condition::Response { url, status, has: None };
         if all.len() < MAX_REFUSED && all.iter().all(|other| other.condition != condition) {
             let counts = Some(Counting::EachAttempt);
-            all.push(ConditionProposal { condition, text, also_on: vec![], counts });
+            all.push(ConditionProposal {
+                condition,
+                text,
+                also_on: vec![],
+                in_row: false,
+                positional: false,
+                may_be_own: false,
+                counts,
+            });
         }
     }
     all.extend(proposals);
@@ -127,16 +231,23 @@ pub(crate) fn with_refusals<'a>(
     all
 }
 
-/// Returns the elements that tell most about a page of this kind, of those that can be seen: what has a text
-/// or a control in it first.
-fn telling_elements(kind: PageKind, page: &PageTree, seen: &Visibility) -> Vec<usize> {
+/// Returns the elements that tell most about a page of this kind, of those that can be seen: what is in a row
+/// of a list last, and what has a text or a control in it first.
+fn telling_elements(
+    kind: PageKind,
+    page: &PageTree,
+    seen: &Visibility,
+    is_in_row: &dyn Fn(usize) -> bool,
+) -> Vec<usize> {
     let visible = page.nodes.iter().enumerate().filter(|(index, _)| seen.is_seen(page, *index));
     let rated = visible.filter_map(|(index, node)| Some((rating(kind, node)?, index)));
     let mut rated: Vec<_> = rated.collect();
     if kind == PageKind::Code {
         rate_fields(page, &mut rated);
     }
-    rated.sort_unstable_by_key(|(rating, index)| (!seen.is_filled(*index), *rating, *index));
+    rated.sort_by_cached_key(|(rating, index)| {
+        (is_in_row(*index), !seen.is_filled(*index), *rating, *index)
+    });
     rated.into_iter().take(MAX_ELEMENTS).map(|(_, index)| index).collect()
 }
 
@@ -178,7 +289,9 @@ const NAMED_CODE: usize = 1;
 const TYPED: &[&str] = &["text", "tel", "number", "password"];
 const FAULTS: &[&str] =
     &["error", "alert", "danger", "invalid", "warning", "flash", "message", "notice"];
-const MARKS: &[&str] = &["href", "action", "formaction", "id", "class", "name", "data-testid"];
+/// Attributes that say what an element is for.
+pub(crate) const MARKS: &[&str] =
+    &["href", "action", "formaction", "id", "class", "name", "data-testid"];
 
 /// Returns what is looked for on a page of this kind, what tells most first.
 const fn rules(kind: PageKind) -> &'static [Rule] {

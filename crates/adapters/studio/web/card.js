@@ -3,7 +3,7 @@
 import { addressParts, isDecided, newChoices, rememberChoices, sentChoices } from "./address.js";
 import { ApiError, messageOf, post } from "./api.js";
 import { h } from "./dom.js";
-import { kindName, kindOptions, markingRadios, preferred, suggestionRadios, usualMarking } from "./marking.js";
+import { kindOptions, markedText, markingRadios, startMarking, suggestionRadios, usualMarking } from "./marking.js";
 import { stepsText } from "./reading.js";
 import { act, announce, focusLater, ui, update } from "./store.js";
 import { action, checkbox, choice as select, failure, form, pagingNotice, radios, rich, shownValue, textField } from "./widgets.js";
@@ -14,7 +14,7 @@ import { say, words } from "./words.js";
  * @typedef {{page: {inspection: number, node: number}} | {response: {number: number, pointer: string}}} Origin
  * @typedef {{origin: Origin, title: string, text: string, url: string | null, answer: import("./api.js").Choice | null, error: string | null, use: Use,
  *   selector: number, column: number, nextSelector: number, ownSelector: string, content: number, value: number, list: string, listName: string, listLabel: string, paged: string, maxPages: string, name: string, label: string,
- *   required: boolean, pii: boolean, address: import("./address.js").Choices | null, addressError: string | null, pageKind: string, suggestions: import("./api.js").Suggestion[] | null, compared: boolean, suggestion: number | null,
+ *   required: boolean, pii: boolean, address: import("./address.js").Choices | null, addressError: string | null, recognizedBy: string | null, pageKind: string, suggestions: import("./api.js").Suggestion[] | null, compared: boolean, suggestion: number | null,
  *   marking: "also" | "instead" | null}} Selection
  */
 
@@ -38,7 +38,7 @@ export const selectionOf = (origin, { title, text, use, pageKind = "", url }) =>
     required: false,
     // What an account has is about a person more often than not, and a mark too many does no harm.
     pii: true,
-    address: null, addressError: null,
+    address: null, addressError: null, recognizedBy: null,
     suggestions: null, compared: false, suggestion: null, marking: null,
   };
   for (const key of ["card", "card-kind", "card-recognize"]) ui.errors.delete(key);
@@ -93,12 +93,13 @@ const suggest = async (selection) => {
   ui.errors.delete("card-kind");
   update();
   try {
-    const { conditions, compared } = await post("suggest", { kind, ...selection.origin.page });
+    /** @type {import("./api.js").Suggestions} */
+    const { conditions, compared, preferred } = await post("suggest", { kind, ...selection.origin.page });
     // The author may have chosen another kind in the meantime.
     if (selection.pageKind !== kind) return;
     selection.suggestions = conditions;
     selection.compared = compared;
-    selection.suggestion = preferred(conditions);
+    selection.suggestion = preferred;
   } catch (error) {
     if (selection.pageKind === kind) ui.errors.set("card-kind", messageOf(error));
   }
@@ -306,6 +307,7 @@ const valueForm = (selection, answer, isPage, set) => {
           h("p", null, words.notAfterSignIn),
           h("div", { class: "row" }, action({ key: "card-recognize", label: words.markAfterSignIn, work: () => recognize(selection) })),
         ),
+      selection.recognizedBy !== null && h("p", { class: "hint", key: "card-recognized" }, rich(say(words.recognizedNow, { condition: selection.recognizedBy }))),
     ],
   ];
 };
@@ -323,17 +325,27 @@ const isUnrecognized = (selection) => {
   return ui.state?.outline?.pages.some(({ kind, holds }) => kind === "signedIn" && holds === false) === true;
 };
 
-/** Marks the page as one after sign-in by the condition that is proposed first, beside those that are marked. @param {Selection} selection */
-const recognize = async ({ origin }) => {
+/**
+ * Marks the page as one after sign-in beside those that are marked, by a condition that nothing warns of. If there is none, the author chooses.
+ * @param {Selection} selection
+ */
+const recognize = async (selection) => {
+  const { origin } = selection;
   const kind = "signedIn";
-  const inspection = "page" in origin ? origin.page.inspection : (await post("inspect")).inspection;
-  const { conditions, comparedWithSignIn } = await post("suggest", { kind, inspection, node: null });
+  /** @type {import("./marking.js").MarkedPage} */
+  const page = "page" in origin ? { inspection: origin.page.inspection, url: selection.url ?? "" } : await post("inspect");
+  const { inspection } = page;
+  /** @type {import("./api.js").Suggestions} */
+  const { conditions, preferred, comparedWithSignIn } = await post("suggest", { kind, inspection, node: null });
+  const suggestion = preferred === null ? undefined : conditions[preferred];
   // A condition that also holds on the sign-in page would have each run go past it.
-  if (!comparedWithSignIn) throw refusal(words.nothingToCompareHere);
-  const place = preferred(conditions);
-  if (place === null) throw refusal(words.noConditionHere);
-  await post("edit", { op: "markPage", kind, condition: conditions[place].condition, marking: "also", inspection });
-  announce(say(words.pageMarked, { kind: kindName(kind) }));
+  if (!comparedWithSignIn || !suggestion) {
+    startMarking(kind, "card-name", { inspection: page, reason: comparedWithSignIn ? words.noConditionHere : words.nothingToCompareHere });
+    return;
+  }
+  await post("edit", { op: "markPage", kind, condition: suggestion.condition, marking: "also", inspection });
+  selection.recognizedBy = suggestion.text;
+  announce(markedText(kind, suggestion));
   // The button is gone as soon as the page is recognized.
   focusLater("card-name");
 };
@@ -399,7 +411,7 @@ const edit = async (selection, answer) => {
     if (!selection.pageKind) throw refusal(words.chooseKindFirst);
     if (!suggestion) throw refusal(words.chooseConditionFirst);
     await post("edit", { op: "markPage", kind: selection.pageKind, condition: suggestion.condition, marking: selection.marking ?? usualMarking(selection.pageKind), inspection: "page" in origin ? origin.page.inspection : undefined });
-    return say(words.pageMarked, { kind: kindName(selection.pageKind) });
+    return markedText(selection.pageKind, suggestion);
   }
   if (use === "dismiss") {
     if (!("page" in origin)) throw refusal(words.requestFailed);

@@ -3,7 +3,7 @@
 import { ApiError, messageOf, post } from "./api.js";
 import { h } from "./dom.js";
 import { act, announce, focusLater, ui, update } from "./store.js";
-import { action, choice, failure, form, radios, rich } from "./widgets.js";
+import { action, choice, failure, form, plain, radios, rich } from "./widgets.js";
 import { say, words } from "./words.js";
 
 /** In the order in which an applicant may meet them. */
@@ -17,25 +17,36 @@ export const kindName = (kind) => (kind in words.kinds ? words.kinds[/** @type {
 export const kindOptions = () => [{ value: "", label: words.chooseKind }, ...KINDS.map((kind) => ({ value: /** @type {string} */ (kind), label: kindName(kind) }))];
 
 /**
- * @typedef {{kind: string, inspection: import("./api.js").Inspection | null, suggestions: import("./api.js").Suggestion[] | null, compared: boolean, suggestion: number | null,
- *   marking: "also" | "instead" | null, opener: string}} Marking
+ * @typedef {{inspection: number, url: string}} MarkedPage
+ * @typedef {{kind: string, inspection: MarkedPage | null, suggestions: import("./api.js").Suggestion[] | null, compared: boolean, suggestion: number | null,
+ *   marking: "also" | "instead" | null, opener: string, tab: import("./store.js").Tab, reason: string | null}} Marking
  * @type {{current: Marking | null}}
  */
 export const marking = { current: null };
 
-/** @param {string} kind @param {string} opener */
-export const startMarking = (kind, opener) => {
-  marking.current = { kind, inspection: null, suggestions: null, compared: false, suggestion: null, marking: null, opener };
+/**
+ * @param {string} kind
+ * @param {string} opener
+ * @param {{inspection: MarkedPage, reason: string}} [given] The page to mark, and why its author has to choose.
+ */
+export const startMarking = (kind, opener, given) => {
+  // The author returns to where they were.
+  const { tab } = ui;
+  marking.current = { kind, inspection: given?.inspection ?? null, suggestions: null, compared: false, suggestion: null, marking: null, opener, tab, reason: given?.reason ?? null };
+  ui.tab = "pages";
   ui.errors.delete("mark");
   focusLater("mark-heading");
   void suggest(marking.current);
 };
 
 export const stopMarking = () => {
-  const opener = marking.current?.opener;
+  const { current } = marking;
   marking.current = null;
   ui.errors.delete("mark-look");
-  if (opener) focusLater(opener);
+  if (current) {
+    ui.tab = current.tab;
+    focusLater(current.opener);
+  }
   update();
 };
 
@@ -57,22 +68,17 @@ const suggest = async (current) => {
   try {
     current.inspection ??= await post("inspect");
     if (!kind || current.kind !== kind) return;
-    const { conditions, compared } = await post("suggest", { kind, inspection: current.inspection?.inspection, node: null });
+    /** @type {import("./api.js").Suggestions} */
+    const { conditions, compared, preferred } = await post("suggest", { kind, inspection: current.inspection?.inspection, node: null });
     // The author may have chosen another kind in the meantime.
     if (current.kind !== kind) return;
     current.suggestions = conditions;
     current.compared = compared;
-    current.suggestion = preferred(conditions);
+    current.suggestion = preferred;
   } catch (error) {
     if (current.kind === kind) ui.errors.set("mark-look", messageOf(error));
   }
   update();
-};
-
-/** The first condition that holds on no other page. If there is none, the author has to choose. @param {import("./api.js").Suggestion[]} suggestions */
-export const preferred = (suggestions) => {
-  const place = suggestions.findIndex(({ alsoOn }) => alsoOn.length === 0);
-  return place >= 0 ? place : null;
 };
 
 /**
@@ -89,15 +95,30 @@ export const suggestionRadios = (name, { suggestions, compared, suggestion: sele
     hint: compared ? words.conditionsHint : `${words.nothingToCompare} ${words.conditionsHint}`,
     selected,
     onchange,
-    options: suggestions.map(({ text, alsoOn, counts }, index) => ({
-      value: index,
-      label: rich(text),
-      // The label of a response says that each counts.
-      detail: counts === "afterVanishing" ? words.countsAfterVanishing : counts === null && compared && alsoOn.length === 0 && words.onlyHere,
-      warning: alsoOn.length > 0 && say(words.alsoOn, { pages: alsoOn.map(pageName).join(", ") }),
-    })),
+    options: suggestions.map((suggestion, index) => {
+      const { text, alsoOn, counts } = suggestion;
+      return {
+        value: index,
+        label: rich(text),
+        // The label of a response says that each counts.
+        detail: counts === "afterVanishing" ? words.countsAfterVanishing : counts === null && compared && alsoOn.length === 0 && words.onlyHere,
+        warning: warningsOf(suggestion).join(". "),
+      };
+    }),
   });
 };
+
+/** @param {import("./api.js").Suggestion} suggestion @returns {string[]} */
+const warningsOf = ({ alsoOn, inRow, positional, mayBeOwn }) =>
+  [
+    alsoOn.length > 0 ? say(words.alsoOn, { pages: alsoOn.map(pageName).join(", ") }) : "",
+    mayBeOwn ? words.conditionMayBeOwn : "",
+    inRow ? words.inRow : "",
+    positional ? words.positionalSelector : "",
+  ].filter((warning) => warning !== "");
+
+/** Says as which page one was marked, and by what it is recognized. @param {string} kind @param {import("./api.js").Suggestion} suggestion */
+export const markedText = (kind, { text }) => say(words.pageMarked, { kind: kindName(kind), condition: plain(text) });
 
 /** What becomes of the pages of a kind that were marked before, unless the author says it: a site has many pages after sign-in. @param {string} kind */
 export const usualMarking = (kind) => (kind === "signedIn" ? "also" : "instead");
@@ -142,7 +163,7 @@ export const markingView = (current, chooseElement) => {
     if (!current.kind) throw new ApiError(words.chooseKindFirst, 0);
     if (!suggestion) throw new ApiError(words.chooseConditionFirst, 0);
     await post("edit", { op: "markPage", kind: current.kind, condition: suggestion.condition, marking: current.marking ?? usualMarking(current.kind), inspection: current.inspection?.inspection });
-    announce(say(words.pageMarked, { kind: kindName(current.kind) }));
+    announce(markedText(current.kind, suggestion));
     stopMarking();
   };
   return h(
@@ -150,6 +171,7 @@ export const markingView = (current, chooseElement) => {
     { class: "card", key: "marking" },
     h("h3", { id: "mark-heading", tabindex: "-1" }, words.mark),
     h("p", { class: "address" }, current.inspection?.url ?? url ?? words.noPage),
+    current.reason !== null && h("p", { class: "notice", role: "status", key: "mark-reason" }, current.reason),
     changed && h("div", { class: "notice", role: "status" }, h("p", null, words.pageChanged), h("button", { type: "button", onclick: again }, words.refresh)),
     form(
       words.mark,

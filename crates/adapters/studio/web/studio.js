@@ -224,7 +224,9 @@ document.addEventListener("keydown", (event) => {
   const isOwn = target instanceof HTMLSelectElement || (target instanceof HTMLInputElement && target.type === "search" && target.value !== "");
   if (event.key !== "Escape" || event.defaultPrevented || isOwn || document.querySelector("dialog[open]")) return;
   const cancels = { pages: cancelMarking, fields: cancelEditing, responses: cancelResponse, run: () => false, definition: () => false };
-  if (cancelInspection() || cancels[ui.tab]()) event.preventDefault();
+  // A page may be marked while an element is selected on another tab, which stays selected.
+  const isMarking = ui.tab === "pages" && inspection.active?.purpose.tab !== "pages";
+  if ((isMarking && cancelMarking()) || cancelInspection() || cancels[ui.tab]()) event.preventDefault();
 });
 
 onUpdate(() => {

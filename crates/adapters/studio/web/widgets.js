@@ -9,6 +9,9 @@ import { say, words } from "./words.js";
 /** Shows text in which backticks enclose code. @param {string} text @returns {Children} */
 export const rich = (text) => text.split("`").map((part, index) => (index % 2 === 1 ? h("code", null, part) : part));
 
+/** The same text without the marks of code, for where nothing but text can be shown. @param {string} text */
+export const plain = (text) => text.replaceAll("`", "");
+
 /** The `id` of a control. Its key may have a selector in it, whose spaces would make several identifiers of one. @param {string} key */
 const idFor = (key) => `do-${key.replace(/[^\w-]/g, (character) => `_${character.codePointAt(0)}_`)}`;
 

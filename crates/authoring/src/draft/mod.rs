@@ -125,6 +125,11 @@ impl PageKind {
         matches!(self, Self::WrongPassword | Self::WrongCode | Self::Locked | Self::Down)
     }
 
+    /// Returns whether a page of this kind shows what an account has, such as its orders.
+    pub(crate) const fn has_data(self) -> bool {
+        matches!(self, Self::SignedIn | Self::AccountPicker)
+    }
+
     /// Returns whether the message tells that what the applicant has entered was refused, so that a run
     /// counts it.
     pub(crate) const fn is_refusal(self) -> bool {

@@ -76,6 +76,9 @@ enum ProposedUse {
 #[serde(rename_all = "camelCase")]
 pub struct SuggestedConditions {
     conditions: Vec<ConditionProposal>,
+    /// The place of the condition that is chosen unless the author says otherwise; `None` if something warns
+    /// of each.
+    preferred: Option<usize>,
     /// Whether there is another marked page to compare with. Without one, that a condition holds on no
     /// other page says nothing.
     compared: bool,
@@ -159,11 +162,11 @@ impl Studio {
         node: Option<usize>,
     ) -> Result<SuggestedConditions, StudioError> {
         let page = self.inspection(inspection)?;
-        let (known, refusals) = {
+        let (known, values, refusals) = {
             let state = self.shared.state();
-            (state.known.clone(), state.refusals_of(kind))
+            (state.known.clone(), read_values(&state), state.refusals_of(kind))
         };
-        let found = self.select(|select| suggested(kind, &page, node, known, select));
+        let found = self.select(|select| suggested(kind, &page, node, known, &values, select));
         Ok(found.with_refusals(kind, &refusals))
     }
 }
@@ -176,7 +179,8 @@ impl SuggestedConditions {
             return self;
         }
         let refused = refusals.iter().map(|refusal| (refusal.url.as_str(), refusal.status));
-        Self { conditions: with_refusals(kind, self.conditions, refused), ..self }
+        let conditions = with_refusals(kind, self.conditions, refused);
+        Self { preferred: first_safe(&conditions), conditions, ..self }
     }
 }
 
@@ -191,12 +195,18 @@ impl ElementView {
     }
 }
 
-/// Returns conditions by which a page is told from the `known` ones of other kinds.
+fn first_safe(conditions: &[ConditionProposal]) -> Option<usize> {
+    conditions.iter().position(ConditionProposal::is_safe)
+}
+
+/// Returns conditions by which a page is told from the `known` ones of other kinds. `values` are those of the
+/// author's account.
 pub(super) fn suggested(
     kind: PageKind,
     page: &KnownPage,
     node: Option<usize>,
     known: BTreeMap<String, Vec<Inspection>>,
+    values: &KnownValues,
     select: Select<'_>,
 ) -> SuggestedConditions {
     let mut others = known;
@@ -204,8 +214,9 @@ pub(super) fn suggested(
     for other in beside(kind) {
         others.remove(other.name());
     }
-    let conditions = propose_conditions(kind, page, node, &others, select);
+    let conditions = propose_conditions(kind, page, node, &others, values, select);
     SuggestedConditions {
+        preferred: first_safe(&conditions),
         conditions,
         compared: !others.is_empty(),
         compared_with_sign_in: others.contains_key(PageKind::SignIn.name()),

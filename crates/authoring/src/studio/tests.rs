@@ -259,7 +259,7 @@ fn the_first_marked_page_has_no_other_to_compare_with() {
     let compared = |known: &[PageKind]| {
         let known: BTreeMap<_, _> =
             known.iter().map(|kind| (kind.name().to_owned(), vec![form.clone()])).collect();
-        let found = suggested(PageKind::SignIn, &form, None, known, &select);
+        let found = suggested(PageKind::SignIn, &form, None, known, &KnownValues::new(), &select);
         let found = serde_json::to_value(found).unwrap();
         assert!(found["conditions"][0]["alsoOn"].is_array(), "{found}");
         found["compared"].clone()
@@ -277,7 +277,8 @@ fn a_page_that_is_compared_with_the_sign_in_page_says_so() {
     let captcha = (PageKind::Captcha.name().to_owned(), vec![marked("html\n body\n  iframe")]);
     let sign_in = (PageKind::SignIn.name().to_owned(), vec![shown.clone()]);
     let told = |known: BTreeMap<_, _>| {
-        let found = suggested(PageKind::SignedIn, &shown, None, known, &select);
+        let found =
+            suggested(PageKind::SignedIn, &shown, None, known, &KnownValues::new(), &select);
         serde_json::to_value(found).unwrap()
     };
     // The condition holds on the sign-in page, too, which is not known.
@@ -287,6 +288,22 @@ fn a_page_that_is_compared_with_the_sign_in_page_says_so() {
     let found = told([captcha, sign_in].into());
     assert_eq!(found["comparedWithSignIn"], true);
     assert_eq!(found["conditions"][0]["alsoOn"], json!(["signIn"]));
+}
+
+#[test]
+fn no_condition_that_something_warns_of_is_chosen_for_the_author() {
+    let preferred = |lines: &str| {
+        let tree = page(&format!("html\n body\n{lines}"));
+        let shown = KnownPage { url: "https://shop.test/".into(), tree };
+        let (known, values) = (BTreeMap::new(), KnownValues::new());
+        let found = suggested(PageKind::SignedIn, &shown, None, known, &values, &select);
+        let found = serde_json::to_value(found).unwrap();
+        assert!(found["conditions"][0]["inRow"].is_boolean(), "{found}");
+        found["preferred"].clone()
+    };
+    let rows = "  table\n   tr\n    td\n     a href=/user/ada\n      \"Ada\"";
+    assert_eq!(preferred(rows), Value::Null);
+    assert_eq!(preferred(&format!("{rows}\n  div id=user-menu\n   \"Ada\"")), 0);
 }
 
 #[test]
@@ -342,7 +359,7 @@ fn a_message_is_not_told_from_the_page_that_it_is_about() {
     let shown = Arc::new(KnownPage { url: "https://shop.test/".into(), tree });
     let also_on = |kind: PageKind, other: PageKind| {
         let known = [(other.name().to_owned(), vec![shown.clone()])].into();
-        let found = suggested(kind, &shown, None, known, &select);
+        let found = suggested(kind, &shown, None, known, &KnownValues::new(), &select);
         serde_json::to_value(found).unwrap()["conditions"][0]["alsoOn"].clone()
     };
     assert_eq!(also_on(PageKind::Code, PageKind::WrongCode), json!([]));
@@ -375,7 +392,7 @@ fn a_refused_sign_in_request_is_proposed_before_the_message() {
     let tree = page("html\n body\n  form\n  p role=alert id=wrong\n   \"Wrong password\"");
     let shown = KnownPage { url: "https://shop.example/".into(), tree };
     let proposed = |kind: PageKind| {
-        let found = suggested(kind, &shown, None, BTreeMap::new(), &select);
+        let found = suggested(kind, &shown, None, BTreeMap::new(), &KnownValues::new(), &select);
         let found = found.with_refusals(kind, &shared.state().refusals_of(kind));
         serde_json::to_value(found).unwrap()["conditions"].clone()
     };

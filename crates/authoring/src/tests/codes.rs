@@ -7,10 +7,10 @@ use domain::{
     workflow::{Condition, Definition, Hint, Node, WorkflowExit},
 };
 
-use super::{changes::with_orders, drafts::errors, page, select};
+use super::{changes::with_orders, conditions, drafts::errors, page};
 use crate::{
     draft::{DraftError, Marking, PageKind, mark_page, remove_page},
-    signals::{KnownPage, propose_conditions},
+    signals::KnownPage,
 };
 
 /// Returns the first condition that is proposed for a page with these lines in its body.
@@ -21,7 +21,7 @@ fn first(lines: &str, others: &[&str]) -> Option<Condition> {
     };
     let others = others.iter().map(|lines| Arc::new(known(lines))).collect();
     let others: BTreeMap<_, _> = [("signIn".to_owned(), others)].into();
-    let found = propose_conditions(PageKind::Code, &known(lines), None, &others, &select);
+    let found = conditions(PageKind::Code, &known(lines), None, &others);
     found.first().map(|proposal| proposal.condition.clone())
 }
 

@@ -5,11 +5,19 @@ mod codes;
 mod columns;
 mod dates;
 pub(crate) mod drafts;
+mod pages;
 mod proposals;
+
+use std::{collections::BTreeMap, sync::Arc};
 
 use definition_syntax::Syntax;
 use domain::workflow::{PageNode, PageTree};
 use ports::definition_syntax::DefinitionSyntax as _;
+
+use crate::{
+    draft::{KnownValues, PageKind},
+    signals::{ConditionProposal, KnownPage, propose_conditions},
+};
 
 pub(crate) fn select(page: &PageTree, scope: usize, selector: &str) -> Vec<usize> {
     Syntax.select(page, scope, selector)
@@ -44,6 +52,16 @@ pub(crate) fn page(lines: &str) -> PageTree {
         nodes.push(node);
     }
     PageTree { nodes }
+}
+
+/// Returns the conditions that are proposed for a page if nothing is known of the author's account.
+pub(crate) fn conditions(
+    kind: PageKind,
+    page: &KnownPage,
+    node: Option<usize>,
+    others: &BTreeMap<String, Vec<Arc<KnownPage>>>,
+) -> Vec<ConditionProposal> {
+    propose_conditions(kind, page, node, others, &KnownValues::new(), &select)
 }
 
 /// Returns the node of the element with this text.

@@ -8,7 +8,7 @@ use domain::workflow::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{page, select, with_text};
+use super::{conditions, page, select, with_text};
 use crate::{
     columns::propose_columns,
     draft::{KnownValues, PageKind},
@@ -16,7 +16,7 @@ use crate::{
     naming::{label_of, name_of},
     next_page::propose_next_page,
     selectors::{is_hashed, propose_selectors},
-    signals::{KnownPage, page_language, page_language_tag, propose_conditions},
+    signals::{KnownPage, page_language, page_language_tag},
     values::propose_values,
 };
 
@@ -132,8 +132,7 @@ fn a_class_that_a_build_made_up_is_marked_and_only_the_last_choice() {
     assert!(silver.contains(&("b.sc-bdVaJb".to_owned(), true)), "{silver:?}");
     let node = with_text(&page, "gold");
     let known = KnownPage { url: "https://a.test/".into(), tree: page.clone() };
-    let found =
-        propose_conditions(PageKind::SignedIn, &known, Some(node), &BTreeMap::new(), &select);
+    let found = conditions(PageKind::SignedIn, &known, Some(node), &BTreeMap::new());
     assert!(found.iter().all(|one| !one.text.contains("bdVaJa")), "{found:?}");
 }
 
@@ -658,12 +657,12 @@ fn pages_are_told_apart_by_what_only_they_have() {
     let blank = KnownPage { url: "https://a.test/sso".into(), tree: page("html\n body") };
     let forms = [form.clone(), blank].map(Arc::new).to_vec();
     let others: BTreeMap<_, _> = [("signIn".to_owned(), forms)].into();
-    let found = propose_conditions(PageKind::SignedIn, &account, None, &others, &select);
+    let found = conditions(PageKind::SignedIn, &account, None, &others);
     let best = found.first().unwrap();
     assert_eq!(best.condition, Condition::Selector("form[action*=\"logout\"]".into()));
     assert!(best.also_on.is_empty());
     assert!(found.iter().any(|one| one.condition == Condition::Url("/home".into())));
-    let found = propose_conditions(PageKind::SignIn, &form, None, &BTreeMap::new(), &select);
+    let found = conditions(PageKind::SignIn, &form, None, &BTreeMap::new());
     assert_eq!(found.first().unwrap().condition, Condition::Selector("input[name=\"pw\"]".into()));
 }
 
@@ -720,7 +719,7 @@ proptest! {
         let _ = label_of(&page, node);
         for kind in [PageKind::SignIn, PageKind::Code, PageKind::WrongPassword] {
             let known = KnownPage { url: "https://a.test/x1".into(), tree: page.clone() };
-            let _ = propose_conditions(kind, &known, Some(node), &BTreeMap::new(), &select);
+            let _ = conditions(kind, &known, Some(node), &BTreeMap::new());
         }
     }
 
