@@ -30,7 +30,8 @@ pub use self::{
     naming::{label_of, label_of_name, name_of},
     selectors::{SelectorProposal, propose_selectors},
     signals::{
-        ConditionProposal, Counting, KnownPage, describe, page_language, propose_conditions,
+        ConditionProposal, Counting, KnownPage, OtherScreen, describe, page_language,
+        propose_conditions,
     },
     studio::{
         AddressView, ChosenSource, DefinitionPublisher, Edit, ElementView, InspectionView,

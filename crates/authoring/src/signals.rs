@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use domain::workflow::{Condition, PageNode, PageTree, Select, find_elements, matches_url};
+use ports::browser::Screen;
 use serde::Serialize;
 
 use crate::{
@@ -31,6 +32,24 @@ pub struct KnownPage {
     pub tree: PageTree,
 }
 
+/// A page as it is on the other kind of screen than that of its author.
+#[derive(Debug, Clone)]
+pub struct OtherScreen {
+    pub screen: Screen,
+    pub page: KnownPage,
+}
+
+impl OtherScreen {
+    /// Returns `phone` or `desktop`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self.screen {
+            Screen::Phone => "phone",
+            Screen::Desktop => "desktop",
+        }
+    }
+}
+
 /// A condition that holds on a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -46,6 +65,8 @@ pub struct ConditionProposal {
     pub positional: bool,
     /// Whether it has a word that equals a value of the author's account.
     pub may_be_own: bool,
+    /// The other kind of screen, `phone` or `desktop`, if it does not hold there.
+    pub hidden_on: Option<&'static str>,
     /// How attempts with a wrong password or code are counted by it; `None` for other pages.
     pub counts: Option<Counting>,
 }
@@ -54,7 +75,8 @@ impl ConditionProposal {
     /// Returns whether a page may be recognized by it without its author having chosen it: nothing warns of
     /// it.
     pub(crate) fn is_safe(&self) -> bool {
-        self.also_on.is_empty() && !self.in_row && !self.positional && !self.may_be_own
+        let is_lasting = !self.in_row && !self.positional && !self.may_be_own;
+        self.also_on.is_empty() && is_lasting && self.hidden_on.is_none()
     }
 }
 
@@ -77,9 +99,9 @@ struct Candidate {
 }
 
 /// Returns conditions that hold on `page`, those that hold on no other page first. Those that count elements
-/// come after them, and then those for elements in rows of lists, and those with one of the `known` values of
-/// the author's account; of each, those for elements with nothing to see in them last. With `node`, they are
-/// about that element.
+/// come after them, and then those that do not hold on the other kind of screen, those for elements in rows of
+/// lists, and those with one of the `known` values of the author's account; of each, those for elements with
+/// nothing to see in them last. With `node`, they are about that element.
 #[must_use]
 pub fn propose_conditions(
     kind: PageKind,
@@ -87,6 +109,7 @@ pub fn propose_conditions(
     node: Option<usize>,
     others: &BTreeMap<String, Vec<Arc<KnownPage>>>,
     known: &KnownValues,
+    other_screen: Option<&OtherScreen>,
     select: Select<'_>,
 ) -> Vec<ConditionProposal> {
     let counts = kind.is_refusal().then_some(Counting::AfterVanishing);
@@ -101,13 +124,23 @@ pub fn propose_conditions(
         let text = describe(&condition);
         let positional = counts_elements(&condition);
         let may_be_own = has_own_value(&condition, known);
-        let proposal =
-            ConditionProposal { condition, text, also_on, in_row, positional, may_be_own, counts };
+        let hidden = other_screen.filter(|other| !holds(&other.page));
+        let hidden_on = hidden.map(OtherScreen::name);
+        let proposal = ConditionProposal {
+            condition,
+            text,
+            also_on,
+            in_row,
+            positional,
+            may_be_own,
+            hidden_on,
+            counts,
+        };
         proposals.push((is_empty, proposal));
     }
     proposals.sort_by_key(|(is_empty, proposal)| {
-        let ConditionProposal { in_row, positional, may_be_own, also_on, .. } = proposal;
-        (*may_be_own, *in_row, *positional, *is_empty, also_on.len())
+        let ConditionProposal { in_row, positional, may_be_own, hidden_on, also_on, .. } = proposal;
+        (*may_be_own, *in_row, hidden_on.is_some(), *positional, *is_empty, also_on.len())
     });
     proposals.into_iter().take(MAX_PROPOSALS).map(|(_, proposal)| proposal).collect()
 }
@@ -222,6 +255,7 @@ pub(crate) fn with_refusals<'a>(
                 in_row: false,
                 positional: false,
                 may_be_own: false,
+                hidden_on: None,
                 counts,
             });
         }

@@ -318,7 +318,8 @@ async fn suggest(
 ) -> Result<HttpResponse, Refused> {
     let ChosenPage { kind, inspection, node } = chosen.into_inner();
     let studio = studio(&request).await?;
-    computed(move || studio.suggest(kind, inspection, node)).await
+    let other_screen = studio.other_screen(inspection).await;
+    computed(move || studio.suggest(kind, inspection, node, other_screen.as_deref())).await
 }
 
 async fn reading(

@@ -36,8 +36,8 @@ import { words, say, sentence } from "./words.js";
  * @typedef {{selectors?: {selector: string, matches: number, hashed: boolean, positional: boolean, mayBeOwn: boolean}[], nextSelectors: {selector: string, matches: number, hashed: boolean, positional: boolean, mayBeOwn: boolean, hasWords: boolean}[],
  *   laterPage: string | null, positional: boolean, positionalColumn: boolean, contents: Content[], list: ListPlace | null, listMayBeOwn: boolean, columns: ColumnPlace[], lists: string[], proposedUse: "field" | "column",
  *   paging: Paging | null, name: string, label: string}} Choice
- * @typedef {{condition: any, text: string, alsoOn: string[], inRow: boolean, positional: boolean, mayBeOwn: boolean, counts: "eachAttempt" | "afterVanishing" | null}} Suggestion
- * @typedef {{conditions: Suggestion[], preferred: number | null, compared: boolean, comparedWithSignIn: boolean}} Suggestions `preferred` is the place of the condition that is chosen unless the author says otherwise.
+ * @typedef {{condition: any, text: string, alsoOn: string[], inRow: boolean, positional: boolean, mayBeOwn: boolean, hiddenOn: "phone" | "desktop" | null, counts: "eachAttempt" | "afterVanishing" | null}} Suggestion
+ * @typedef {{conditions: Suggestion[], preferred: number | null, compared: boolean, comparedWithSignIn: boolean, otherScreen: "phone" | "desktop" | null}} Suggestions `preferred` is the place of the condition that is chosen unless the author says otherwise, and `otherScreen` the other kind of screen on which the page was looked at.
  */
 
 /** A request that the studio refused, with the message for the author, and the path of the page on which the author has to re-authenticate first. */

@@ -160,6 +160,8 @@ const en = {
   countsAfterVanishing: "It stays until the page removes it: another attempt counts only if it is gone in between, or the page is loaded anew.",
   nothingToCompare: "There is no other marked page yet to compare with.",
   inRow: "In a row of a list: an account without rows does not have it",
+  hiddenOn: { phone: "Not visible on a phone", desktop: "Not visible on a desktop" },
+  oneScreenOnly: "The page could not be looked at on a screen of the other size, a phone or a desktop: choose what both show.",
   conditionMayBeOwn: "It has a word or number that may belong to your account. If it does, it does not hold for other accounts",
   noConditions: "No condition was found that tells this page from the others. Choose an element that only this page has.",
   lookingForConditions: "Looking for conditions…",

@@ -17,7 +17,8 @@ use domain::{
 };
 use ports::browser::{
     Browser, BrowserCredentials, BrowserError, BrowserPool, BrowserSpec, CapturedPage, Fetched,
-    Frame, Input, InspectedPage, ObservedSignals, PageOutline, PageState, StartError, Viewport,
+    Frame, Input, InspectedPage, ObservedSignals, PageOutline, PageState, Screen, StartError,
+    Viewport,
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -206,6 +207,10 @@ impl Browser for FakeBrowser {
     }
 
     async fn inspect(&self) -> Result<InspectedPage, BrowserError> {
+        Err(BrowserError::Refused("a fake page has no elements".into()))
+    }
+
+    async fn inspect_on_other_screen(&self) -> Result<(Screen, InspectedPage), BrowserError> {
         Err(BrowserError::Refused("a fake page has no elements".into()))
     }
 

@@ -21,7 +21,10 @@ use crate::{
     naming::{label_of, label_of_name, name_of},
     next_page::propose_next_page,
     selectors::{SelectorProposal, has_known_value, mark_own, propose_selectors},
-    signals::{ConditionProposal, KnownPage, page_language_tag, propose_conditions, with_refusals},
+    signals::{
+        ConditionProposal, KnownPage, OtherScreen, page_language_tag, propose_conditions,
+        with_refusals,
+    },
     values::{ValueProposal, propose_json_values, propose_values},
 };
 
@@ -84,6 +87,8 @@ pub struct SuggestedConditions {
     compared: bool,
     /// Whether one of them is the sign-in page.
     compared_with_sign_in: bool,
+    /// The other kind of screen on which the page was looked at, `phone` or `desktop`.
+    other_screen: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -151,7 +156,8 @@ impl Studio {
         Ok(view.with_lists(&source, &state))
     }
 
-    /// Returns conditions by which an inspected page is told from the other known ones.
+    /// Returns conditions by which an inspected page is told from the other known ones. `other_screen` is
+    /// the page as it is on another kind of screen, if it was looked at there.
     ///
     /// # Errors
     /// The inspection is not kept.
@@ -160,13 +166,15 @@ impl Studio {
         kind: PageKind,
         inspection: u64,
         node: Option<usize>,
+        other_screen: Option<&OtherScreen>,
     ) -> Result<SuggestedConditions, StudioError> {
         let page = self.inspection(inspection)?;
         let (known, values, refusals) = {
             let state = self.shared.state();
             (state.known.clone(), read_values(&state), state.refusals_of(kind))
         };
-        let found = self.select(|select| suggested(kind, &page, node, known, &values, select));
+        let found = self
+            .select(|select| suggested(kind, &page, node, known, &values, other_screen, select));
         Ok(found.with_refusals(kind, &refusals))
     }
 }
@@ -207,6 +215,7 @@ pub(super) fn suggested(
     node: Option<usize>,
     known: BTreeMap<String, Vec<Inspection>>,
     values: &KnownValues,
+    other_screen: Option<&OtherScreen>,
     select: Select<'_>,
 ) -> SuggestedConditions {
     let mut others = known;
@@ -214,12 +223,13 @@ pub(super) fn suggested(
     for other in beside(kind) {
         others.remove(other.name());
     }
-    let conditions = propose_conditions(kind, page, node, &others, values, select);
+    let conditions = propose_conditions(kind, page, node, &others, values, other_screen, select);
     SuggestedConditions {
         preferred: first_safe(&conditions),
         conditions,
         compared: !others.is_empty(),
         compared_with_sign_in: others.contains_key(PageKind::SignIn.name()),
+        other_screen: other_screen.map(OtherScreen::name),
     }
 }
 

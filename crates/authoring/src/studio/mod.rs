@@ -8,6 +8,7 @@ mod paging;
 mod publisher;
 mod readings;
 mod responses;
+mod screens;
 mod state;
 #[cfg(test)]
 mod tests;

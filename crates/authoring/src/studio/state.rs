@@ -25,7 +25,7 @@ use super::{
 use crate::{
     draft::{MAX_CONDITIONS, Marking, PageKind},
     explore::is_internal,
-    signals::KnownPage,
+    signals::{KnownPage, OtherScreen},
 };
 
 const MAX_EVENTS: usize = 200;
@@ -126,6 +126,8 @@ pub(super) struct State {
     /// Each with its number and that of the browser.
     inspections: VecDeque<(u64, u64, Inspection)>,
     inspection_count: u64,
+    /// The page that was looked at last on the other kind of screen, with the number of its inspection.
+    pub(super) other_screen: Option<(u64, Arc<OtherScreen>)>,
     /// The number of the browser that was opened last.
     pub(super) browser: u64,
     /// The number of the newest response of the browsers before.

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod overlapping;
+mod screens;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -259,7 +260,8 @@ fn the_first_marked_page_has_no_other_to_compare_with() {
     let compared = |known: &[PageKind]| {
         let known: BTreeMap<_, _> =
             known.iter().map(|kind| (kind.name().to_owned(), vec![form.clone()])).collect();
-        let found = suggested(PageKind::SignIn, &form, None, known, &KnownValues::new(), &select);
+        let found =
+            suggested(PageKind::SignIn, &form, None, known, &KnownValues::new(), None, &select);
         let found = serde_json::to_value(found).unwrap();
         assert!(found["conditions"][0]["alsoOn"].is_array(), "{found}");
         found["compared"].clone()
@@ -278,7 +280,7 @@ fn a_page_that_is_compared_with_the_sign_in_page_says_so() {
     let sign_in = (PageKind::SignIn.name().to_owned(), vec![shown.clone()]);
     let told = |known: BTreeMap<_, _>| {
         let found =
-            suggested(PageKind::SignedIn, &shown, None, known, &KnownValues::new(), &select);
+            suggested(PageKind::SignedIn, &shown, None, known, &KnownValues::new(), None, &select);
         serde_json::to_value(found).unwrap()
     };
     // The condition holds on the sign-in page, too, which is not known.
@@ -296,7 +298,7 @@ fn no_condition_that_something_warns_of_is_chosen_for_the_author() {
         let tree = page(&format!("html\n body\n{lines}"));
         let shown = KnownPage { url: "https://shop.test/".into(), tree };
         let (known, values) = (BTreeMap::new(), KnownValues::new());
-        let found = suggested(PageKind::SignedIn, &shown, None, known, &values, &select);
+        let found = suggested(PageKind::SignedIn, &shown, None, known, &values, None, &select);
         let found = serde_json::to_value(found).unwrap();
         assert!(found["conditions"][0]["inRow"].is_boolean(), "{found}");
         found["preferred"].clone()
@@ -359,7 +361,7 @@ fn a_message_is_not_told_from_the_page_that_it_is_about() {
     let shown = Arc::new(KnownPage { url: "https://shop.test/".into(), tree });
     let also_on = |kind: PageKind, other: PageKind| {
         let known = [(other.name().to_owned(), vec![shown.clone()])].into();
-        let found = suggested(kind, &shown, None, known, &KnownValues::new(), &select);
+        let found = suggested(kind, &shown, None, known, &KnownValues::new(), None, &select);
         serde_json::to_value(found).unwrap()["conditions"][0]["alsoOn"].clone()
     };
     assert_eq!(also_on(PageKind::Code, PageKind::WrongCode), json!([]));
@@ -392,7 +394,8 @@ fn a_refused_sign_in_request_is_proposed_before_the_message() {
     let tree = page("html\n body\n  form\n  p role=alert id=wrong\n   \"Wrong password\"");
     let shown = KnownPage { url: "https://shop.example/".into(), tree };
     let proposed = |kind: PageKind| {
-        let found = suggested(kind, &shown, None, BTreeMap::new(), &KnownValues::new(), &select);
+        let found =
+            suggested(kind, &shown, None, BTreeMap::new(), &KnownValues::new(), None, &select);
         let found = found.with_refusals(kind, &shared.state().refusals_of(kind));
         serde_json::to_value(found).unwrap()["conditions"].clone()
     };

@@ -61,7 +61,7 @@ pub(crate) fn conditions(
     node: Option<usize>,
     others: &BTreeMap<String, Vec<Arc<KnownPage>>>,
 ) -> Vec<ConditionProposal> {
-    propose_conditions(kind, page, node, others, &KnownValues::new(), &select)
+    propose_conditions(kind, page, node, others, &KnownValues::new(), None, &select)
 }
 
 /// Returns the node of the element with this text.

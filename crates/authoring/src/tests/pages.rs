@@ -3,11 +3,12 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use domain::workflow::Condition;
+use ports::browser::Screen;
 
 use super::{page, select};
 use crate::{
     draft::{KnownValues, PageKind},
-    signals::{ConditionProposal, KnownPage, propose_conditions},
+    signals::{ConditionProposal, KnownPage, OtherScreen, propose_conditions},
 };
 
 fn known(lines: &str) -> KnownPage {
@@ -20,7 +21,7 @@ fn proposed(lines: &str, values: &[&str]) -> Vec<ConditionProposal> {
     let others: BTreeMap<_, _> = [("signIn".to_owned(), sign_in)].into();
     let values: KnownValues =
         values.iter().map(|value| (format!("v{value}"), (*value).to_owned())).collect();
-    propose_conditions(PageKind::SignedIn, &known(lines), None, &others, &values, &select)
+    propose_conditions(PageKind::SignedIn, &known(lines), None, &others, &values, None, &select)
 }
 
 fn selector(text: &str) -> Condition {
@@ -51,7 +52,7 @@ fn what_an_account_without_rows_lacks_is_proposed_last_and_never_chosen() {
 fn the_items_of_a_message_are_no_rows_of_an_account() {
     let shown = known("  ul class=errorlist\n   li id=wrong role=alert\n    \"Wrong\"");
     let (others, values) = (BTreeMap::new(), KnownValues::new());
-    let of = |kind| propose_conditions(kind, &shown, None, &others, &values, &select);
+    let of = |kind| propose_conditions(kind, &shown, None, &others, &values, None, &select);
     assert!(of(PageKind::WrongPassword).iter().all(|one| one.is_safe()));
 }
 
@@ -80,7 +81,35 @@ fn a_condition_with_a_value_of_the_account_is_never_chosen() {
     let shown = KnownPage { url: "https://a.test/teams/lovelace".into(), ..known("") };
     let values: KnownValues = [("team".to_owned(), "lovelace".to_owned())].into();
     let others = BTreeMap::new();
-    let found = propose_conditions(PageKind::SignedIn, &shown, None, &others, &values, &select);
+    let found =
+        propose_conditions(PageKind::SignedIn, &shown, None, &others, &values, None, &select);
     let path = Condition::Url("/teams/lovelace".to_owned());
     assert_eq!((&found[0].condition, found[0].may_be_own), (&path, true));
+}
+
+#[test]
+fn what_another_screen_does_not_show_is_never_chosen() {
+    let menu = |hidden: &str| {
+        known(&format!(
+            "  button id=account-toggle\n   \"Menu\"\n  div id=user-dropdown{hidden}\n   \"Ada\""
+        ))
+    };
+    let on = |screen: Screen, hidden: &str| {
+        let other = OtherScreen { screen, page: menu(hidden) };
+        let (others, values) = (BTreeMap::new(), KnownValues::new());
+        let kind = PageKind::SignedIn;
+        propose_conditions(kind, &menu(""), None, &others, &values, Some(&other), &select)
+    };
+    let dropdown = selector("#user-dropdown");
+    let found = on(Screen::Phone, " hidden");
+    let (last, safe): (Vec<_>, Vec<_>) =
+        found.iter().partition(|one| one.hidden_on == Some("phone"));
+    assert!(last.iter().any(|one| one.condition == dropdown), "{found:?}");
+    assert!(last.iter().all(|one| !one.is_safe()) && safe.iter().all(|one| one.is_safe()));
+    assert!(found.is_sorted_by_key(|one| one.hidden_on.is_some()), "{found:?}");
+    assert_eq!(found[0].condition, selector("#account-toggle"));
+    let found = on(Screen::Desktop, " hidden");
+    assert!(found.iter().any(|one| one.hidden_on == Some("desktop")));
+    let found = on(Screen::Phone, "");
+    assert!(found.iter().all(|one| one.hidden_on.is_none()), "{found:?}");
 }

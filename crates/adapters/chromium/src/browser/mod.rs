@@ -5,6 +5,7 @@ mod credentials;
 mod events;
 mod frames;
 mod input_queue;
+mod other_screen;
 mod outline;
 mod page_state;
 mod pages;
@@ -26,7 +27,7 @@ use domain::{
 };
 use ports::browser::{
     Browser, BrowserCredentials, BrowserError, CapturedPage, Fetched, Frame, Input, InspectedPage,
-    ObservedSignals, PageOutline, PageState,
+    ObservedSignals, PageOutline, PageState, Screen,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -338,6 +339,10 @@ impl Browser for RemoteBrowser {
         self.pages.capture(&wanted).await?.page
     }
 
+    async fn inspect_on_other_screen(&self) -> Result<(Screen, InspectedPage), BrowserError> {
+        self.pages.inspect_on_other_screen().await
+    }
+
     async fn act(&self, action: &Action) -> Result<bool, BrowserError> {
         self.pages.do_action(action).await
     }
@@ -368,6 +373,9 @@ impl Browser for RemoteBrowser {
             return self.activate(node);
         }
         let Some((session, target)) = self.pages.active() else { return };
+        if self.pages.is_misplaced(&session, &input) {
+            return;
+        }
         let page_scale = self.pages.page_scale(&session);
         if self.input_queue.enqueue(session, &input, page_scale) {
             return;

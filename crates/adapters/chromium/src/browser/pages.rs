@@ -46,6 +46,10 @@ pub(super) struct Pages {
     outlined: Mutex<OutlinedControls>,
     /// Held while an outline is read.
     pub(super) outline_lock: tokio::sync::Mutex<()>,
+    /// The DevTools session of the page that has the size of another screen for a moment.
+    pub(super) looked_at: Mutex<Option<String>>,
+    /// Held while a page has such a size.
+    pub(super) look_lock: tokio::sync::Mutex<()>,
     user_agent: UserAgent,
 }
 
@@ -68,6 +72,8 @@ impl Pages {
             scenes: watch::Sender::default(),
             outlined: Mutex::default(),
             outline_lock: tokio::sync::Mutex::default(),
+            looked_at: Mutex::default(),
+            look_lock: tokio::sync::Mutex::default(),
             user_agent,
         }
     }
@@ -117,10 +123,16 @@ impl Pages {
         self.start_screencast(session);
     }
 
-    /// Sets the viewport of the active page, and starts its screencast.
+    /// Returns the viewport of the applicant.
+    pub(super) fn viewport(&self) -> Viewport {
+        *self.viewport.borrow()
+    }
+
+    /// Sets the viewport of the active page, and starts its screencast. Does nothing while the page has the size
+    /// of another screen: that ends with the same.
     pub(super) fn start_screencast(&self, session: &str) {
-        let Some(spec) = self.spec.get() else { return };
-        let viewport = *self.viewport.borrow();
+        let Some(spec) = self.spec.get().filter(|_| !self.is_looked_at(session)) else { return };
+        let viewport = self.viewport();
         // The scale cannot exceed the one that the browser was started with.
         let scale = if viewport.may_be_fine() { spec.device.scale } else { Scale::One };
         for (method, params) in setup::viewport_commands(Device { viewport, scale, ..spec.device })
@@ -250,7 +262,7 @@ impl Pages {
         let Some(origin) = origin.filter(|origin| !origin.is_empty()) else { return };
         let Ok(jpeg) = STANDARD.decode(frame.data) else { return };
         // A frame that was captured before a change of the viewport has the former one in its metadata.
-        let viewport = frame.metadata.viewport().unwrap_or(*self.viewport.borrow());
+        let viewport = frame.metadata.viewport().unwrap_or_else(|| self.viewport());
         let mut tracker = self.tracker();
         if let Some(page) = tracker.page(session) {
             page.scale = frame.metadata.page_scale();

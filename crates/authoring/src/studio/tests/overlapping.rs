@@ -2,8 +2,8 @@
 
 use std::{
     sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc,
     },
     time::Duration,
@@ -19,7 +19,7 @@ use ports::{
     authoring::{AuthoringError, AuthoringRuns, DefinitionStorage, RunPurpose, Stored},
     browser::{
         Browser, BrowserCredentials, BrowserError, CapturedPage, Fetched, Frame, Input,
-        InspectedPage, ObservedSignals, PageOutline, PageState,
+        InspectedPage, ObservedSignals, PageOutline, PageState, Screen,
     },
     driving::{DefinitionReport, MockDefinitionService},
 };
@@ -427,14 +427,14 @@ fn body() -> Value {
 }
 
 /// A studio in which the author looks around.
-struct World {
-    studio: Studio,
-    browser: Arc<SlowBrowser>,
+pub(super) struct World {
+    pub(super) studio: Studio,
+    pub(super) browser: Arc<SlowBrowser>,
     storage: Arc<SlowStorage>,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::with_replay(|| ())
     }
 
@@ -508,9 +508,13 @@ impl World {
 
 /// Answers a request when it is told to.
 #[derive(Default)]
-struct SlowBrowser {
+pub(super) struct SlowBrowser {
     asked: Notify,
     answered: Notify,
+    /// The address of the page that is shown.
+    pub(super) url: Mutex<String>,
+    /// How often the page was looked at on another screen.
+    pub(super) looks: AtomicUsize,
 }
 
 #[async_trait]
@@ -522,7 +526,8 @@ impl Browser for SlowBrowser {
     fn observe_signals(&self, _: ObservedSignals) {}
 
     async fn observe(&self) -> Result<Observation, BrowserError> {
-        Ok(Observation::default())
+        let url = self.url.lock().unwrap().clone();
+        Ok(Observation { url, ..Observation::default() })
     }
 
     async fn changed(&self) {}
@@ -551,6 +556,11 @@ impl Browser for SlowBrowser {
 
     async fn inspect(&self) -> Result<InspectedPage, BrowserError> {
         Err(BrowserError::Gone)
+    }
+
+    async fn inspect_on_other_screen(&self) -> Result<(Screen, InspectedPage), BrowserError> {
+        self.looks.fetch_add(1, Ordering::SeqCst);
+        Ok((Screen::Phone, InspectedPage::default()))
     }
 
     async fn act(&self, _: &Action) -> Result<bool, BrowserError> {

@@ -151,6 +151,33 @@ impl Default for Viewport {
     }
 }
 
+/// A usual kind of screen, on which an author looks at pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Screen {
+    Phone,
+    Desktop,
+}
+
+impl Screen {
+    /// The width of the narrowest page of a desktop, in CSS pixels.
+    const MIN_DESKTOP_WIDTH: u16 = 700;
+
+    /// Returns the kind of screen that a page of this size is not on.
+    #[must_use]
+    pub const fn other_than(viewport: Viewport) -> Self {
+        if viewport.width >= Self::MIN_DESKTOP_WIDTH { Self::Phone } else { Self::Desktop }
+    }
+
+    /// Returns the size that pages have on it: 390 by 844, or 1280 by 800.
+    #[must_use]
+    pub const fn viewport(self) -> Viewport {
+        match self {
+            Self::Phone => Viewport { width: 390, height: 844 },
+            Self::Desktop => Viewport { width: 1280, height: 800 },
+        }
+    }
+}
+
 /// A running browser.
 #[async_trait]
 pub trait Browser: Send + Sync {
@@ -207,6 +234,14 @@ pub trait Browser: Send + Sync {
     /// of it. What somebody wrote is left out, as in [`Self::capture`] without `is_typing`. Refused if the page has
     /// more than [`PageTree::MAX_NODES`] nodes or too much text.
     async fn inspect(&self) -> Result<InspectedPage, BrowserError>;
+
+    /// Returns the page as [`Self::inspect`] does, as it is on the other kind of [`Screen`] than the
+    /// applicant's: once it has stayed the same for a moment, or at least a second after it has had that
+    /// size. Meanwhile no new frames are taken, and clicks, touches and the wheel are ignored. However
+    /// it ends, also if it is not awaited to its end, the page has the size of the applicant's viewport again:
+    /// the newest one, also if that has changed meanwhile. Fails with [`BrowserError::TimedOut`] after five
+    /// seconds, and with [`BrowserError::Refused`] if another window is opened or closed meanwhile.
+    async fn inspect_on_other_screen(&self) -> Result<(Screen, InspectedPage), BrowserError>;
 
     /// Does something in the page, and returns whether there was a visible element for it.
     async fn act(&self, action: &Action) -> Result<bool, BrowserError>;

@@ -1,0 +1,119 @@
+//! The page as it is on the other kind of screen than the applicant's, for authors.
+
+use std::{
+    sync::{MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use ports::browser::{
+    BrowserError, Device, Input, InspectedPage, MouseKind, Scale, Screen, TouchKind,
+};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{frames::Wanted, pages::Pages, setup};
+
+/// The time between two looks at the page.
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// The time after which a page is taken as it is, also if it still changes.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The time that all of it may take: a page that is busy is not waited for longer.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The time in which a page has the size of another screen.
+struct Look<'a> {
+    pages: &'a Pages,
+    session: String,
+}
+
+impl<'a> Look<'a> {
+    /// Gives the active page the size of a screen. Frames show it as it was until the look ends.
+    fn begin(pages: &'a Pages, screen: Screen) -> Result<Self, BrowserError> {
+        let (session, _) = pages.active().ok_or(BrowserError::Gone)?;
+        let spec = pages.spec.get().ok_or(BrowserError::Gone)?;
+        *pages.looked_at() = Some(session.clone());
+        // From here on, the size is put back however it ends.
+        let look = Self { pages, session };
+        let touch = screen == Screen::Phone;
+        let device =
+            Device { viewport: screen.viewport(), scale: Scale::One, touch, ..spec.device };
+        let [(method, params), _] = setup::viewport_commands(device);
+        let client = &pages.client;
+        client.send_no_reply(Some(&look.session), "Page.stopScreencast", json!({}));
+        client.send_no_reply(Some(&look.session), method, params);
+        Ok(look)
+    }
+
+    /// Returns whether the page is still the active one.
+    fn is_active(&self) -> bool {
+        self.pages.active().is_some_and(|(session, _)| session == self.session)
+    }
+}
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        // First, so that a size that comes from now on is applied.
+        *self.pages.looked_at() = None;
+        // Another page has the size of the applicant's viewport, and this one gets it when it is active again.
+        if self.is_active() {
+            self.pages.start_screencast(&self.session);
+        }
+    }
+}
+
+impl Pages {
+    /// Returns the active page as it is on the other kind of screen.
+    pub(super) async fn inspect_on_other_screen(
+        &self,
+    ) -> Result<(Screen, InspectedPage), BrowserError> {
+        let looks = async {
+            let _only = self.look_lock.lock().await;
+            let screen = Screen::other_than(self.viewport());
+            let look = Look::begin(self, screen)?;
+            let page = self.settled_inspection().await?;
+            if look.is_active() {
+                return Ok((screen, page));
+            }
+            Err(BrowserError::Refused("another window was opened or closed".into()))
+        };
+        let found = tokio::time::timeout(LOOK_TIMEOUT, looks).await;
+        found.unwrap_or(Err(BrowserError::TimedOut))
+    }
+
+    /// Inspects the page until two looks find the same.
+    async fn settled_inspection(&self) -> Result<InspectedPage, BrowserError> {
+        let began = Instant::now();
+        let wanted = Wanted { has_boxes: true, ..Wanted::default() };
+        let mut before: Option<InspectedPage> = None;
+        loop {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+            let page = Box::pin(self.capture(&wanted)).await?.page?;
+            if before.as_ref() == Some(&page) || began.elapsed() >= SETTLE_TIMEOUT {
+                return Ok(page);
+            }
+            before = Some(page);
+        }
+    }
+
+    /// Returns the DevTools session of the page that has the size of another screen.
+    fn looked_at(&self) -> MutexGuard<'_, Option<String>> {
+        self.looked_at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether a page has the size of another screen.
+    pub(super) fn is_looked_at(&self, session: &str) -> bool {
+        self.looked_at().as_deref() == Some(session)
+    }
+
+    /// Returns whether an input is for a place that the page does not have where its frame shows it. The end of
+    /// what began before is not.
+    pub(super) fn is_misplaced(&self, session: &str, input: &Input) -> bool {
+        let has_place = matches!(
+            input,
+            Input::Mouse { kind: MouseKind::Moved | MouseKind::Pressed, .. }
+                | Input::Wheel { .. }
+                | Input::Touch { kind: TouchKind::Started | TouchKind::Moved, .. }
+        );
+        has_place && self.is_looked_at(session)
+    }
+}

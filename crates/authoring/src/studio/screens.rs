@@ -1,0 +1,35 @@
+//! A page as it is on the other kind of screen: an applicant may have another one than the author.
+
+use std::sync::Arc;
+
+use super::{Studio, state::RunState};
+use crate::signals::{KnownPage, OtherScreen};
+
+impl Studio {
+    /// Returns an inspected page as it is on the other kind of screen than that of the author's browser, which
+    /// takes up to five seconds the first time. `None` if the browser shows another page now, or one that cannot
+    /// be looked at, or if a run is in progress, which would see the page at the other size.
+    pub async fn other_screen(&self, inspection: u64) -> Option<Arc<OtherScreen>> {
+        let page = {
+            let state = self.shared.state();
+            let seen = state.other_screen.as_ref().filter(|(number, _)| *number == inspection);
+            if let Some((_, seen)) = seen {
+                return Some(seen.clone());
+            }
+            if state.run == RunState::Running {
+                return None;
+            }
+            state.inspection_here(inspection)?
+        };
+        let browser = self.parts.runs.browser()?;
+        if browser.observe().await.ok()?.url != page.url {
+            return None;
+        }
+        let (screen, seen) = browser.inspect_on_other_screen().await.ok()?;
+        // Some pages lead elsewhere on a phone.
+        let url = browser.observe().await.ok()?.url;
+        let other = Arc::new(OtherScreen { screen, page: KnownPage { url, tree: seen.tree } });
+        self.shared.state().other_screen = Some((inspection, other.clone()));
+        Some(other)
+    }
+}

@@ -1,0 +1,43 @@
+//! When a page is looked at on another kind of screen.
+
+use std::sync::atomic::Ordering;
+
+use ports::browser::Screen;
+
+use super::overlapping::World;
+use crate::{signals::KnownPage, studio::state::RunState, tests::page};
+
+#[tokio::test]
+async fn a_page_is_looked_at_once_and_only_while_it_is_shown() {
+    let world = World::new();
+    let show = |path: &str| {
+        let url = format!("https://shop.example/{path}");
+        *world.browser.url.lock().unwrap() = url.clone();
+        let mut state = world.studio.shared.state();
+        state.add_inspection(KnownPage { url, tree: page("html\n body") })
+    };
+    let looks = || world.browser.looks.load(Ordering::SeqCst);
+    let orders = show("orders");
+    for _ in 0..2 {
+        let seen = world.studio.other_screen(orders).await.unwrap();
+        assert_eq!((seen.screen, seen.name(), looks()), (Screen::Phone, "phone", 1));
+        assert_eq!(seen.page.url, "https://shop.example/orders");
+    }
+    let settings = show("settings");
+    // The browser shows another page now.
+    *world.browser.url.lock().unwrap() = "https://shop.example/orders".to_owned();
+    assert!(world.studio.other_screen(settings).await.is_none());
+    assert!(world.studio.other_screen(99).await.is_none());
+    // The run would see the page at the other size.
+    let profile = show("profile");
+    world.studio.shared.state().run = RunState::Running;
+    assert!(world.studio.other_screen(profile).await.is_none());
+    world.studio.shared.state().run = RunState::Exploring;
+    // In another browser, another account may be signed in.
+    world.studio.shared.state().forget_pages();
+    assert!(world.studio.other_screen(profile).await.is_none());
+    assert_eq!(looks(), 1);
+    let again = show("profile");
+    assert!(world.studio.other_screen(again).await.is_some());
+    assert_eq!(looks(), 2);
+}
