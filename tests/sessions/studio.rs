@@ -221,7 +221,9 @@ async fn an_author_reads_what_a_choice_means() {
     studio.press("Pages").await;
     studio.press("Mark the page shown now as").await;
     studio.enter("Page", "signIn").await;
-    studio.until("the first page", &shows("#condition-hint", "no other marked page yet")).await;
+    studio
+        .until("the first page", &shows("#condition-hint", "none was marked since the studio"))
+        .await;
     studio.page.page.press("Escape").await;
 
     studio.press("Fields").await;

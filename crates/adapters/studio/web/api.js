@@ -37,7 +37,7 @@ import { words, say, sentence } from "./words.js";
  *   laterPage: string | null, positional: boolean, positionalColumn: boolean, contents: Content[], list: ListPlace | null, listMayBeOwn: boolean, columns: ColumnPlace[], lists: string[], proposedUse: "field" | "column",
  *   paging: Paging | null, name: string, label: string}} Choice
  * @typedef {{condition: any, text: string, alsoOn: string[], inRow: boolean, positional: boolean, mayBeOwn: boolean, hiddenOn: "phone" | "desktop" | null, counts: "eachAttempt" | "afterVanishing" | null}} Suggestion
- * @typedef {{conditions: Suggestion[], preferred: number | null, compared: boolean, comparedWithSignIn: boolean, otherScreen: "phone" | "desktop" | null}} Suggestions `preferred` is the place of the condition that is chosen unless the author says otherwise, and `otherScreen` the other kind of screen on which the page was looked at.
+ * @typedef {{conditions: Suggestion[], preferred: number | null, comparedWith: string[], otherScreen: "phone" | "desktop" | null}} Suggestions `preferred` is the place of the condition that is chosen unless the author says otherwise, and `otherScreen` the other kind of screen on which the page was looked at.
  */
 
 /** A request that the studio refused, with the message for the author, and the path of the page on which the author has to re-authenticate first. */

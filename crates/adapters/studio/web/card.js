@@ -14,7 +14,7 @@ import { say, words } from "./words.js";
  * @typedef {{page: {inspection: number, node: number}} | {response: {number: number, pointer: string}}} Origin
  * @typedef {{origin: Origin, title: string, text: string, url: string | null, answer: import("./api.js").Choice | null, error: string | null, use: Use,
  *   selector: number, column: number, nextSelector: number, ownSelector: string, content: number, value: number, list: string, listName: string, listLabel: string, paged: string, maxPages: string, name: string, label: string,
- *   required: boolean, pii: boolean, address: import("./address.js").Choices | null, addressError: string | null, recognizedBy: string | null, pageKind: string, suggestions: import("./api.js").Suggestion[] | null, compared: boolean, otherScreen: "phone" | "desktop" | null, suggestion: number | null,
+ *   required: boolean, pii: boolean, address: import("./address.js").Choices | null, addressError: string | null, recognizedBy: string | null, pageKind: string, suggestions: import("./api.js").Suggestion[] | null, comparedWith: string[], otherScreen: "phone" | "desktop" | null, suggestion: number | null,
  *   marking: "also" | "instead" | null}} Selection
  */
 
@@ -39,7 +39,7 @@ export const selectionOf = (origin, { title, text, use, pageKind = "", url }) =>
     // What an account has is about a person more often than not, and a mark too many does no harm.
     pii: true,
     address: null, addressError: null, recognizedBy: null,
-    suggestions: null, compared: false, otherScreen: null, suggestion: null, marking: null,
+    suggestions: null, comparedWith: [], otherScreen: null, suggestion: null, marking: null,
   };
   for (const key of ["card", "card-kind", "card-recognize"]) ui.errors.delete(key);
   void (async () => {
@@ -94,11 +94,11 @@ const suggest = async (selection) => {
   update();
   try {
     /** @type {import("./api.js").Suggestions} */
-    const { conditions, compared, otherScreen, preferred } = await post("suggest", { kind, ...selection.origin.page });
+    const { conditions, comparedWith, otherScreen, preferred } = await post("suggest", { kind, ...selection.origin.page });
     // The author may have chosen another kind in the meantime.
     if (selection.pageKind !== kind) return;
     selection.suggestions = conditions;
-    selection.compared = compared;
+    selection.comparedWith = comparedWith;
     selection.otherScreen = otherScreen;
     selection.suggestion = preferred;
   } catch (error) {
@@ -337,11 +337,12 @@ const recognize = async (selection) => {
   const page = "page" in origin ? { inspection: origin.page.inspection, url: selection.url ?? "" } : await post("inspect");
   const { inspection } = page;
   /** @type {import("./api.js").Suggestions} */
-  const { conditions, preferred, comparedWithSignIn } = await post("suggest", { kind, inspection, node: null });
+  const { conditions, preferred, comparedWith } = await post("suggest", { kind, inspection, node: null });
   const suggestion = preferred === null ? undefined : conditions[preferred];
   // A condition that also holds on the sign-in page would have each run go past it.
-  if (!comparedWithSignIn || !suggestion) {
-    startMarking(kind, "card-name", { inspection: page, reason: comparedWithSignIn ? words.noConditionHere : words.nothingToCompareHere });
+  const isComparable = comparedWith.includes("signIn");
+  if (!isComparable || !suggestion) {
+    startMarking(kind, "card-name", { inspection: page, reason: isComparable ? words.noConditionHere : words.nothingToCompareHere });
     return;
   }
   await post("edit", { op: "markPage", kind, condition: suggestion.condition, marking: "also", inspection });

@@ -18,7 +18,7 @@ export const kindOptions = () => [{ value: "", label: words.chooseKind }, ...KIN
 
 /**
  * @typedef {{inspection: number, url: string}} MarkedPage
- * @typedef {{kind: string, inspection: MarkedPage | null, suggestions: import("./api.js").Suggestion[] | null, compared: boolean, otherScreen: "phone" | "desktop" | null, suggestion: number | null,
+ * @typedef {{kind: string, inspection: MarkedPage | null, suggestions: import("./api.js").Suggestion[] | null, comparedWith: string[], otherScreen: "phone" | "desktop" | null, suggestion: number | null,
  *   marking: "also" | "instead" | null, opener: string, tab: import("./store.js").Tab, reason: string | null}} Marking
  * @type {{current: Marking | null}}
  */
@@ -32,7 +32,7 @@ export const marking = { current: null };
 export const startMarking = (kind, opener, given) => {
   // The author returns to where they were.
   const { tab } = ui;
-  marking.current = { kind, inspection: given?.inspection ?? null, suggestions: null, compared: false, otherScreen: null, suggestion: null, marking: null, opener, tab, reason: given?.reason ?? null };
+  marking.current = { kind, inspection: given?.inspection ?? null, suggestions: null, comparedWith: [], otherScreen: null, suggestion: null, marking: null, opener, tab, reason: given?.reason ?? null };
   ui.tab = "pages";
   ui.errors.delete("mark");
   focusLater("mark-heading");
@@ -69,11 +69,11 @@ const suggest = async (current) => {
     current.inspection ??= await post("inspect");
     if (!kind || current.kind !== kind) return;
     /** @type {import("./api.js").Suggestions} */
-    const { conditions, compared, otherScreen, preferred } = await post("suggest", { kind, inspection: current.inspection?.inspection, node: null });
+    const { conditions, comparedWith, otherScreen, preferred } = await post("suggest", { kind, inspection: current.inspection?.inspection, node: null });
     // The author may have chosen another kind in the meantime.
     if (current.kind !== kind) return;
     current.suggestions = conditions;
-    current.compared = compared;
+    current.comparedWith = comparedWith;
     current.otherScreen = otherScreen;
     current.suggestion = preferred;
   } catch (error) {
@@ -84,16 +84,16 @@ const suggest = async (current) => {
 
 /**
  * @param {string} name
- * @param {{suggestions: import("./api.js").Suggestion[] | null, compared: boolean, otherScreen: "phone" | "desktop" | null, suggestion: number | null}} proposed
+ * @param {{suggestions: import("./api.js").Suggestion[] | null, comparedWith: string[], otherScreen: "phone" | "desktop" | null, suggestion: number | null}} proposed
  * @param {(index: number) => void} onchange
  */
-export const suggestionRadios = (name, { suggestions, compared, otherScreen, suggestion: selected }, onchange) => {
+export const suggestionRadios = (name, { suggestions, comparedWith, otherScreen, suggestion: selected }, onchange) => {
   if (suggestions === null) return h("p", { class: "none", role: "status", key: `${name}-wait` }, words.lookingForConditions);
   if (suggestions.length === 0) return h("p", { class: "none", role: "status", key: `${name}-none` }, words.noConditions);
   return radios({
     name,
     legend: words.conditions,
-    hint: [compared ? "" : words.nothingToCompare, words.conditionsHint, otherScreen === null ? words.oneScreenOnly : ""].filter((text) => text !== "").join(" "),
+    hint: [comparedWith.length > 0 ? say(words.comparedWith, { pages: comparedWith.map(pageName).join(", ") }) : words.nothingToCompare, words.conditionsHint, otherScreen === null ? words.oneScreenOnly : ""].filter((text) => text !== "").join(" "),
     selected,
     onchange,
     options: suggestions.map((suggestion, index) => {
@@ -102,7 +102,7 @@ export const suggestionRadios = (name, { suggestions, compared, otherScreen, sug
         value: index,
         label: rich(text),
         // The label of a response says that each counts.
-        detail: counts === "afterVanishing" ? words.countsAfterVanishing : counts === null && compared && alsoOn.length === 0 && words.onlyHere,
+        detail: counts === "afterVanishing" ? words.countsAfterVanishing : counts === null && comparedWith.length > 0 && alsoOn.length === 0 && words.notElsewhere,
         warning: warningsOf(suggestion).join(". "),
       };
     }),

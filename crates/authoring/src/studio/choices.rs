@@ -82,11 +82,9 @@ pub struct SuggestedConditions {
     /// The place of the condition that is chosen unless the author says otherwise; `None` if something warns
     /// of each.
     preferred: Option<usize>,
-    /// Whether there is another marked page to compare with. Without one, that a condition holds on no
-    /// other page says nothing.
-    compared: bool,
-    /// Whether one of them is the sign-in page.
-    compared_with_sign_in: bool,
+    /// The names of the marked pages of other kinds with which the page was compared: only those that were
+    /// marked since the studio was opened. Without one, that a condition holds on no other page says nothing.
+    compared_with: Vec<String>,
     /// The other kind of screen on which the page was looked at, `phone` or `desktop`.
     other_screen: Option<&'static str>,
 }
@@ -227,8 +225,7 @@ pub(super) fn suggested(
     SuggestedConditions {
         preferred: first_safe(&conditions),
         conditions,
-        compared: !others.is_empty(),
-        compared_with_sign_in: others.contains_key(PageKind::SignIn.name()),
+        compared_with: others.into_keys().collect(),
         other_screen: other_screen.map(OtherScreen::name),
     }
 }

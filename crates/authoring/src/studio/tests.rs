@@ -264,11 +264,11 @@ fn the_first_marked_page_has_no_other_to_compare_with() {
             suggested(PageKind::SignIn, &form, None, known, &KnownValues::new(), None, &select);
         let found = serde_json::to_value(found).unwrap();
         assert!(found["conditions"][0]["alsoOn"].is_array(), "{found}");
-        found["compared"].clone()
+        found["comparedWith"].clone()
     };
-    assert_eq!(compared(&[]), false);
-    assert_eq!(compared(&[PageKind::SignIn]), false, "the page itself");
-    assert_eq!(compared(&[PageKind::SignIn, PageKind::SignedIn]), true);
+    assert_eq!(compared(&[]), json!([]));
+    assert_eq!(compared(&[PageKind::SignIn]), json!([]), "a page of the same kind");
+    assert_eq!(compared(&[PageKind::SignIn, PageKind::SignedIn]), json!(["signedIn"]));
 }
 
 #[test]
@@ -286,9 +286,9 @@ fn a_page_that_is_compared_with_the_sign_in_page_says_so() {
     // The condition holds on the sign-in page, too, which is not known.
     let found = told([captcha.clone()].into());
     assert_eq!(found["conditions"][0]["alsoOn"], json!([]));
-    assert_eq!((&found["compared"], &found["comparedWithSignIn"]), (&json!(true), &json!(false)));
+    assert_eq!(found["comparedWith"], json!(["captcha"]));
     let found = told([captcha, sign_in].into());
-    assert_eq!(found["comparedWithSignIn"], true);
+    assert_eq!(found["comparedWith"], json!(["captcha", "signIn"]));
     assert_eq!(found["conditions"][0]["alsoOn"], json!(["signIn"]));
 }
 
