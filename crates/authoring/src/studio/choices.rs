@@ -236,9 +236,9 @@ const fn beside(kind: PageKind) -> &'static [PageKind] {
     match kind {
         PageKind::WrongPassword => &[PageKind::Locked, PageKind::WrongCode],
         PageKind::WrongCode => &[PageKind::Locked, PageKind::WrongPassword],
+        PageKind::SignIn => &[PageKind::WrongPassword],
         PageKind::Code => &[PageKind::WrongCode],
-        PageKind::SignIn
-        | PageKind::SignedIn
+        PageKind::SignedIn
         | PageKind::Push
         | PageKind::SecurityQuestion
         | PageKind::AccountPicker

@@ -357,18 +357,22 @@ fn an_author_who_does_not_say_it_keeps_the_pages_after_sign_in() {
 
 #[test]
 fn a_message_is_not_told_from_the_page_that_it_is_about() {
-    let tree = page("html\n body\n  input name=otp\n  p id=wrong role=alert\n   \"Wrong\"");
+    let tree = page(
+        "html\n body\n  input name=otp\n  input type=password\n  p id=wrong role=alert\n   \"Wrong\"",
+    );
     let shown = Arc::new(KnownPage { url: "https://shop.test/".into(), tree });
     let also_on = |kind: PageKind, other: PageKind| {
         let known = [(other.name().to_owned(), vec![shown.clone()])].into();
         let found = suggested(kind, &shown, None, known, &KnownValues::new(), None, &select);
         serde_json::to_value(found).unwrap()["conditions"][0]["alsoOn"].clone()
     };
+    assert_eq!(also_on(PageKind::SignIn, PageKind::WrongPassword), json!([]));
     assert_eq!(also_on(PageKind::Code, PageKind::WrongCode), json!([]));
     assert_eq!(also_on(PageKind::WrongCode, PageKind::WrongPassword), json!([]));
     assert_eq!(also_on(PageKind::WrongPassword, PageKind::WrongCode), json!([]));
     // This tells that the code was refused, not which page asks for one.
     assert_eq!(also_on(PageKind::WrongCode, PageKind::Code), json!(["code"]));
+    assert_eq!(also_on(PageKind::WrongPassword, PageKind::SignIn), json!(["signIn"]));
 }
 
 #[test]
