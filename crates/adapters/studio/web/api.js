@@ -21,7 +21,7 @@ import { words, say, sentence } from "./words.js";
  * @typedef {{number: number, embedUrl: string | null, document: string, documentNumber: number, findings: Finding[], outline: Outline | null,
  *   page: {url: string, settled: boolean} | null, events: {number: number, time: string, text: string}[],
  *   responses: {number: number, url: string, status: number, noBody: NoBody | null}[],
- *   run: {state: string, error: string | null, node: string | null, data: any, missing: Missing, unconfirmed: {signal: string, url: string | null} | null},
+ *   run: {state: string, error: string | null, node: string | null, data: any, missing: Missing, unrecognized: string | null, unconfirmed: {signal: string, url: string | null} | null},
  *   fixture: {events: number, pages: number, matches: boolean | null, differences: string[], maskedTokens: number, keptTokens: number} | null,
  *   saved: {definition: boolean, fixture: boolean, file: string | null, canPublish: boolean, obstacle: string | null, published: string | null},
  *   home: string | null, timeZone: string | null, canProbe: boolean}} State

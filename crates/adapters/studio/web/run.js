@@ -4,6 +4,7 @@ import { post } from "./api.js";
 import { isEdited } from "./definition.js";
 import { create, h, render } from "./dom.js";
 import { stopInspection } from "./inspection.js";
+import { startMarking } from "./marking.js";
 import { announce } from "./store.js";
 import { action, rich, shownValue } from "./widgets.js";
 import { say, words } from "./words.js";
@@ -39,6 +40,13 @@ export const runTab = (state) => {
       run.node !== null && [h("dt", { key: "node" }, words.node), h("dd", { key: "node-of" }, h("code", null, run.node))],
       run.error !== null && [h("dt", { key: "error" }, words.errorCode), h("dd", { key: "error-of", class: "bad" }, h("code", null, run.error))],
     ),
+    run.unrecognized !== null &&
+      h(
+        "div",
+        { class: "notice", role: "status", key: "unrecognized" },
+        h("p", null, rich(say(words.unrecognized, { path: `\`${run.unrecognized}\`` }))),
+        h("div", { class: "row" }, h("button", { id: "mark-unrecognized", type: "button", onclick: () => startMarking("", "tab-run") }, words.markShownAs)),
+      ),
     run.unconfirmed !== null && h("div", { class: "notice", role: "status", key: "unconfirmed" }, h("p", null, rich(unconfirmedText(run.unconfirmed)))),
     missingView(run.missing),
     run.data !== null && [h("h4", null, words.sharedData), h("div", { class: "data" }, shownValue(run.data))],

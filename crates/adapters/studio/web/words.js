@@ -461,6 +461,7 @@ const en = {
   unconfirmedLoading: "The review was not confirmed after Share: no page finished loading on which the signal `{signal}` could hold.",
   unconfirmedSignedIn: "If you were signed in there, open that page and mark it as a page after sign-in, too. If you were signed out, sign in and share again.",
   unconfirmedOther: "Have the signal hold on the last page that is read, or choose another one for `confirm` in the text.",
+  unrecognized: "The run ended at {path}, which is none of the pages that the definition recognizes. Mark it, such as Page after sign-in if you are signed in there, and run again: the login address may lead an account that is signed in to another page.",
   result: "Result",
   state: "State",
   states: { exploring: "Not running", running: "In progress: follow the instructions in the browser", completed: "Completed", declined: "Declined: no data was shared", failed: "Failed" },

@@ -102,6 +102,11 @@ pub(super) struct State {
     pub(super) missing: Missing,
     /// Why the run asked for the consent again; `None` if it did not, or has completed since.
     pub(super) unconfirmed: Option<Unconfirmed>,
+    /// The settled page that the run has seen last, and whether a signal held on it that is not that of an
+    /// interrupt, such as a banner's.
+    run_page: Option<(String, bool)>,
+    /// The path of the page at which the run failed since it recognized none.
+    pub(super) unrecognized: Option<String>,
     /// Whether a run has ended since the studio looked last.
     pub(super) has_ended: bool,
     /// The definition of the run, if it is recorded.
@@ -216,6 +221,7 @@ impl State {
         self.last_pages.clear();
         (self.run, self.recorded_definition, self.has_ended) = (run, recorded, false);
         (self.run_node, self.run_data, self.unconfirmed) = (None, None, None);
+        (self.run_page, self.unrecognized) = (None, None);
         self.missing = Missing::default();
     }
 
@@ -272,7 +278,7 @@ impl State {
                 self.run_node = Some(node.clone());
                 self.rows.clear();
             }
-            TraceEvent::Observed { signals, settled, .. } => {
+            TraceEvent::Observed { url, signals, settled } => {
                 if *settled {
                     let shown = signals.iter().filter(|(name, _)| !is_internal(name));
                     self.signals = shown.cloned().collect();
@@ -280,10 +286,14 @@ impl State {
                 if is_exploring {
                     return *settled;
                 }
+                if *settled {
+                    self.run_page = Some((url.clone(), self.is_known(signals)));
+                }
             }
             TraceEvent::Reloaded if is_exploring => return false,
             TraceEvent::Failed { code } if self.run == RunState::Running => {
                 (self.run, self.has_ended) = (RunState::Failed(*code), true);
+                self.unrecognized = self.unrecognized_page(*code);
             }
             TraceEvent::Completed { data } if self.run == RunState::Running => {
                 let end = if data.is_some() { RunState::Completed } else { RunState::Declined };
@@ -331,6 +341,23 @@ impl State {
             self.events.pop_front();
         }
         true
+    }
+
+    /// Returns whether one of the signals that hold tells a page from others. Those of interrupts hold on any.
+    fn is_known(&self, signals: &[(String, bool)]) -> bool {
+        let interrupts = self.last_definition.iter().flat_map(|own| &own.interrupts);
+        let interrupts: BTreeSet<_> = interrupts.map(|one| one.when.as_str()).collect();
+        signals.iter().any(|(name, holds)| *holds && !interrupts.contains(name.as_str()))
+    }
+
+    /// Returns the path of the page at which a run failed with this code if no page was recognized there.
+    fn unrecognized_page(&self, code: ErrorCode) -> Option<String> {
+        // A review that is not confirmed fails with the same code, and says so itself.
+        if code != ErrorCode::UnexpectedPage || self.unconfirmed.is_some() {
+            return None;
+        }
+        let (url, _) = self.run_page.as_ref().filter(|(_, is_known)| !is_known)?;
+        url::Url::parse(url).ok().map(|url| url.path().to_owned())
     }
 
     /// Returns the rows of a list with those of its pages before; any other value as it is.

@@ -7,7 +7,10 @@ mod screens;
 use std::{collections::BTreeMap, sync::Arc};
 
 use chrono::DateTime;
-use domain::workflow::{Definition, Observation, SeenResponse, Severity, TraceEvent, check};
+use domain::{
+    error_code::ErrorCode,
+    workflow::{Definition, Observation, SeenResponse, Severity, TraceEvent, check},
+};
 use ports::driving::Finding;
 use serde_json::{Value, json};
 
@@ -19,7 +22,7 @@ use super::{
     state::{RunState, State},
 };
 use crate::{
-    draft::{KnownValues, Marking, PageKind, add_variable, edit_field, remove_variable},
+    draft::{KnownValues, Marking, PageKind, add_variable, dismiss, edit_field, remove_variable},
     signals::KnownPage,
     tests::{changes::with_orders, drafts, page, select},
 };
@@ -107,6 +110,38 @@ fn what_was_read_is_forgotten_with_its_run_and_its_reading() {
 
     state.began(RunState::Exploring, None);
     assert!(state.values.is_empty(), "another account may be signed in");
+}
+
+#[test]
+fn a_run_that_recognizes_no_page_says_at_which_it_ended() {
+    let mut definition = with_orders();
+    dismiss(&mut definition, "#accept").unwrap();
+    let mut state = State::default();
+    state.defined(&definition.into(), None);
+    let mut ends = |held: &str, settled: bool, code: ErrorCode| {
+        state.began(RunState::Running, None);
+        let names = ["banner", "signIn", "signedIn"];
+        let signals = names.map(|name| (name.to_owned(), name == held)).to_vec();
+        let url = "https://shop.example/organizers/?page=1".to_owned();
+        traced(&mut state, &TraceEvent::Observed { url, settled, signals });
+        traced(&mut state, &TraceEvent::Failed { code });
+        state.unrecognized.clone()
+    };
+    let unexpected = ErrorCode::UnexpectedPage;
+    let path = Some("/organizers/".to_owned());
+    assert_eq!(ends("", true, unexpected), path);
+    assert_eq!(ends("banner", true, unexpected), path, "a banner is on any page");
+    assert_eq!(ends("signedIn", true, unexpected), None);
+    assert_eq!(ends("", false, unexpected), None, "it was still loading");
+    assert_eq!(ends("", true, ErrorCode::UserInputTimeout), None);
+    // A review that is not confirmed says so itself.
+    state.began(RunState::Running, None);
+    let (signal, url) = ("signedIn".to_owned(), "https://shop.example/".to_owned());
+    let observed = TraceEvent::Observed { url: url.clone(), settled: true, signals: vec![] };
+    traced(&mut state, &observed);
+    traced(&mut state, &TraceEvent::Unconfirmed { signal, url: Some(url) });
+    traced(&mut state, &TraceEvent::Failed { code: unexpected });
+    assert_eq!(state.unrecognized, None);
 }
 
 #[test]

@@ -172,6 +172,7 @@ fn run(state: &State) -> Value {
         "node": state.run_node,
         "data": state.run_data,
         "missing": state.missing,
+        "unrecognized": state.unrecognized,
         "unconfirmed": unconfirmed.map(|one| json!({ "signal": one.signal, "url": one.url })),
     })
 }
