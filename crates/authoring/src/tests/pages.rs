@@ -53,7 +53,7 @@ fn the_items_of_a_message_are_no_rows_of_an_account() {
     let shown = known("  ul class=errorlist\n   li id=wrong role=alert\n    \"Wrong\"");
     let (others, values) = (BTreeMap::new(), KnownValues::new());
     let of = |kind| propose_conditions(kind, &shown, None, &others, &values, None, &select);
-    assert!(of(PageKind::WrongPassword).iter().all(|one| one.is_safe()));
+    assert!(of(PageKind::WrongPassword).iter().all(ConditionProposal::is_safe));
 }
 
 #[test]
