@@ -34,7 +34,7 @@ import { words, say, sentence } from "./words.js";
  * @typedef {{at: string, each: string | null, member: string, rows: number}} ListPlace
  * @typedef {{selector: string, found: number, elsewhere: number, hashed: boolean, positional: boolean, mayBeOwn: boolean}} ColumnPlace A selector of a value in the rows of a list, with the rows in which it finds something, and something in another cell.
  * @typedef {{selectors?: {selector: string, matches: number, hashed: boolean, positional: boolean, mayBeOwn: boolean}[], nextSelectors: {selector: string, matches: number, hashed: boolean, positional: boolean, mayBeOwn: boolean, hasWords: boolean}[],
- *   laterPage: string | null, positional: boolean, positionalColumn: boolean, contents: Content[], list: ListPlace | null, listMayBeOwn: boolean, columns: ColumnPlace[], lists: string[], proposedUse: "field" | "column",
+ *   paged: {name: string, isHere: boolean}[], laterPage: string | null, positional: boolean, positionalColumn: boolean, contents: Content[], list: ListPlace | null, listMayBeOwn: boolean, columns: ColumnPlace[], lists: string[], proposedUse: "field" | "column",
  *   paging: Paging | null, name: string, label: string}} Choice
  * @typedef {{condition: any, text: string, alsoOn: string[], inRow: boolean, positional: boolean, mayBeOwn: boolean, hiddenOn: "phone" | "desktop" | null, counts: "eachAttempt" | "afterVanishing" | null}} Suggestion
  * @typedef {{conditions: Suggestion[], preferred: number | null, comparedWith: string[], otherScreen: "phone" | "desktop" | null}} Suggestions `preferred` is the place of the condition that is chosen unless the author says otherwise, and `otherScreen` the other kind of screen on which the page was looked at.

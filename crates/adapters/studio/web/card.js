@@ -19,6 +19,8 @@ import { say, words } from "./words.js";
  */
 
 const NEW_LIST = "";
+/** Stands for no list whose next page is led to. */
+const NO_LIST = "";
 /** The pages that are read at most unless an author says otherwise. */
 export const DEFAULT_MAX_PAGES = "10";
 /** The place of the author's own selector among the proposals. */
@@ -34,7 +36,7 @@ export const selectionOf = (origin, { title, text, use, pageKind = "", url }) =>
   /** @type {Selection} */
   const selection = {
     origin, title, text, use, pageKind, url: url ?? null,
-    answer: null, error: null, selector: 0, column: 0, nextSelector: 0, ownSelector: "", content: 0, value: 0, list: NEW_LIST, listName: "", listLabel: "", paged: pagedLists()[0]?.name ?? "", maxPages: DEFAULT_MAX_PAGES, name: "", label: "",
+    answer: null, error: null, selector: 0, column: 0, nextSelector: 0, ownSelector: "", content: 0, value: 0, list: NEW_LIST, listName: "", listLabel: "", paged: NO_LIST, maxPages: DEFAULT_MAX_PAGES, name: "", label: "",
     required: false,
     // What an account has is about a person more often than not, and a mark too many does no harm.
     pii: true,
@@ -51,6 +53,8 @@ export const selectionOf = (origin, { title, text, use, pageKind = "", url }) =>
       if (!answer.list && selection.use === "column") selection.use = "field";
       if ("response" in origin) selection.use = answer.proposedUse;
       selection.list = answer.lists[0] ?? NEW_LIST;
+      // A list of another part of the page is chosen by the author alone.
+      selection.paged = answer.paged.find((/** @type {{isHere: boolean}} */ { isHere }) => isHere)?.name ?? NO_LIST;
     } catch (error) {
       selection.error = messageOf(error);
     }
@@ -83,6 +87,9 @@ const listFields = () => ui.state?.outline?.fields.filter((field) => field.type 
 
 /** The lists that a click can lead to the next page of. */
 const pagedLists = () => listFields().filter((field) => field.source === "page");
+
+/** @param {string} name */
+const listLabel = (name) => listFields().find((field) => field.name === name)?.label || name;
 
 /** @param {Selection} selection */
 const suggest = async (selection) => {
@@ -211,6 +218,19 @@ const columnRadios = (selection, answer, list, set) =>
 
 /** @param {Selection} selection @param {import("./api.js").Choice} answer @param {(change: Partial<Selection>) => void} set */
 const nextForm = (selection, answer, set) => [
+  answer.paged.length === 0
+    ? h("p", { class: "notice", key: "card-no-list" }, words.noListHere)
+    : select({
+        id: "card-paged",
+        label: words.list,
+        selected: selection.paged,
+        options: [
+          ...(selection.paged === NO_LIST ? [{ value: NO_LIST, label: words.chooseList }] : []),
+          ...answer.paged.map(({ name }) => ({ value: name, label: listLabel(name) })),
+        ],
+        warning: answer.paged.some(({ name, isHere }) => name === selection.paged && !isHere) ? words.listOfOtherPart : undefined,
+        onchange: (paged) => set({ paged }),
+      }),
   answer.laterPage !== null && h("p", { class: "notice", key: "card-later-page" }, rich(say(words.laterPage, { address: `\`${answer.laterPage}\`` }))),
   radios({
     name: "next-selector",
@@ -229,13 +249,6 @@ const nextForm = (selection, answer, set) => [
   }),
   selection.nextSelector === OWN_SELECTOR &&
     textField({ id: "card-own-selector", label: words.selector, hint: words.ownSelectorHint, value: selection.ownSelector, code: true, required: true, oninput: (ownSelector) => set({ ownSelector }) }),
-  select({
-    id: "card-paged",
-    label: words.list,
-    selected: selection.paged,
-    options: pagedLists().map((field) => ({ value: field.name, label: field.label || field.name })),
-    onchange: (paged) => set({ paged }),
-  }),
   textField({ id: "card-max-pages", label: words.maxPages, hint: words.maxPagesHint, value: selection.maxPages, required: true, oninput: (maxPages) => set({ maxPages }) }),
 ];
 
@@ -421,12 +434,14 @@ const edit = async (selection, answer) => {
     return words.dismissAdded;
   }
   if (use === "next") {
+    if (!("page" in origin)) throw refusal(words.requestFailed);
+    if (selection.paged === NO_LIST) throw refusal(answer.paged.length === 0 ? words.noListHere : words.listNotChosen);
     const max = Number(selection.maxPages);
     if (!Number.isInteger(max) || max < 2 || max > 50) throw refusal(words.maxPagesHint);
     const next = selection.nextSelector === OWN_SELECTOR ? selection.ownSelector.trim() : answer.nextSelectors[selection.nextSelector]?.selector;
     if (!next) throw refusal(words.selectorMissing);
-    await post("edit", { op: "setNextPage", list: selection.paged, selector: next, max });
-    return say(words.nextPageSet, { list: pagedLists().find((field) => field.name === selection.paged)?.label ?? selection.paged });
+    await post("edit", { op: "setNextPage", list: selection.paged, selector: next, max, inspection: origin.page.inspection });
+    return say(words.nextPageSet, { list: listLabel(selection.paged) });
   }
   const content = answer.contents[selection.content];
   const typed = content?.values[selection.value];

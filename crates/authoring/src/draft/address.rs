@@ -252,7 +252,7 @@ pub(crate) fn proposed_with_fields(
 
 /// Returns whether an address of a definition can be the one that is `shown`: each part is the same, or
 /// a value that equals it or is not known. Numbers of pages may differ.
-pub(super) fn can_be(own: &str, shown: &str, known: &KnownValues) -> bool {
+pub(crate) fn can_be(own: &str, shown: &str, known: &KnownValues) -> bool {
     if own == CUSTOM_URL {
         return true;
     }

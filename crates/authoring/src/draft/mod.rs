@@ -32,10 +32,12 @@ pub use self::{
     pages::{dismiss, dismissed, mark_page, remove_dismissed, remove_page},
 };
 pub(crate) use self::{
-    address::{AddressPart, address_parts, is_page_name, proposed_with_fields, without_braces},
+    address::{
+        AddressPart, address_parts, can_be, is_page_name, proposed_with_fields, without_braces,
+    },
     fields::lists_at,
     pages::alternatives,
-    steps::{read_address, set_address},
+    steps::{page_address, read_address, set_address},
 };
 use crate::lists::ListProposal;
 
@@ -238,6 +240,11 @@ pub enum DraftError {
          is added in the text"
     )]
     NotInPage(String),
+    #[error(
+        "the list `{0}` is read on another page than the one with this element: open its page, and \
+         choose the element there"
+    )]
+    OtherPage(String),
     #[error("mark the page after signing in first")]
     NotSignedIn,
     #[error("mark the page that asks for the one-time code first")]

@@ -147,12 +147,8 @@ pub(super) fn reads_of_source(
     known: &KnownValues,
 ) -> bool {
     let Some(Node::Collect { via, .. }) = definition.nodes.get(node) else { return false };
-    let is_page = |shown: &str| {
-        let step = steps(definition).into_iter().find(|step| step.node == node);
-        let opened = step.filter(|step| !step.is_acted_on).and_then(|step| step.opened);
-        // Where its page is not opened by an address, the definition does not tell which one it is.
-        opened.is_none_or(|opened| can_be(&opened.url, shown, known))
-    };
+    let is_page =
+        |shown: &str| page_address(definition, node).is_none_or(|own| can_be(&own, shown, known));
     match (via, source) {
         (Source::Dom {}, FieldSource::Page { url, .. }) => is_page(url),
         (
@@ -166,6 +162,14 @@ pub(super) fn reads_of_source(
         | (Source::Fetch(_), FieldSource::Page { .. })
         | (Source::Response(_), FieldSource::Page { .. } | FieldSource::Request { .. }) => false,
     }
+}
+
+/// Returns the address of the page that a node reads, as the definition has it. `None` where the page is not
+/// opened by an address, or something is done on it before: the definition does not tell which one it is then.
+pub(crate) fn page_address(definition: &Definition, node: &str) -> Option<String> {
+    let step = steps(definition).into_iter().find(|step| step.node == node)?;
+    let opened = step.opened.filter(|_| !step.is_acted_on)?;
+    Some(opened.url)
 }
 
 /// What has the address at which a node reads.

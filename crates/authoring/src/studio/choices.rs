@@ -12,6 +12,7 @@ use super::{
     edits::watched_source,
     paging::{Paging, later_page},
     responses::Refusal,
+    shown::PagedList,
     state::{Inspection, State},
 };
 use crate::{
@@ -49,6 +50,8 @@ pub struct ElementView {
     positional_column: bool,
     /// Those for what leads to the next page of a list; empty for a member of a response.
     next_selectors: Vec<SelectorProposal>,
+    /// The lists whose next page it can lead to, the nearest one first; empty for a member of a response.
+    paged: Vec<PagedList>,
     /// What the address of the page says if it is not the first page of a list, such as `page=2`.
     later_page: Option<String>,
     contents: Vec<ContentView>,
@@ -128,6 +131,7 @@ impl Studio {
             positional: false,
             positional_column: false,
             next_selectors,
+            paged: self.paged_lists(&page, node),
             later_page: later_page(&page.url),
             contents,
             list_may_be_own: list.as_ref().is_some_and(|list| may_be_own(list, &known)),
@@ -269,6 +273,7 @@ pub(super) fn of_member(response: &SeenResponse, pointer: &str) -> Option<Elemen
         positional: is_in_item(body, pointer),
         positional_column: list.as_ref().is_some_and(|list| is_column_in_item(body, pointer, list)),
         next_selectors: vec![],
+        paged: vec![],
         later_page: None,
         contents: vec![ContentView { read: None, sample, values }],
         list,

@@ -13,15 +13,16 @@ use super::{
     Shared, Studio, StudioError,
     addresses::{known_values, offered_values, read_values},
     responses::Answer,
+    shown::ShownPage,
     state::State,
 };
 use crate::{
     draft::{
-        self, AddressChoice, FieldChange, FieldSource, KnownValues, Marking, NewField, NewList,
-        NewMember, PageKind, VariableChange, add_field, add_member, add_variable, edit_field,
-        edit_variable, mark_page, move_field, move_member, remove_dismissed, remove_field,
-        remove_member, remove_next_page, remove_page, remove_variable, set_address, set_next_page,
-        without_braces,
+        self, AddressChoice, DraftError, FieldChange, FieldSource, KnownValues, Marking, NewField,
+        NewList, NewMember, PageKind, VariableChange, add_field, add_member, add_variable,
+        edit_field, edit_variable, mark_page, move_field, move_member, remove_dismissed,
+        remove_field, remove_member, remove_next_page, remove_page, remove_variable, set_address,
+        set_next_page, without_braces,
     },
     lists::ListProposal,
 };
@@ -107,6 +108,10 @@ pub enum Edit {
         selector: String,
         /// The pages that are read at most.
         max: u8,
+        /// The page on which the element was chosen; the address of the list is not compared with it if it is
+        /// left out.
+        #[serde(default)]
+        inspection: Option<u64>,
     },
     RemoveNextPage {
         list: String,
@@ -373,7 +378,8 @@ pub(super) fn apply(
         Edit::MoveField { within: Some(group), name, by } => {
             move_member(definition, &group, &name, by > 0)?;
         }
-        Edit::SetNextPage { list, selector, max } => {
+        Edit::SetNextPage { list, selector, max, inspection } => {
+            check_page(definition, &list, inspection, shared)?;
             set_next_page(definition, &list, &selector, max)?;
         }
         Edit::RemoveNextPage { list } => remove_next_page(definition, &list)?,
@@ -394,6 +400,23 @@ pub(super) fn apply(
         Edit::Replace { .. } => (),
     }
     Ok(())
+}
+
+/// Checks that an inspected page is the one of a list, or another part of it.
+fn check_page(
+    definition: &Definition,
+    list: &str,
+    inspection: Option<u64>,
+    shared: &Shared,
+) -> Result<(), StudioError> {
+    let Some(inspection) = inspection else { return Ok(()) };
+    let state = shared.state();
+    let page = state.inspection(inspection).ok_or(StudioError::NoInspection)?;
+    let known = offered_values(definition, &state);
+    match ShownPage::of_list(definition, list, &page.url, &known) {
+        Some(ShownPage::Other) => Err(DraftError::OtherPage(list.to_owned()).into()),
+        Some(ShownPage::Same | ShownPage::OtherPart) | None => Ok(()),
+    }
 }
 
 /// Returns the source of a new field with what the author has chosen for its address, and the values

@@ -9,6 +9,7 @@ mod publisher;
 mod readings;
 mod responses;
 mod screens;
+mod shown;
 mod state;
 #[cfg(test)]
 mod tests;

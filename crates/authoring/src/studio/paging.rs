@@ -252,6 +252,37 @@ pub(super) fn later_page(url: &str) -> Option<String> {
     parameter.or_else(in_path).map(|text| shown(&text, MAX_PARAMETER_CHARS))
 }
 
+/// Returns an address, as a definition or a browser has it, without what says which page of a list is wanted.
+pub(super) fn without_page(url: &str) -> String {
+    let (url, fragment) = url.split_at(url.find('#').unwrap_or(url.len()));
+    let (path, query) = url.split_once('?').unwrap_or((url, ""));
+    let is_of_page = |name: &str| {
+        let plain = plain(name);
+        let plain = plain.as_str();
+        is_page_name(name)
+            || [NUMBERS, OFFSETS, OTHER_PARAMETERS].iter().any(|names| names.contains(&plain))
+    };
+    let others = query.split('&').filter(|parameter| {
+        let name = parameter.split_once('=').map_or(*parameter, |(name, _)| name);
+        !parameter.is_empty() && !is_of_page(name)
+    });
+    let others: Vec<_> = others.collect();
+    let mut segments: Vec<_> = path.split('/').collect();
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let in_path = segments.windows(2).position(|pair| match pair {
+        // There, `p` may also be that of a product.
+        [name, value] => {
+            *name != "p" && NUMBERS.contains(&plain(name).as_str()) && is_number(value)
+        }
+        _ => false,
+    });
+    if let Some(at) = in_path {
+        segments.drain(at..at.saturating_add(2));
+    }
+    let start = if others.is_empty() { "" } else { "?" };
+    format!("{}{start}{}{fragment}", segments.join("/"), others.join("&"))
+}
+
 /// Returns the beginning of a text that is shown as code: without the signs between which code stands.
 fn shown(text: &str, max_chars: usize) -> String {
     text.chars().filter(|c| *c != '`').take(max_chars).collect()
@@ -292,6 +323,24 @@ mod tests {
         }
         let long = told(&format!("?page={}2", "0".repeat(60))).unwrap();
         assert_eq!(long.chars().count(), MAX_PARAMETER_CHARS);
+    }
+
+    #[test]
+    fn an_address_is_the_same_on_each_page_of_a_list() {
+        let url = "https://shop.test/orders";
+        for rest in ["", "?page=2", "?p=3", "?page%5Bnumber%5D=2&offset=50", "/page/4"] {
+            assert_eq!(without_page(&format!("{url}{rest}")), url, "{rest}");
+        }
+        for (rest, expected) in [
+            ("?status=open&page=2#top", "?status=open#top"),
+            ("/page/2/?status=open", "/?status=open"),
+            ("/{user}?page={page}", "/{user}"),
+            ("/p/4711", "/p/4711"),
+            ("?q=page", "?q=page"),
+        ] {
+            let expected = format!("{url}{expected}");
+            assert_eq!(without_page(&format!("{url}{rest}")), expected, "{rest}");
+        }
     }
 
     /// Returns where a response with two rows says that there are more, and how many there are.

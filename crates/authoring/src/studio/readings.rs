@@ -246,7 +246,8 @@ pub(super) fn on_page(page: &PageTree, tried: &TriedReading, select: Select<'_>)
     }
 }
 
-fn chosen(found: &[usize], choice: ElementChoice) -> Option<usize> {
+/// Returns the one of several elements that is read.
+pub(super) fn chosen(found: &[usize], choice: ElementChoice) -> Option<usize> {
     match choice {
         ElementChoice::First => found.first().copied(),
         ElementChoice::Last => found.last().copied(),

@@ -3,6 +3,7 @@
 mod addresses;
 mod overlapping;
 mod screens;
+mod shown;
 
 use std::{collections::BTreeMap, sync::Arc};
 
