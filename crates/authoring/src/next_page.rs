@@ -46,8 +46,8 @@ const NEXT: &[&str] = &[
     "❯",
 ];
 /// The word of classes of what leads to the next page, and those of what leads back.
-const NEXT_WORDS: &[&str] = &["next"];
-const PREVIOUS_WORDS: &[&str] = &["back", "prev", "previous"];
+pub(crate) const NEXT_WORDS: &[&str] = &["next"];
+pub(crate) const PREVIOUS_WORDS: &[&str] = &["back", "prev", "previous"];
 /// The words of classes of the page that is shown.
 const CURRENT: &[&str] = &["active", "current", "selected"];
 
@@ -128,13 +128,7 @@ pub(crate) fn propose_next_page(
 
 /// Returns the link or button that an element is a part of, or the only link in it, or else the element.
 fn target_of(page: &PageTree, node: usize) -> usize {
-    let is_target = |index: &usize| {
-        page.nodes.get(*index).is_some_and(|element| {
-            let tag = element.tag.as_deref();
-            let role = element.attributes.get("role").map(String::as_str);
-            matches!(tag, Some("a" | "button")) || matches!(role, Some("link" | "button"))
-        })
-    };
+    let is_target = |index: &usize| is_target(page, *index);
     if let Some(around) = with_ancestors(page, node).into_iter().find(is_target) {
         return around;
     }
@@ -143,8 +137,17 @@ fn target_of(page: &PageTree, node: usize) -> usize {
     if let [only] = inside.as_slice() { *only } else { node }
 }
 
+/// Returns whether an element is a link or a button.
+pub(crate) fn is_target(page: &PageTree, node: usize) -> bool {
+    page.nodes.get(node).is_some_and(|element| {
+        let tag = element.tag.as_deref();
+        let role = element.attributes.get("role").map(String::as_str);
+        matches!(tag, Some("a" | "button")) || matches!(role, Some("link" | "button"))
+    })
+}
+
 /// Returns an element and those around it in its root, the innermost first.
-fn with_ancestors(page: &PageTree, node: usize) -> Vec<usize> {
+pub(crate) fn with_ancestors(page: &PageTree, node: usize) -> Vec<usize> {
     let mut found = Vec::new();
     let mut at = Some(node);
     while let Some(index) = at.filter(|at| !page.is_root(*at) && found.len() < MAX_AROUND) {
@@ -234,7 +237,7 @@ fn is_number(text: &str) -> bool {
 
 /// Returns selectors of an element, or of a link to the same address, as what follows the page that is shown
 /// in a list of pages.
-fn after_current(page: &PageTree, target: usize) -> Vec<String> {
+pub(crate) fn after_current(page: &PageTree, target: usize) -> Vec<String> {
     let Some(tag) = page.nodes.get(target).and_then(|node| node.tag.as_deref()) else {
         return vec![];
     };
@@ -313,19 +316,19 @@ fn children(page: &PageTree, parent: usize) -> Vec<usize> {
     inside.map(|(index, _)| index).collect()
 }
 
-fn classes(element: &PageNode) -> impl Iterator<Item = &str> {
+pub(crate) fn classes(element: &PageNode) -> impl Iterator<Item = &str> {
     let classes = element.attributes.get("class").map(String::as_str).unwrap_or_default();
     classes.split_ascii_whitespace()
 }
 
 /// Returns whether a class has one of these words, as `page-current` has `current`.
-fn has_word(class: &str, words: &[&str]) -> bool {
+pub(crate) fn has_word(class: &str, words: &[&str]) -> bool {
     let lower = class.to_ascii_lowercase();
     lower.split(['-', '_']).any(|word| words.contains(&word))
 }
 
 /// Returns whether a name of an element, such as its title, is that of the next page, on each page.
-fn is_name_of_next(name: &str) -> bool {
+pub(crate) fn is_name_of_next(name: &str) -> bool {
     let has_number = name.chars().any(|c| c.is_ascii_digit());
     name.chars().count() <= MAX_NAME_CHARS && !has_number && names_next(name)
 }

@@ -6,7 +6,7 @@ import { words, say, sentence } from "./words.js";
  * @typedef {{severity: "error" | "warning", path: string, line: number | null, column: number | null, message: string}} Finding
  * @typedef {{name: string, kind: string, conditions: string[], holds: boolean | null}} KnownPage
  * @typedef {{name: string, label: string, type: string, required: boolean, pii: boolean, attested: boolean, source: "page" | "request" | "response",
- *   place: string, node: string, address: Address | null, reading: Reading | null, members: Member[], nextPage: {text: string, selector: string | null, max: number} | null, paging: Paging | null, endsAfter: number | null, hasNoNextPage: boolean, endsAfterPages: number | null, value: any, problem: string | null}} Field
+ *   place: string, node: string, address: Address | null, reading: Reading | null, members: Member[], nextPage: {text: string, selector: string | null, max: number} | null, paging: Paging | null, furtherPage: string | null, endsAfter: number | null, hasNoNextPage: boolean, endsAfterPages: number | null, value: any, problem: string | null}} Field
  * @typedef {{rows: number | null, total: number | null, sign: string | null, parameters: string[]}} Paging What tells that a list goes on after the rows of its response.
  * @typedef {{name: string, label: string, required: boolean, pii: boolean, reading: Reading | null}} Member
  * @typedef {{type: string, format: string | null, currency: string | null, at: string, read: "text" | "value" | {attribute: string}, element: "first" | "last",
@@ -35,7 +35,7 @@ import { words, say, sentence } from "./words.js";
  * @typedef {{selector: string, found: number, elsewhere: number, hashed: boolean, positional: boolean, mayBeOwn: boolean}} ColumnPlace A selector of a value in the rows of a list, with the rows in which it finds something, and something in another cell.
  * @typedef {{selectors?: {selector: string, matches: number, hashed: boolean, positional: boolean, mayBeOwn: boolean}[], nextSelectors: {selector: string, matches: number, hashed: boolean, positional: boolean, mayBeOwn: boolean, hasWords: boolean}[],
  *   paged: {name: string, isHere: boolean}[], laterPage: string | null, positional: boolean, positionalColumn: boolean, contents: Content[], list: ListPlace | null, listMayBeOwn: boolean, columns: ColumnPlace[], lists: string[], proposedUse: "field" | "column",
- *   paging: Paging | null, name: string, label: string}} Choice
+ *   paging: Paging | null, furtherPage: string | null, name: string, label: string}} Choice
  * @typedef {{condition: any, text: string, alsoOn: string[], inRow: boolean, positional: boolean, mayBeOwn: boolean, hiddenOn: "phone" | "desktop" | null, counts: "eachAttempt" | "afterVanishing" | null}} Suggestion
  * @typedef {{conditions: Suggestion[], preferred: number | null, comparedWith: string[], otherScreen: "phone" | "desktop" | null}} Suggestions `preferred` is the place of the condition that is chosen unless the author says otherwise, and `otherScreen` the other kind of screen on which the page was looked at.
  */

@@ -394,6 +394,8 @@ const listForm = (selection, answer, place, set) => {
     h("p", { class: "hint" }, rich(place.each === null ? say(words.listPlaceResponse, { at: `\`${place.at || "/"}\`` }) : say(words.listPlace, { each: `\`${place.each}\``, at: `\`${place.at}\`` }))),
     answer.listMayBeOwn && h("p", { class: "hint warn", key: "card-list-own" }, words.listMayBeOwn),
     answer.paging && pagingNotice(answer.paging, words.restWhenAdded),
+    answer.furtherPage !== null && !lists.some((field) => field.name === selection.list && field.nextPage !== null) &&
+      h("p", { class: "notice", key: "card-further" }, rich(`${say(words.furtherPage, { next: `\`${answer.furtherPage}\`` })} ${words.restByLinkWhenAdded}`)),
     lists.length > 0 &&
       select({
         id: "card-list",

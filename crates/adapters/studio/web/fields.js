@@ -182,6 +182,7 @@ const fieldCard = (field, index, count) => {
     ),
     field.address && addressHints(field.address, true),
     field.paging && pagingNotice(field.paging, field.source === "request" ? say(words.restByRequest, { node: `\`${field.node}\`` }) : words.restByResponse),
+    field.furtherPage !== null && h("p", { class: "notice", key: "further" }, rich(`${say(words.furtherPage, { next: `\`${field.furtherPage}\`` })} ${words.restByLink}`)),
     field.endsAfter !== null && h("p", { class: "notice", key: "ends" }, `${say(words.listEnds, { count: field.endsAfter })} ${field.endsAfter < MAX_ROWS ? words.moreByMaxRows : words.noMoreRows}`),
     field.endsAfterPages !== null && h("p", { class: "notice", key: "pages-end" }, say(words.pagesEnd, { count: field.endsAfterPages })),
     field.hasNoNextPage && h("p", { class: "notice", key: "no-next" }, words.noNextPage),

@@ -49,6 +49,8 @@ export const runTab = (state) => {
       ),
     run.unconfirmed !== null && h("div", { class: "notice", role: "status", key: "unconfirmed" }, h("p", null, rich(unconfirmedText(run.unconfirmed)))),
     missingView(run.missing),
+    run.state === "completed" && (state.outline?.fields ?? []).filter((field) => field.furtherPage !== null || field.paging !== null).map(({ name }) =>
+      h("p", { class: "notice", key: `goes-on-${name}` }, rich(say(words.mayHaveMore, { list: `\`${name}\`` })))),
     run.data !== null && [h("h4", null, words.sharedData), h("div", { class: "data" }, shownValue(run.data))],
     h("h3", null, words.fixture),
     fixture === null

@@ -10,6 +10,7 @@ use super::{
     Studio, StudioError,
     addresses::{offered_values, read_values},
     edits::watched_source,
+    further_pages::further_page,
     paging::{Paging, later_page},
     responses::Refusal,
     shown::PagedList,
@@ -65,6 +66,8 @@ pub struct ElementView {
     proposed_use: ProposedUse,
     /// What tells that the list of a response goes on after its rows.
     paging: Option<Paging>,
+    /// The selector of what seems to lead to the next page of its list in a page.
+    further_page: Option<String>,
     name: String,
     label: String,
 }
@@ -123,6 +126,8 @@ impl Studio {
         let (selectors, list, columns) = self.select(|select| places(tree, node, &known, select));
         let mut next_selectors = self.select(|select| propose_next_page(tree, node, select));
         mark_own(&mut next_selectors, &known);
+        let further_page =
+            list.as_ref().map(|list| self.select(|select| further_page(tree, list, select)));
         let name = name_of(&label);
         let url = without_braces(&page.url);
         let source = FieldSource::Page { url, at: String::new(), read: ElementContent::Text };
@@ -134,6 +139,7 @@ impl Studio {
             paged: self.paged_lists(&page, node),
             later_page: later_page(&page.url),
             contents,
+            further_page: further_page.flatten(),
             list_may_be_own: list.as_ref().is_some_and(|list| may_be_own(list, &known)),
             list,
             columns,
@@ -282,6 +288,7 @@ pub(super) fn of_member(response: &SeenResponse, pointer: &str) -> Option<Elemen
         lists: vec![],
         proposed_use: if is_column { ProposedUse::Column } else { ProposedUse::Field },
         paging,
+        further_page: None,
         label: label_of_name(&name),
         name: name_of(&name),
     })

@@ -151,8 +151,8 @@ pub enum ChosenSource {
 #[derive(Debug, Clone, Deserialize)]
 pub struct ChosenList {
     #[serde(flatten)]
-    rows: ListProposal,
-    name: String,
+    pub(super) rows: ListProposal,
+    pub(super) name: String,
     label: String,
 }
 

@@ -3,6 +3,7 @@
 mod addresses;
 mod choices;
 mod edits;
+mod further_pages;
 mod missing;
 mod paging;
 mod publisher;
@@ -507,8 +508,12 @@ impl Studio {
         self.changeable()?;
         // What was seen may not be kept any more once the page has answered.
         let sample = self.sample_of(&edit);
+        let further_page = self.further_page_of(&edit);
         let source = self.source_of(&edit).await?;
         self.apply(edit, source, sample)?;
+        if let Some((list, next)) = further_page {
+            self.shared.change(|state| state.goes_on(list, next));
+        }
         self.follow().await
     }
 

@@ -126,6 +126,9 @@ pub(super) struct State {
     pub(super) single_pages: BTreeMap<String, Action>,
     /// The lists that ended after their last page when they were read last, with the number of pages.
     pub(super) last_pages: BTreeMap<String, u8>,
+    /// The lists in a page that seemed to have a next page when their columns were chosen, with the selector of
+    /// what leads to it.
+    pub(super) further_pages: BTreeMap<String, String>,
     /// The rows of lists that the node has read that a run is at.
     rows: BTreeMap<String, Vec<Value>>,
     /// Each with its number and that of the browser.
@@ -238,7 +241,9 @@ impl State {
             rename_in(&mut self.samples, name, new_name);
             rename_in(&mut self.limits, name, new_name);
             rename_in(&mut self.single_pages, name, new_name);
+            rename_in(&mut self.further_pages, name, new_name);
         }
+        self.further_pages.retain(|name, _| definition.output.contains_key(name));
         let before = self.last_definition.replace(definition.clone());
         let earlier = |name: &str| -> String {
             let earlier = renamed.filter(|(_, new_name)| new_name == name);
@@ -267,6 +272,12 @@ impl State {
         self.limits.retain(|name, _| values.contains_key(name));
         self.single_pages.retain(|name, _| values.contains_key(name));
         self.last_pages.retain(|name, _| values.contains_key(name));
+    }
+
+    /// Records that a list in a page seems to have a next page, to which the element that matches a selector
+    /// leads. Returns whether that was not known.
+    pub(super) fn goes_on(&mut self, list: String, next: String) -> bool {
+        self.further_pages.insert(list, next).is_none()
     }
 
     /// Records an event, and returns whether anything has changed.

@@ -1,6 +1,7 @@
 //! What a studio keeps of its runs, and what it tells of places that an author edits.
 
 mod addresses;
+mod further_pages;
 mod overlapping;
 mod screens;
 mod shown;

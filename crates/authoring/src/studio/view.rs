@@ -244,6 +244,7 @@ fn field_view(definition: &Definition, state: &State, name: &str, field: &Field)
         read.as_ref().filter(|read| field.kind == FieldType::List && read.pages.is_none());
     let paging = first_page
         .and_then(|read| Paging::of_list(definition, state, read.via, &read.extraction.at));
+    let further_page = first_page.and_then(|_| state.further_pages.get(name));
     let max = field.row_limit();
     let exceeds = paging.as_ref().is_some_and(|paging| paging.exceeds(max));
     let ends = exceeds || state.limits.get(name) == Some(&max);
@@ -281,6 +282,7 @@ fn field_view(definition: &Definition, state: &State, name: &str, field: &Field)
         "members": members.collect::<Vec<_>>(),
         "nextPage": pages.map(next_page),
         "paging": paging,
+        "furtherPage": further_page,
         "endsAfter": ends.then_some(max),
         "hasNoNextPage": pages.is_some_and(has_no_next),
         "endsAfterPages": last_page,

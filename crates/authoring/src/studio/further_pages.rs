@@ -1,0 +1,135 @@
+//! Whether a page seems to have a next page of a list in it.
+
+use std::collections::BTreeSet;
+
+use domain::workflow::{PageNode, PageTree, Select, find_elements};
+
+use super::{ChosenSource, Edit, Studio, paging::without_page};
+use crate::{
+    lists::ListProposal,
+    next_page::{
+        NEXT_WORDS, PREVIOUS_WORDS, after_current, classes, has_word, is_name_of_next, is_target,
+        propose_next_page, with_ancestors,
+    },
+};
+
+/// Links and buttons beside those to other pages whose names are looked at.
+const MAX_TARGETS: usize = 50;
+/// Words that the name of what leads to the next page has at most: others are sentences.
+const MAX_NAME_WORDS: usize = 3;
+/// Elements around one.
+const MAX_DEPTH: usize = 200;
+/// Words of classes of what has the links to other pages of a list.
+const PAGER_WORDS: &[&str] = &["page", "pager", "paginate", "pagination", "paginator", "paging"];
+/// Words that a class for the next page may have beside: `next-appointment` is about something else.
+const PLAIN_WORDS: &[&str] = &["btn", "button", "item", "link", "nav", "next"];
+
+impl Studio {
+    /// Returns the list in a page that an edit adds a column to, and the selector of what seems to lead to its
+    /// next page. `None` if nothing does, or for other edits.
+    pub(super) fn further_page_of(&self, edit: &Edit) -> Option<(String, String)> {
+        let Edit::AddField {
+            from: ChosenSource::Page { inspection, .. }, list: Some(list), ..
+        } = edit
+        else {
+            return None;
+        };
+        let page = self.shared.state().inspection(*inspection)?;
+        let next = self.select(|select| further_page(&page.tree, &list.rows, select))?;
+        Some((list.name.clone(), next))
+    }
+}
+
+/// Returns the selector of what seems to lead to the next page of a list in a page: by its relation, by a class
+/// of it, or by what it is called where links to other pages are. `None` if nothing does, or if it is hidden or
+/// cannot be pressed.
+pub(super) fn further_page(
+    page: &PageTree,
+    list: &ListProposal,
+    select: Select<'_>,
+) -> Option<String> {
+    let each = list.each.as_deref()?;
+    let place = find_elements(page, 0, &list.at, select).first().copied()?;
+    let rows: BTreeSet<usize> = select(page, place, each).into_iter().collect();
+    let parent = |node: &usize| page.nodes.get(*node).and_then(|node| node.parent);
+    let is_in_row = |node: usize| {
+        let around = std::iter::successors(Some(node), parent).take(MAX_DEPTH);
+        around.into_iter().any(|node| rows.contains(&node))
+    };
+    let targets = (0..page.nodes.len())
+        .filter(|index| is_target(page, *index) && is_usable(page, *index) && !is_in_row(*index));
+    let targets: Vec<usize> = targets.collect();
+    let is_related = |index: &&usize| page.nodes.get(**index).is_some_and(is_next_by_relation);
+    let has_class = |index: &&usize| {
+        let with_parent = with_ancestors(page, **index).into_iter().take(2);
+        let mut nodes = with_parent.filter_map(|index| page.nodes.get(index));
+        nodes.any(|node| classes(node).any(is_next_class))
+    };
+    let is_named = |index: &&usize| is_called_next(page, **index);
+    let in_pager = || targets.iter().filter(|index| is_in_pager(page, **index)).take(MAX_TARGETS);
+    let found = targets.iter().find(is_related).or_else(|| targets.iter().find(has_class));
+    if let Some(target) = found.or_else(|| in_pager().find(is_named)) {
+        let proposed = propose_next_page(page, *target, select).into_iter().next();
+        return proposed.map(|first| first.selector);
+    }
+    // It is of the whole document, and cannot be pressed.
+    let has_link = page.nodes.iter().any(|node| {
+        node.tag.as_deref() == Some("link")
+            && node.attributes.contains_key("href")
+            && is_next_by_relation(node)
+    });
+    has_link.then(|| "link[rel~=\"next\"]".to_owned())
+}
+
+/// Returns whether a link or a button is visible and can be pressed.
+fn is_usable(page: &PageTree, index: usize) -> bool {
+    let Some(element) = page.nodes.get(index).filter(|node| node.visible) else { return false };
+    let has = |name: &str| element.attributes.contains_key(name);
+    let leads =
+        element.tag.as_deref() != Some("a") || has("href") || has("role") || has("tabindex");
+    let is_disabled = |node: &PageNode| {
+        node.attributes.contains_key("disabled")
+            || node.attributes.get("aria-disabled").is_some_and(|value| value == "true")
+            || classes(node).any(|class| has_word(class, &["disabled"]))
+    };
+    let with_parent = with_ancestors(page, index).into_iter().take(2);
+    leads && !with_parent.filter_map(|index| page.nodes.get(index)).any(is_disabled)
+}
+
+fn is_next_by_relation(node: &PageNode) -> bool {
+    let relation = node.attributes.get("rel").map(String::as_str).unwrap_or_default();
+    relation.split_ascii_whitespace().any(|word| word == "next")
+}
+
+/// Returns whether a class is that of what leads to the next page, such as `page-next`.
+fn is_next_class(class: &str) -> bool {
+    let is_next = has_word(class, NEXT_WORDS) && !has_word(class, PREVIOUS_WORDS);
+    let lower = class.to_ascii_lowercase();
+    let mut words = lower.split(['-', '_']).filter(|word| !word.is_empty());
+    is_next && (has_word(class, PAGER_WORDS) || words.all(|word| PLAIN_WORDS.contains(&word)))
+}
+
+/// Returns whether an element is among links to other pages, or its address says which page of a list is wanted.
+fn is_in_pager(page: &PageTree, index: usize) -> bool {
+    let address = page.nodes.get(index).and_then(|node| node.attributes.get("href"));
+    let has_page = address.is_some_and(|address| without_page(address) != *address);
+    let around = with_ancestors(page, index);
+    has_page
+        || around.into_iter().filter_map(|index| page.nodes.get(index)).any(|node| {
+            node.tag.as_deref() == Some("nav")
+                || classes(node).any(|class| has_word(class, PAGER_WORDS))
+        })
+}
+
+/// Returns whether an element among links to other pages is called the next one, or has the number of the second
+/// page and follows the page that is shown.
+fn is_called_next(page: &PageTree, index: usize) -> bool {
+    let text = page.text_content(index);
+    let text = text.trim();
+    let attribute = |name: &str| page.nodes.get(index)?.attributes.get(name).map(String::as_str);
+    let names = [Some(text), attribute("aria-label"), attribute("title")];
+    let is_name =
+        |name: &str| is_name_of_next(name) && name.split_whitespace().count() <= MAX_NAME_WORDS;
+    names.into_iter().flatten().any(is_name)
+        || (text == "2" && !after_current(page, index).is_empty())
+}
