@@ -12,7 +12,9 @@ use serde::Serialize;
 use crate::{
     draft::KnownValues,
     lists::ListProposal,
-    selectors::{has_known_value, in_row, is_address, is_positional, steady_classes},
+    selectors::{
+        has_known_value, has_numbered_class, in_row, is_address, is_positional, steady_classes,
+    },
 };
 
 /// Selectors that are proposed for a column.
@@ -107,10 +109,13 @@ pub(crate) fn in_rows(
         };
         Some((proposal, alone, there))
     });
-    // The value of an attribute that differs from row to row tells a row, and not a column.
+    // The value of an attribute or the number of a class that differs from row to row tells a row, and not a
+    // column.
     let is_column = |proposal: &ColumnProposal| {
         let is_steady = proposal.found == rows.len() && proposal.elsewhere == 0;
-        !proposal.selector.contains(['[', '#']) || (is_steady && !proposal.may_be_own)
+        let is_of_one_row = has_numbered_class(&proposal.selector) && proposal.found < 2;
+        let has_attribute = proposal.selector.contains(['[', '#']);
+        !is_of_one_row && (!has_attribute || (is_steady && !proposal.may_be_own))
     };
     let mut tried: Vec<_> = tried.filter(|(proposal, ..)| is_column(proposal)).collect();
     // Stable: within each group, the order of preference stays.

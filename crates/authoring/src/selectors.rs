@@ -49,6 +49,10 @@ const STATES: &[&str] = &[
 const GENERATORS: &[&str] = &["css-", "svelte-"];
 /// The length of the shortest random part of a name.
 const MIN_HASH_BYTES: usize = 5;
+/// The digits of a number that stands after words in a class, such as that of a width of a screen, and the
+/// length of the words.
+const MAX_NUMBER_DIGITS: usize = 4;
+const MAX_WORDS_BYTES: usize = 43;
 const VOWELS: [char; 6] = ['a', 'e', 'i', 'o', 'u', 'y'];
 /// Words without vowels that people choose.
 const ABBREVIATIONS: &[&str] = &[
@@ -155,7 +159,7 @@ fn in_root(
     };
     let Some(element) = page.nodes.get(node) else { return vec![] };
     let mut proposals: Vec<_> = local(element).into_iter().filter_map(matched).collect();
-    let path = anchored(page, (scope, node), select).into_iter().filter_map(matched);
+    let path = anchored(page, (scope, node), local, select).into_iter().filter_map(matched);
     proposals.extend(path);
     let tag = element.tag.as_deref().map(identifier);
     proposals.extend(tag.and_then(matched));
@@ -186,8 +190,8 @@ pub(crate) fn in_row(
 ) -> Vec<(String, bool)> {
     let Some(element) = page.nodes.get(node) else { return vec![] };
     let tag = element.tag.as_deref().map(identifier);
-    let mut selectors = local(element);
-    selectors.extend(anchored(page, (row, node), select));
+    let mut selectors = local_in_row(element);
+    selectors.extend(anchored(page, (row, node), local_in_row, select));
     selectors.extend(tag.clone());
     if cell != node {
         let cell = structure(page, (row, cell));
@@ -293,6 +297,37 @@ fn local(element: &PageNode) -> Vec<String> {
     selectors
 }
 
+/// Returns selectors of an element in a row by what it is itself. They also have its classes with a number: of
+/// one element, nothing tells whether the number is that of what it shows, but the other rows do.
+fn local_in_row(element: &PageNode) -> Vec<String> {
+    let mut selectors = local(element);
+    let Some(tag) = element.tag.as_deref().map(identifier) else { return selectors };
+    let classes = element.attributes.get("class").map(String::as_str).unwrap_or_default();
+    let numbered = classes.split_ascii_whitespace().filter(|class| is_numbered(class)).take(3);
+    selectors.extend(numbered.map(|class| format!("{tag}.{}", identifier(class))));
+    selectors
+}
+
+/// Returns whether a selector of a value in a row has a class with a number.
+pub(crate) fn has_numbered_class(selector: &str) -> bool {
+    selector.split([' ', '.']).any(is_numbered)
+}
+
+/// Returns whether a class is words and a short number after them, such as `zero-width-720`. Programs that make
+/// up classes mix letters and digits.
+pub(crate) fn is_numbered(name: &str) -> bool {
+    let Some((words, number)) = name.rsplit_once('-') else { return false };
+    let is_number = (1..=MAX_NUMBER_DIGITS).contains(&number.len())
+        && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphabetic());
+    is_number
+        && words.len() <= MAX_WORDS_BYTES
+        && words.split('-').all(is_word)
+        && words.split('-').any(|word| is_readable(&word.to_ascii_lowercase()))
+        && !GENERATORS.iter().any(|prefix| name.starts_with(prefix))
+        && !is_hashed(name)
+}
+
 /// Returns the classes of an element that seem to be chosen by somebody, and are no states.
 pub(crate) fn steady_classes(element: &PageNode) -> Vec<&str> {
     let classes = element.attributes.get("class").map(String::as_str).unwrap_or_default();
@@ -330,8 +365,14 @@ fn address_part(url: &str) -> Option<&str> {
     (part.len() > 2 && part.len() <= 80).then_some(part)
 }
 
-/// Returns selectors of an element below an ancestor that has one of its own, the nearest first.
-fn anchored(page: &PageTree, (scope, node): (usize, usize), select: Select<'_>) -> Vec<String> {
+/// Returns selectors of an element below an ancestor that has one of its own, the nearest first. `own_selectors`
+/// returns those of an element by what it is itself.
+fn anchored(
+    page: &PageTree,
+    (scope, node): (usize, usize),
+    own_selectors: fn(&PageNode) -> Vec<String>,
+    select: Select<'_>,
+) -> Vec<String> {
     let mut selectors = Vec::new();
     let mut at = node;
     let mut steps: Vec<String> = Vec::new();
@@ -343,9 +384,9 @@ fn anchored(page: &PageTree, (scope, node): (usize, usize), select: Select<'_>) 
         }
         let is_only = |anchor: &String| select(page, scope, anchor).as_slice() == [parent];
         if let Some(anchor) =
-            page.nodes.get(parent).map(local).and_then(|all| all.into_iter().find(is_only))
+            page.nodes.get(parent).map(own_selectors).and_then(|all| all.into_iter().find(is_only))
         {
-            let mut own = page.nodes.get(node).map(local).unwrap_or_default();
+            let mut own = page.nodes.get(node).map(own_selectors).unwrap_or_default();
             own.extend(page.nodes.get(node).and_then(|node| node.tag.as_deref()).map(identifier));
             selectors.extend(own.iter().map(|own| format!("{anchor} {own}")));
             selectors.push(format!("{anchor} > {}", steps.join(" > ")));

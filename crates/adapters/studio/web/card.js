@@ -209,7 +209,7 @@ const columnRadios = (selection, answer, list, set) =>
         !isAll && found,
         elsewhere > 0 && say(words.columnElsewhere, { count: elsewhere }),
         mayBeOwn && words.selectorMayBeOwn,
-        positional && words.positionalSelector,
+        positional && words.positionalColumn,
         hashed && words.hashedSelector,
       ].filter(Boolean);
       return { value: index, label: selector ? h("code", null, selector) : words.wholeRow, detail: isAll && found, warning: warnings.length > 0 && warnings.join(". ") };

@@ -357,6 +357,7 @@ const en = {
   matches: { one: "1 match", other: "{count} matches; the first is read" },
   positionalMember: "By position: another value once the response has an item before it",
   positionalSelector: "By position: breaks when the page adds an element before it",
+  positionalColumn: "By position: where another account has other columns, or one more or less before it, the value of another column is read",
   selectorMayBeOwn: "It has a word or number that may belong to your account. If it does, other accounts do not have this element",
   columnSelectorHint: "How the value is found in each row. Choose one that finds it in the same cell of all rows.",
   hashedSelector: "This name may change with the next version of the site.",

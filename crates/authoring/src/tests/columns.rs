@@ -7,7 +7,7 @@ use crate::{
     columns::{ColumnProposal, propose_columns},
     draft::KnownValues,
     lists::propose_list,
-    selectors::{has_known_value, mark_own, propose_selectors},
+    selectors::{has_known_value, is_numbered, mark_own, propose_selectors},
 };
 
 /// A page with a table of orders; the second cell of one has a label of its own.
@@ -217,5 +217,48 @@ fn a_selector_with_a_value_of_the_account_is_marked_and_comes_last() {
         (r#"a[title="Next of \"Ada\" lovelace"] main"#, "main", false),
     ] {
         assert_eq!(has_known_value(selector, &account(value)), has, "{selector}, {value}");
+    }
+}
+
+#[test]
+fn a_class_with_a_number_tells_a_column_before_its_position() {
+    let row = |number: u8| {
+        let cell = |width: u16, text: &str| {
+            format!("\n    td class=number+zero-width-{width}+unit-{number}\n     {text}")
+        };
+        let link = format!("a href=/x\n      \"words {number}\"");
+        let cells = [cell(540, &format!("\"done {number}\"")), cell(720, &link)];
+        format!("\n   tr\n    th\n     \"unit {number}\"{}", cells.concat())
+    };
+    let rows: String = (1..=3).map(row).collect();
+    let page = page(&format!("html\n body\n  table id=units{rows}"));
+    for (text, expected) in [("done 1", "td.zero-width-540"), ("words 2", "td.zero-width-720 a")] {
+        let found = columns(&page, text, &KnownValues::new());
+        let best = found.first().unwrap();
+        assert_eq!((best.selector.as_str(), best.found, best.positional), (expected, 3, false));
+        assert!(found.iter().all(|one| !one.selector.contains("unit-")), "{found:?}");
+    }
+}
+
+#[test]
+fn words_with_a_number_are_told_from_what_a_build_made_up() {
+    for name in ["zero-width-720", "zero-width-1200", "col-md-6", "column-3", "text-gray-500"] {
+        assert!(is_numbered(name), "{name}");
+    }
+    for name in [
+        "css-1q2w3e",
+        "css-1234",
+        "sc-bdVaJa",
+        "sc-1234",
+        "userpic--tBKCQ",
+        "_3xY9z",
+        "order-47110",
+        "order-",
+        "order-4a",
+        "-12",
+        "720",
+        "gzvtszq-12",
+    ] {
+        assert!(!is_numbered(name), "{name}");
     }
 }
