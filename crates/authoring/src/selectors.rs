@@ -81,6 +81,9 @@ pub struct SelectorProposal {
 
 /// How a part of a selector begins that counts elements.
 const POSITION: &str = ":nth-of-type(";
+/// The parts of a selector that count elements.
+const POSITIONS: &[&str] =
+    &[":nth-", ":first-child", ":last-child", ":first-of-type", ":last-of-type"];
 /// The characters that a value has at least to be a word of a selector: shorter ones are in many by
 /// chance.
 const MIN_WORD_CHARS: usize = 3;
@@ -205,9 +208,9 @@ pub(crate) fn in_row(
     all.filter(|(selector, _)| !selector.contains(FRAME_SEPARATOR)).collect()
 }
 
-/// Returns whether a selector counts elements.
+/// Returns whether a selector counts elements, also one that an author has written.
 pub(crate) fn is_positional(selector: &str) -> bool {
-    selector.contains(POSITION)
+    POSITIONS.iter().any(|position| selector.contains(position))
 }
 
 /// Returns whether a selector has a part of an address.

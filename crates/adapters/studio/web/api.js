@@ -6,15 +6,15 @@ import { words, say, sentence } from "./words.js";
  * @typedef {{severity: "error" | "warning", path: string, line: number | null, column: number | null, message: string}} Finding
  * @typedef {{name: string, kind: string, conditions: string[], holds: boolean | null}} KnownPage
  * @typedef {{name: string, label: string, type: string, required: boolean, pii: boolean, attested: boolean, source: "page" | "request" | "response",
- *   place: string, node: string, address: Address | null, reading: Reading | null, members: Member[], nextPage: {text: string, selector: string | null, max: number} | null, paging: Paging | null, furtherPage: string | null, endsAfter: number | null, hasNoNextPage: boolean, endsAfterPages: number | null, value: any, problem: string | null}} Field
+ *   place: string, node: string, address: Address | null, reading: Reading | null, positional: boolean, members: Member[], nextPage: {text: string, selector: string | null, max: number} | null, paging: Paging | null, furtherPage: string | null, endsAfter: number | null, hasNoNextPage: boolean, endsAfterPages: number | null, value: any, problem: string | null}} Field
  * @typedef {{rows: number | null, total: number | null, sign: string | null, parameters: string[]}} Paging What tells that a list goes on after the rows of its response.
- * @typedef {{name: string, label: string, required: boolean, pii: boolean, reading: Reading | null}} Member
+ * @typedef {{name: string, label: string, required: boolean, pii: boolean, reading: Reading | null, positional: boolean}} Member
  * @typedef {{type: string, format: string | null, currency: string | null, at: string, read: "text" | "value" | {attribute: string}, element: "first" | "last",
  *   convert: any[], each: string | null, emptyWhen: string | null, maxRows: number | null}} Reading
- * @typedef {{matches: number, rows: number | null, column: {found: number, unread: number, values: any[]} | null, instead: number | null, found: string | null, value: any, problem: string | null, values: TypedValue[]}} Tried
+ * @typedef {{positional: boolean, matches: number, rows: number | null, column: {found: number, unread: number, values: any[]} | null, instead: number | null, found: string | null, value: any, problem: string | null, values: TypedValue[]}} Tried
  * @typedef {{displayName: string, platform: string, version: string, environment: string, loginUrl: string, hasOwnIcon: boolean, hosts: string[], ssoHosts: string[],
  *   pages: KnownPage[], fields: Field[], variables: Variable[], dismissed: string[]}} Outline
- * @typedef {{name: string, source: "page" | "request" | "response", place: string, node: string, address: Address | null, reading: Reading, value: any, problem: string | null}} Variable
+ * @typedef {{name: string, source: "page" | "request" | "response", place: string, node: string, address: Address | null, reading: Reading, positional: boolean, value: any, problem: string | null}} Variable
  * @typedef {"asItIs" | {value: string}} PartChoice
  * @typedef {{text: string | null, place: string, before: string, after: string, values: string[], choice: PartChoice | null, mayBeOwn: boolean, restMayBeOwn: boolean}} AddressPart A segment or a parameter, or a word within one that equals a value.
  * @typedef {{source: "page" | "request" | "response", method: string, url: string, watched: {pattern: string, own: string[]} | null, parts: AddressPart[], own: string[], names: string[]}} Address

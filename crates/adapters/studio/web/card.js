@@ -189,7 +189,7 @@ const selectorRadios = (selection, answer, matches, set) =>
     onchange: (selector) => set({ selector }),
     options: (answer.selectors ?? []).map(({ selector, matches: count, hashed, positional, mayBeOwn }, index) => {
       const found = say(matches, { count });
-      const warnings = [count !== 1 && found, mayBeOwn && words.selectorMayBeOwn, positional && words.positionalSelector, hashed && words.hashedSelector].filter(Boolean);
+      const warnings = [count !== 1 && found, mayBeOwn && words.selectorMayBeOwn, positional && (selection.use === "dismiss" ? words.positionalClick : words.positionalSelector), hashed && words.hashedSelector].filter(Boolean);
       return { value: index, label: h("code", null, selector), detail: count === 1 && found, warning: warnings.length > 0 && warnings.join(". ") };
     }),
   });

@@ -62,6 +62,7 @@ const variableCard = (variable) => [
       : [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, rich(sentence(variable.problem)))],
   ),
   variable.address && addressHints(variable.address),
+  variable.positional && h("p", { class: "notice", key: "positional" }, sentence(words.positionalSelector)),
   h(
     "div",
     { class: "row small" },
@@ -140,7 +141,7 @@ const variableForm = (variable, current) => {
     h("h4", null, title, " ", h("code", null, variable.name)),
     draft && [
       textField({ id: "edit-name", label: words.name, hint: words.variableNameHint, value: current.newName, code: true, required: true, oninput: (newName) => set({ newName }) }),
-      readingForm({ id: "edit", draft, isPage: variable.source === "page", node: variable.node, within: null, forAddresses: true }),
+      readingForm({ id: "edit", draft, isPage: variable.source === "page", node: variable.node, within: null, positionalAt: variable.positional ? variable.reading.at : null, forAddresses: true }),
     ],
     addressView(variable, current.address, (address) => set({ address })),
     h(
@@ -181,6 +182,7 @@ const fieldCard = (field, index, count) => {
         : [h("dt", { key: "problem" }, words.problem), h("dd", { key: "problem-of", class: "bad" }, rich(sentence(field.problem)))],
     ),
     field.address && addressHints(field.address, true),
+    field.positional && h("p", { class: "notice", key: "positional" }, sentence(words.positionalSelector)),
     field.paging && pagingNotice(field.paging, field.source === "request" ? say(words.restByRequest, { node: `\`${field.node}\`` }) : words.restByResponse),
     field.furtherPage !== null && h("p", { class: "notice", key: "further" }, rich(`${say(words.furtherPage, { next: `\`${field.furtherPage}\`` })} ${words.restByLink}`)),
     field.endsAfter !== null && h("p", { class: "notice", key: "ends" }, `${say(words.listEnds, { count: field.endsAfter })} ${field.endsAfter < MAX_ROWS ? words.moreByMaxRows : words.noMoreRows}`),
@@ -251,6 +253,7 @@ const memberCard = (field, member, index) => {
       h("dd", null, member.reading === null ? words.notRead : member.reading.at ? h("code", null, member.reading.at) : words.wholeRow),
       samples !== null && [h("dt", { key: "value" }, words.value), h("dd", { key: "value-of", class: "sample" }, samples)],
     ),
+    member.positional && h("p", { class: "notice", key: "positional" }, sentence(field.type === "list" ? words.positionalColumn : words.positionalSelector)),
     h(
       "div",
       { class: "row small" },
@@ -417,7 +420,7 @@ const editForm = (part, within) => {
     checkbox({ id: "edit-required", label: words.required, hint: isColumn ? words.requiredInRowHint : words.requiredHint, checked: current.required, onchange: (required) => set({ required }) }),
     checkbox({ id: "edit-pii", label: words.pii, hint: words.piiHint, checked: current.pii, onchange: (pii) => set({ pii }) }),
     draft
-      ? readingForm({ id: "edit", draft, isPage: whole.source === "page", node: whole.node, within: within?.reading ?? null })
+      ? readingForm({ id: "edit", draft, isPage: whole.source === "page", node: whole.node, within: within?.reading ?? null, positionalAt: part?.positional ? (part.reading?.at ?? null) : null })
       : h("p", { class: "hint" }, words.notRead),
     current.next && nextPageForm(current.next, (next) => set({ next })),
     addressView(whole, current.address, (address) => set({ address })),

@@ -10,7 +10,7 @@ import { say, sentence, words } from "./words.js";
  * @typedef {import("./api.js").Reading} Reading
  * @typedef {{id: number, kind: string, text: string, other: string, language: string}} Step A converter while it is edited.
  * @typedef {{reading: Reading, steps: Step[], maxRows: string, tried: import("./api.js").Tried | null}} Draft
- * @typedef {{id: string, draft: Draft, isPage: boolean, node: string, within: Reading | null, forAddresses?: boolean}} Place A value for addresses has no type.
+ * @typedef {{id: string, draft: Draft, isPage: boolean, node: string, within: Reading | null, positionalAt: string | null, forAddresses?: boolean}} Place `positionalAt` is the selector before it is edited, if it counts elements. A value for addresses has no type.
  */
 
 /** The rows that a list has at most. */
@@ -151,8 +151,10 @@ export const readingForm = (place) => {
   const isGroup = hasMembers(reading);
   const inRow = place.within !== null;
   const attribute = typeof reading.read === "object";
+  const isPositional = draft.tried === null ? reading.at === place.positionalAt : draft.tried.positional;
   return [
     textField({ id: `${id}-at`, label: isPage ? words.selector : words.pointer, hint: inRow ? words.placeInRowHint : isPage ? undefined : words.pointerHint, value: reading.at, code: true, oninput: (at) => set({ at }) }),
+    isPositional && h("p", { class: "hint warn", key: `${id}-positional` }, sentence(place.within?.type === "list" ? words.positionalColumn : words.positionalSelector)),
     isGroup && reading.each !== null && textField({ id: `${id}-each`, label: words.rowSelector, hint: words.rowSelectorHint, value: reading.each, code: true, required: true, oninput: (each) => set({ each }) }),
     isPage && reading.type === "list" && textField({ id: `${id}-empty-when`, label: words.emptyWhen, hint: words.emptyWhenHint, value: reading.emptyWhen ?? "", code: true, oninput: (emptyWhen) => set({ emptyWhen }) }),
     reading.type === "list" && textField({

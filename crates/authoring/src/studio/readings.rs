@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{ChosenSource, Edit, Studio, StudioError, addresses::scalar_text, choices::cut};
 use crate::{
     draft::Reading,
+    selectors::is_positional,
     signals::page_language_tag,
     values::{ValueProposal, propose_json_values, propose_values},
 };
@@ -53,6 +54,8 @@ impl TriedReading {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadingView {
+    /// Whether the selector counts elements.
+    positional: bool,
     /// The elements that match; of a column, those in the first row that has one.
     matches: usize,
     /// The rows of the list; for a column, at most 1000.
@@ -209,7 +212,8 @@ pub(super) fn on_page(page: &PageTree, tried: &TriedReading, select: Select<'_>)
         let rows = rows_in(reading).as_ref().map(Vec::len);
         // A run takes the list for empty then.
         let rows = rows.or_else(|| instead.filter(|count| *count > 0).map(|_| 0));
-        return ReadingView { instead, ..grouped(reading, rows) };
+        let positional = is_positional(&reading.at);
+        return ReadingView { instead, positional, ..grouped(reading, rows) };
     }
     let rows = within.as_ref().map(|place| {
         let mut rows = rows_in(place).unwrap_or_default();
@@ -238,6 +242,7 @@ pub(super) fn on_page(page: &PageTree, tried: &TriedReading, select: Select<'_>)
     let text = read(&found);
     let values = text.as_ref().map(|text| propose_values(text, &page_language_tag(page)));
     ReadingView {
+        positional: is_positional(&reading.at),
         matches: found.len(),
         rows: row_count(within.as_ref(), rows.as_ref().map(Vec::len)),
         column,

@@ -4,6 +4,7 @@ mod addresses;
 mod further_pages;
 mod overlapping;
 mod screens;
+mod positions;
 mod shown;
 
 use std::{collections::BTreeMap, sync::Arc};

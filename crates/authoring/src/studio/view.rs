@@ -21,6 +21,7 @@ use super::{
 use crate::{
     draft::{PageKind, Reading, alternatives, dismissed},
     explore::is_internal,
+    selectors::is_positional,
     signals::{KnownPage, describe},
 };
 
@@ -206,6 +207,7 @@ fn outline(definition: &Definition, state: &State) -> Value {
                 "node": node,
                 "address": address,
                 "reading": Reading::of_variable(extraction),
+                "positional": is_by_position(via, extraction),
                 "value": value.and_then(|value| value.as_ref().ok()),
                 "problem": value.and_then(|value| value.as_ref().err()),
             })
@@ -265,6 +267,7 @@ fn field_view(definition: &Definition, state: &State, name: &str, field: &Field)
             "required": own.required,
             "pii": own.pii,
             "reading": from.map(|from| Reading::of(own, from)),
+            "positional": read.as_ref().zip(from).is_some_and(|(read, from)| is_by_position(read.via, from)),
         })
     });
     json!({
@@ -279,6 +282,7 @@ fn field_view(definition: &Definition, state: &State, name: &str, field: &Field)
         "node": read.as_ref().map(|read| read.node),
         "address": read.as_ref().and_then(|read| AddressView::of_node(definition, state, read.node)),
         "reading": read.as_ref().map(|read| Reading::of(field, read.extraction)),
+        "positional": read.as_ref().is_some_and(|read| is_by_position(read.via, read.extraction)),
         "members": members.collect::<Vec<_>>(),
         "nextPage": pages.map(next_page),
         "paging": paging,
@@ -293,6 +297,11 @@ fn field_view(definition: &Definition, state: &State, name: &str, field: &Field)
 
 fn label<'a>(definition: &'a Definition, field: &Field) -> Option<&'a String> {
     definition.texts.get("en").and_then(|texts| texts.get(&field.label_key))
+}
+
+/// Returns whether a value is read in the page by the position of its element.
+fn is_by_position(via: &Source, from: &Extraction) -> bool {
+    matches!(via, Source::Dom {}) && is_positional(&from.at)
 }
 
 /// Where a field is read.

@@ -97,7 +97,7 @@ fn field(definition: &Definition, shared: &Shared, name: &str) -> Value {
 }
 
 /// Returns one of the fields or the variables as the author sees it.
-fn shown(definition: &Definition, shared: &Shared, kind: &str, name: &str) -> Value {
+pub(super) fn shown(definition: &Definition, shared: &Shared, kind: &str, name: &str) -> Value {
     let mut state = shared.state();
     state.definition = Some(Arc::new(definition.clone()));
     let around = Surroundings {
