@@ -288,6 +288,8 @@ const trial = ({ id, draft, isPage, node, within, forAddresses = false }) => {
   const key = `${id}-try`;
   const { tried } = draft;
   const work = async () => {
+    // What was found before may be of another page.
+    draft.tried = null;
     const found = await post("reading", { node, within, forAddresses, reading: readingOf(draft) });
     draft.tried = found;
   };

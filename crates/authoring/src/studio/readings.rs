@@ -7,7 +7,12 @@ use domain::workflow::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ChosenSource, Edit, Studio, StudioError, addresses::scalar_text, choices::cut};
+use super::{
+    ChosenSource, Edit, Studio, StudioError,
+    addresses::{offered_values, scalar_text},
+    choices::cut,
+    shown::other_page,
+};
 use crate::{
     draft::Reading,
     selectors::is_positional,
@@ -72,6 +77,13 @@ pub struct ReadingView {
     values: Vec<ValueProposal>,
 }
 
+impl ReadingView {
+    /// Returns whether there is something at the place.
+    fn is_there(&self) -> bool {
+        self.matches > 0 || self.instead.is_some_and(|count| count > 0)
+    }
+}
+
 /// What a column has in the rows of its list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -106,7 +118,8 @@ impl Studio {
     /// Tries a reading.
     ///
     /// # Errors
-    /// There is no such node, no browser, or no response of its source.
+    /// There is no such node, no browser, or no response of its source, or another page is shown than the one
+    /// that the node reads.
     pub async fn try_reading(&self, tried: TriedReading) -> Result<ReadingView, StudioError> {
         let definition = self.definition()?;
         let Some(Node::Collect { via, .. }) = definition.nodes.get(&tried.node) else {
@@ -115,7 +128,9 @@ impl Studio {
         let pattern = match via {
             Source::Dom {} => {
                 let browser = self.parts.runs.browser().ok_or(StudioError::NoBrowser)?;
+                let url = browser.observe().await?.url;
                 let page = browser.inspect().await?.tree;
+                let node = tried.node.clone();
                 let syntax = self.parts.syntax.clone();
                 let compute = move || {
                     let select = |page: &PageTree, scope: usize, selector: &str| {
@@ -123,7 +138,11 @@ impl Studio {
                     };
                     on_page(&page, &tried, &select)
                 };
-                return computed(compute).await;
+                let found = computed(compute).await?;
+                let known = offered_values(&definition, &self.shared.state());
+                let other =
+                    other_page(&definition, (node.as_str(), found.is_there()), &url, &known);
+                return other.map_or(Ok(found), |own| Err(StudioError::OtherPage(own)));
             }
             Source::Response(pattern) => pattern.clone(),
             Source::Fetch(name) => {

@@ -51,6 +51,29 @@ impl ShownPage {
     }
 }
 
+/// Returns the address of the page that a node reads if the page at `url` is another one. Where what it reads
+/// is there, what follows `?` is not compared: sites add parameters of their own to an address that is opened.
+pub(super) fn other_page(
+    definition: &Definition,
+    (node, is_there): (&str, bool),
+    url: &str,
+    known: &KnownValues,
+) -> Option<String> {
+    let own = page_address(definition, node)?;
+    let (path, shown) = (without_query(&own), without_query(&without_braces(url)));
+    let is_other = ShownPage::of(definition, node, url, known) == ShownPage::Other;
+    (is_other && (!is_there || !can_be(&path, &shown, known))).then_some(own)
+}
+
+/// Returns an address without its query and without its fragment, unless that is the address of a page within a
+/// single-page application.
+fn without_query(url: &str) -> String {
+    let (url, fragment) = url.split_at(url.find('#').unwrap_or(url.len()));
+    let (path, _) = url.split_once('?').unwrap_or((url, ""));
+    let is_page = fragment.starts_with("#/") || fragment.starts_with("#!/");
+    format!("{}{}", without_page(path), if is_page { fragment } else { "" })
+}
+
 /// A list whose next page an element of a page can lead to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

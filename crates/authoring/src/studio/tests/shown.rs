@@ -1,13 +1,17 @@
 //! The pages that are shown, compared with those that a definition reads.
 
-use domain::workflow::Definition;
+use domain::workflow::{Definition, Node};
 use serde_json::{Value, json};
 
 use crate::{
     draft::{DraftError, KnownValues, NewField, NewList, add_field},
     lists::ListProposal,
     signals::KnownPage,
-    studio::{Shared, StudioError, edits::apply, shown::paged_lists},
+    studio::{
+        Shared, StudioError,
+        edits::apply,
+        shown::{other_page, paged_lists},
+    },
     tests::{changes::with_orders, drafts, page, select, with_text},
 };
 
@@ -83,4 +87,33 @@ fn an_element_of_another_page_does_not_lead_on_a_list() {
         assert!(done.is_ok() && is_changed, "{inspection:?}: {done:?}");
     }
     assert!(matches!(set(Some(99)), (Err(StudioError::NoInspection), false)));
+}
+
+#[test]
+fn a_field_is_tried_on_its_own_page_alone() {
+    let mut definition = with_lists();
+    let compared = |definition: &Definition, node: (&str, bool), path: &str| {
+        other_page(definition, node, &format!("https://shop.example{path}"), &KnownValues::new())
+    };
+    let tried =
+        |definition: &Definition, node: &str, path: &str| compared(definition, (node, true), path);
+    let own = Some("https://shop.example/orders".to_owned());
+    assert_eq!(tried(&definition, "readOrders", "/bills"), own);
+    assert_eq!(tried(&definition, "readOrders", "/orders/7"), own);
+    for path in ["/orders", "/orders?page=2", "/orders/page/2", "/orders?sort=date#top"] {
+        assert_eq!(tried(&definition, "readOrders", path), None, "{path}");
+    }
+    let nothing = |path: &str| compared(&definition, ("readOrders", false), path);
+    assert_eq!(nothing("/orders?tab=profile"), own);
+    assert_eq!((nothing("/orders"), nothing("/orders?page=2")), (None, None));
+    // The definition does not tell where it is read.
+    assert_eq!(tried(&definition, "review", "/home"), None);
+    for node in definition.nodes.values_mut() {
+        if let Node::Goto { url, .. } = node {
+            *url = url.replace("/orders", "/app#/orders/{user}");
+        }
+    }
+    let own = Some("https://shop.example/app#/orders/{user}".to_owned());
+    assert_eq!(tried(&definition, "readOrders", "/app#/orders/7"), None);
+    assert_eq!(tried(&definition, "readOrders", "/app#/bills/7"), own);
 }
