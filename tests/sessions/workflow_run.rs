@@ -88,6 +88,7 @@ async fn the_exit_code_tells_whether_data_was_shared() {
     applicant.close().await;
     let printed: Value = serde_json::from_str(&printed).expect("JSON alone");
     assert_eq!((code, &printed["status"]), (Some(0), &json!("COMPLETED")));
+    assert_eq!(printed["missingColumns"], json!([]), "there is no list");
     let is_traced = |text: &str| trace.iter().any(|line| line.contains(text));
     for text in ["node login", "true: loginForm;", "tier: \"gold\"", "followers: 1289", "node end"]
     {

@@ -8,6 +8,7 @@ use application::{
     live::{AuthorTools, FixtureCapture},
     settings::Addresses,
 };
+use authoring::missing_columns;
 use command_line::{CommandError, read_definition, write_fixture};
 use domain::{
     id::PlatformId,
@@ -18,7 +19,7 @@ use objects::ObjectStorage;
 use ports::{
     catalogue::Catalogue as _, clock::Clock as _, driving::Caller, workflow_trace::WorkflowTrace,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use store::{DatabaseUrl, SchemaPolicy};
 use system::{
     clock::{SystemClock, SystemRandom},
@@ -63,6 +64,9 @@ pub(crate) async fn run(
         signal = stop_signal() => Err(format!("stopped by {}", signal?).into()),
     };
     trial.service.stop().await;
+    if let Ok(end) = &mut result {
+        add_missing_columns(&mut end.payload, &definition);
+    }
     if let Some((capture, fixture)) = author.capture.as_ref().zip(fixture) {
         let captured =
             capture.finish(&definition).ok_or("the run did not end, or was too large")?;
@@ -76,6 +80,15 @@ pub(crate) async fn run(
         }
     }
     result
+}
+
+/// Adds to the printed result of a run that has shared data the columns of lists that some rows lack.
+fn add_missing_columns(printed: &mut Value, definition: &Definition) {
+    let Some(data) = printed.get("extractedData") else { return };
+    let columns = json!(missing_columns(definition, data));
+    if let Some(printed) = printed.as_object_mut() {
+        printed.insert("missingColumns".to_owned(), columns);
+    }
 }
 
 /// Runs a definition until a signal asks the process to end, and begins anew in the same browser each
@@ -210,5 +223,34 @@ fn print_progress(progress: TrialProgress) {
             eprintln!("open this and play the applicant: {embed_url}");
         }
         TrialProgress::Changed { at, status } => eprintln!("{} {status}", wire_time(at)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_printed_result_has_the_columns_that_rows_lack() {
+        let file =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../domain/platforms/sandbox-shop.json");
+        let definition = read_definition(&definitions(), &file).unwrap();
+        let mut lists =
+            definition.output.iter().filter(|(_, field)| !field.member_order.is_empty());
+        let (list, field) = lists.next().unwrap();
+        let column = field.member_order.first().unwrap();
+        let (list, column) = (list.as_str(), column.as_str());
+        let other = json!({ "extractedData": { list: [{ column: "1" }, {}, {}] }, "status": "x" });
+        let mut printed = other.clone();
+        add_missing_columns(&mut printed, &definition);
+        let columns = printed["missingColumns"].as_array().unwrap();
+        let expected = json!({ "list": list, "column": column, "missing": 2, "rows": 3 });
+        assert!(columns.contains(&expected), "{columns:?}");
+        printed.as_object_mut().unwrap().remove("missingColumns");
+        assert_eq!(printed, other);
+        // Nothing was shared.
+        let mut failed = json!({ "status": "ERROR" });
+        add_missing_columns(&mut failed, &definition);
+        assert_eq!(failed, json!({ "status": "ERROR" }));
     }
 }

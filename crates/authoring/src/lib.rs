@@ -35,8 +35,8 @@ pub use self::{
     },
     studio::{
         AddressView, ChosenSource, DefinitionPublisher, Edit, ElementView, InspectionView,
-        PublicationError, ReadingView, RunFrom, Studio, StudioError, StudioParts, StudioView,
-        SuggestedConditions, TraceSink, TriedReading, text_of,
+        MissingColumn, PublicationError, ReadingView, RunFrom, Studio, StudioError, StudioParts,
+        StudioView, SuggestedConditions, TraceSink, TriedReading, missing_columns, text_of,
     },
     studios::{StudioDocument, Studios, StudiosParts},
     values::{ValueProposal, propose_json_values, propose_values},

@@ -18,13 +18,20 @@ pub(super) struct Missing {
 
 /// A column that rows of a list lack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct MissingColumn {
+pub struct MissingColumn {
     list: String,
     column: String,
     /// The rows without it.
     missing: usize,
     /// All rows of the list.
     rows: usize,
+}
+
+/// Returns the columns of lists that some rows of the data of a run lack, with the numbers of these rows and of
+/// all: at most 100, in the order in which applicants see them.
+#[must_use]
+pub fn missing_columns(definition: &Definition, data: &Value) -> Vec<MissingColumn> {
+    Missing::of(definition, data).columns
 }
 
 impl Missing {
@@ -81,7 +88,10 @@ mod tests {
         let rows = json!([{ "number": "1" }, { "number": "2", "total": "3" }, { "number": "3" }]);
         let total = json!({ "list": "orders", "column": "total", "missing": 2, "rows": 3 });
         let expected = json!({ "fields": ["tier"], "columns": [total] });
-        assert_eq!(missing(&json!({ "orders": rows })), expected);
+        let data = json!({ "orders": rows });
+        assert_eq!(missing(&data), expected);
+        let columns = missing_columns(&with_orders(), &data);
+        assert_eq!(serde_json::to_value(columns).unwrap(), expected["columns"]);
         let expected = json!({ "fields": ["orders"], "columns": [] });
         assert_eq!(missing(&json!({ "tier": "gold" })), expected);
         let expected = json!({ "fields": [], "columns": [] });

@@ -48,6 +48,7 @@ pub use self::{
     addresses::AddressView,
     choices::{ElementView, SuggestedConditions},
     edits::{ChosenSource, Edit},
+    missing::{MissingColumn, missing_columns},
     publisher::{DefinitionPublisher, PublicationError},
     readings::{ReadingView, TriedReading},
     view::{InspectionView, StudioView},
