@@ -158,7 +158,7 @@ struct Cell {
 }
 
 /// The places of elements among those beside them.
-struct Cells<'a> {
+pub(crate) struct Cells<'a> {
     page: &'a PageTree,
     /// By the index of an element: how many are before it in its parent; of a cell of a table, the number of
     /// its column, from 0.
@@ -168,7 +168,7 @@ struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    fn new(page: &'a PageTree) -> Self {
+    pub(crate) fn new(page: &'a PageTree) -> Self {
         let mut position = vec![0_usize; page.nodes.len()];
         let mut elements = vec![vec![]; page.nodes.len()];
         for (index, node) in page.nodes.iter().enumerate().filter(|(_, node)| node.tag.is_some()) {
@@ -180,6 +180,11 @@ impl<'a> Cells<'a> {
         let mut cells = Self { page, position, elements };
         cells.number_columns();
         cells
+    }
+
+    /// Returns the number of the column of a cell of a table, from 0: the first one of several that it spans.
+    pub(crate) fn column(&self, cell: usize) -> Option<usize> {
+        self.position.get(cell).copied()
     }
 
     /// Gives the cells of tables the numbers of their columns, since a cell may span several columns and rows.
@@ -276,13 +281,13 @@ impl<'a> Cells<'a> {
 }
 
 /// Returns whether an element is a cell of a table.
-fn is_cell(page: &PageTree, node: usize) -> bool {
+pub(crate) fn is_cell(page: &PageTree, node: usize) -> bool {
     let tag = page.nodes.get(node).and_then(|node| node.tag.as_deref());
     matches!(tag, Some("td" | "th"))
 }
 
 /// Returns the number of columns that a cell of a table spans; 1 for any other element.
-fn columns_of(page: &PageTree, node: usize) -> usize {
+pub(crate) fn columns_of(page: &PageTree, node: usize) -> usize {
     spanned(page, node, "colspan").max(1)
 }
 

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use domain::workflow::PageTree;
+use domain::workflow::{PageNode, PageTree};
 
-use crate::selectors::is_hashed;
+use crate::{
+    columns::{Cells, columns_of, is_cell},
+    selectors::is_hashed,
+};
 
 const MAX_WORDS: usize = 4;
 const MAX_LABEL_CHARS: usize = 60;
@@ -14,6 +17,17 @@ const MAX_LABELS: usize = 4;
 const MAX_AROUND: usize = 3;
 /// What stands before an element in its parent and is looked at for its label.
 const MAX_BEFORE: usize = 5;
+/// Elements whose texts are not shown.
+const NO_TEXTS: &[&str] = &["script", "style", "svg", "template"];
+/// Classes of what is there for screen readers alone.
+const UNSEEN_CLASSES: &[&str] = &[
+    "cdk-visually-hidden",
+    "screen-reader-text",
+    "screenreader-only",
+    "sr-only",
+    "visually-hidden",
+    "visuallyhidden",
+];
 /// Elements whose neighbours are other entries rather than labels: rows, entries and cells.
 const ENTRIES: &[&str] = &["article", "body", "dd", "dt", "li", "option", "td", "th", "tr"];
 
@@ -178,36 +192,124 @@ fn is_short_text(text: &str) -> bool {
         && !text.contains(char::is_numeric)
 }
 
-/// Returns the heading of the column of a table that an element is in.
+/// Returns the heading of the column of a table that an element is in: of several rows of headings, the nearest
+/// one that has a text there. It is empty if none of them has one.
 fn heading_of_column(page: &PageTree, node: usize) -> Option<String> {
-    let mut at = node;
-    let cell = loop {
-        let element = page.nodes.get(at)?;
-        match element.tag.as_deref() {
-            Some("td" | "th") => break at,
-            Some("table") | None => return None,
-            Some(_) => at = element.parent?,
+    let parent = |node: usize| page.nodes.get(node).and_then(|node| node.parent);
+    let mut cell = node;
+    while !is_cell(page, cell) {
+        if page.is_root(cell) || has_tag(page, cell, "table") {
+            return None;
         }
-    };
-    let row = page.nodes.get(cell)?.parent?;
-    let is_cell = |index: usize| {
-        page.nodes.get(index).is_some_and(|node| matches!(node.tag.as_deref(), Some("td" | "th")))
-    };
-    let cells = |row: usize| {
-        let all = page.nodes.iter().enumerate();
-        let all = all.filter(move |(index, node)| node.parent == Some(row) && is_cell(*index));
-        all.map(|(index, _)| index).collect::<Vec<_>>()
-    };
-    let column = cells(row).iter().position(|index| *index == cell)?;
-    let mut table = row;
-    while page.nodes.get(table)?.tag.as_deref() != Some("table") {
-        table = page.nodes.get(table)?.parent?;
+        cell = parent(cell)?;
     }
-    let mut rows = page.descendants(table).filter(|(_, node)| node.tag.as_deref() == Some("tr"));
-    let (first, _) = rows.next()?;
-    let heading = cells(first).get(column).copied()?;
-    let is_heading = first != row && page.nodes.get(heading)?.tag.as_deref() == Some("th");
-    is_heading.then(|| page.text_content(heading))
+    let row = parent(cell)?;
+    let is_alone = elements_in(page, row).count() == 1;
+    let all = Cells::new(page);
+    let column = all.column(cell)?;
+    let headings = heading_rows(page, row).into_iter().rev().filter_map(|row| {
+        let is_over =
+            |(_, (first, end)): &(usize, (usize, usize))| (*first..*end).contains(&column);
+        let with_columns = elements_in(page, row).filter_map(|heading| {
+            let first = all.column(heading)?;
+            Some((heading, (first, first.saturating_add(columns_of(page, heading)))))
+        });
+        let (heading, (first, end)) = with_columns.into_iter().find(is_over)?;
+        // What is over all columns is the title of the table.
+        let is_only = elements_in(page, row).count() == 1;
+        let is_wide = end.saturating_sub(first) > 1;
+        let is_title = is_only && (is_wide || (first == 0 && !is_alone));
+        (!is_title && is_heading(page, heading)).then_some(heading)
+    });
+    let mut texts = headings.map(|heading| heading_text(page, heading)).peekable();
+    texts.peek()?;
+    Some(texts.find(|text| !tidy(text).is_empty()).unwrap_or_default())
+}
+
+/// Returns the rows before a row of a table that may have the headings of its columns: those of the head of the
+/// table, the first one, and others that have headings alone before the first row with values.
+fn heading_rows(page: &PageTree, row: usize) -> Vec<usize> {
+    let Some(table) = table_around(page, row) else { return vec![] };
+    let rows = page.descendants(table).filter(|(_, node)| node.tag.as_deref() == Some("tr"));
+    let rows = rows.map(|(index, _)| index).take_while(|other| *other != row);
+    let own = rows.filter(|other| table_around(page, *other) == Some(table));
+    let mut is_before_values = true;
+    let mut found = vec![];
+    for other in own {
+        let has_headings_alone = elements_in(page, other).all(|cell| has_tag(page, cell, "th"));
+        is_before_values = is_before_values && has_headings_alone;
+        if found.is_empty() || is_before_values || is_in_head(page, other) {
+            found.push(other);
+        }
+    }
+    found
+}
+
+/// Returns the table that a row is in.
+fn table_around(page: &PageTree, row: usize) -> Option<usize> {
+    let mut at = row;
+    while !has_tag(page, at, "table") {
+        at = page.nodes.get(at).filter(|_| !page.is_root(at))?.parent?;
+    }
+    Some(at)
+}
+
+fn is_in_head(page: &PageTree, row: usize) -> bool {
+    let parent = page.nodes.get(row).and_then(|row| row.parent);
+    parent.is_some_and(|parent| has_tag(page, parent, "thead"))
+}
+
+/// Returns whether a cell is a heading by what it is, or by its row.
+fn is_heading(page: &PageTree, cell: usize) -> bool {
+    let row = page.nodes.get(cell).and_then(|cell| cell.parent);
+    has_tag(page, cell, "th") || row.is_some_and(|row| is_in_head(page, row))
+}
+
+/// Returns the text of a heading that is seen; if there is none, as beside an icon, that which is for screen
+/// readers, or a title. An abbreviation has its title.
+fn heading_text(page: &PageTree, heading: usize) -> String {
+    let mut left_out = BTreeSet::new();
+    let mut text = String::new();
+    for (index, node) in page.descendants(heading) {
+        let is_inside = node.parent.is_some_and(|parent| left_out.contains(&parent));
+        if is_inside || is_unseen(node) {
+            left_out.insert(index);
+            continue;
+        }
+        match (node.tag.as_deref(), node.attributes.get("title")) {
+            (Some("abbr"), Some(title)) if !title.trim().is_empty() => {
+                text.push_str(title);
+                left_out.insert(index);
+            }
+            (Some("br"), _) => text.push(' '),
+            (Some(_) | None, _) => text.push_str(node.text.as_deref().unwrap_or_default()),
+        }
+    }
+    let is_text = |text: &String| !tidy(text).is_empty();
+    let title = || {
+        let own = page.nodes.get(heading).into_iter();
+        let mut nodes = own.chain(page.descendants(heading).map(|(_, node)| node));
+        nodes.find_map(|node| {
+            let names = ["abbr", "aria-label", "title", "alt"];
+            names.iter().find_map(|name| node.attributes.get(*name)).filter(|text| is_text(text))
+        })
+    };
+    let hidden = || Some(page.text_content(heading)).filter(is_text);
+    let seen = Some(text).filter(is_text);
+    seen.or_else(hidden).or_else(|| title().cloned()).unwrap_or_default()
+}
+
+/// Returns whether an element is for screen readers alone, hides its text, or is an icon whose text is its name.
+fn is_unseen(node: &PageNode) -> bool {
+    let Some(tag) = node.tag.as_deref() else { return false };
+    let has = |name: &str, value: &str| node.attributes.get(name).is_some_and(|own| own == value);
+    let classes = node.attributes.get("class").map(String::as_str).unwrap_or_default();
+    let is_of_unseen =
+        |class: &str| UNSEEN_CLASSES.contains(&class) || class.starts_with("material-");
+    !node.visible
+        || NO_TEXTS.contains(&tag)
+        || has("aria-hidden", "true")
+        || classes.split_ascii_whitespace().any(is_of_unseen)
 }
 
 fn tidy(label: &str) -> String {

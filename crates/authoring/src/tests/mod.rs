@@ -6,6 +6,7 @@ mod columns;
 mod dates;
 pub(crate) mod drafts;
 mod pages;
+mod headings;
 mod proposals;
 
 use std::{collections::BTreeMap, sync::Arc};
