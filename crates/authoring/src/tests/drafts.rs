@@ -288,6 +288,32 @@ fn an_address_is_changed_for_all_that_is_read_there() {
 }
 
 #[test]
+fn a_field_of_an_earlier_page_is_offered_for_the_address_of_a_later_one() {
+    let mut definition = draft();
+    let none = KnownValues::new();
+    let home = on_page("https://shop.example/");
+    add_field(&mut definition, field("customer"), &home, &none).unwrap();
+    let url = "https://shop.example/customers/7";
+    for name in ["fullName", "mail"] {
+        add_field(&mut definition, field(name), &on_page(url), &none).unwrap();
+    }
+    let known = ["customer", "fullName", "mail"].map(|name| (name.to_owned(), "7".to_owned()));
+    let known = KnownValues::from(known);
+    let offered = |definition: &Definition, field: &str| {
+        let address = read_address(definition, &node_of(definition, field)).unwrap();
+        address.offered(&known).into_keys().collect::<Vec<_>>()
+    };
+    assert_eq!(offered(&definition, "customer"), [""; 0], "nothing is read before");
+    assert_eq!(offered(&definition, "fullName"), ["customer"], "nor what the page itself has");
+    let node = node_of(&definition, "fullName");
+    let parts = json!(["asItIs", { "value": "customer" }]);
+    set_address(&mut definition, &node, &choice(url, &parts), &known, &known).unwrap();
+    let address = read_address(&definition, &node).unwrap();
+    assert_eq!(address.url, "https://shop.example/customers/{customer}");
+    assert_eq!(errors(&definition), [""; 0]);
+}
+
+#[test]
 fn a_new_definition_has_the_icon_of_no_other_platform() {
     assert_eq!(draft().icon, NEUTRAL_ICON);
 }
