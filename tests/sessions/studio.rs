@@ -311,6 +311,10 @@ async fn watch_the_frame(studio: &StudioPage) {
 async fn add_a_field(studio: &StudioPage) {
     studio.press("Fields").await;
     studio.press("Add from the page").await;
+    studio.filter_elements("main[id=account] > dl > dt + dd").await;
+    let found = "(() => { const all = [...document.querySelectorAll('[role=treeitem]')]; \
+        return all.length > 0 && all.every((row) => row.textContent.startsWith('dd')); })()";
+    studio.until("the elements that a selector matches", found).await;
     studio.choose_element("1289", "dd").await;
     let steps = "document.getElementById('card-steps').textContent";
     assert_eq!(studio.page.evaluate(steps).await, "Steps: Read a number .");

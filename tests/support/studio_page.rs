@@ -140,14 +140,19 @@ impl StudioPage {
         self.press("Add field").await;
     }
 
-    /// Selects the element with this text in the picture of the page, and waits for what it can be used
-    /// as.
-    pub async fn choose_element(&self, text: &str, tag: &str) {
+    /// Enters a text or a selector into the filter of the elements in the picture of the page.
+    pub async fn filter_elements(&self, text: &str) {
         let filter = format!(
             "(() => {{ const f = [...document.querySelectorAll('label')].find((l) => l.textContent === 'Filter elements')?.control; \
              if (!f) return false; f.value = {text:?}; f.dispatchEvent(new Event('input', {{ bubbles: true }})); return true; }})()"
         );
         self.until("the elements", &filter).await;
+    }
+
+    /// Selects the element with this text in the picture of the page, and waits for what it can be used
+    /// as.
+    pub async fn choose_element(&self, text: &str, tag: &str) {
+        self.filter_elements(text).await;
         let choose = format!(
             "(() => {{ const e = [...document.querySelectorAll('[role=treeitem]')].find((e) => e.textContent.startsWith({tag:?})); \
              e?.click(); return !!e; }})()"

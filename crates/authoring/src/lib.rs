@@ -34,9 +34,10 @@ pub use self::{
         propose_conditions,
     },
     studio::{
-        AddressView, ChosenSource, DefinitionPublisher, Edit, ElementView, InspectionView,
-        MissingColumn, PublicationError, ReadingView, RunFrom, Studio, StudioError, StudioParts,
-        StudioView, SuggestedConditions, TraceSink, TriedReading, missing_columns, text_of,
+        AddressView, ChosenSource, DefinitionPublisher, Edit, ElementView, FoundElements,
+        InspectionView, MissingColumn, PublicationError, ReadingView, RunFrom, Studio, StudioError,
+        StudioParts, StudioView, SuggestedConditions, TraceSink, TriedReading, missing_columns,
+        text_of,
     },
     studios::{StudioDocument, Studios, StudiosParts},
     values::{ValueProposal, propose_json_values, propose_values},

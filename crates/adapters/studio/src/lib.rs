@@ -84,6 +84,7 @@ pub fn routes(access: StudioAccess) -> impl FnOnce(&mut web::ServiceConfig) {
                 .route("/api/state", web::get().to(state))
                 .route("/api/inspect", web::post().to(inspect))
                 .route("/api/element", web::post().to(element))
+                .route("/api/find", web::post().to(find))
                 .route("/api/responses/{number}", web::get().to(response))
                 .route("/api/member", web::post().to(member))
                 .route("/api/address", web::post().to(address))
@@ -276,6 +277,17 @@ async fn element(
 ) -> Result<HttpResponse, Refused> {
     let studio = studio(&request).await?;
     computed(move || studio.element(chosen.inspection, chosen.node)).await
+}
+
+#[derive(Deserialize)]
+struct Wanted {
+    inspection: u64,
+    selector: String,
+}
+
+async fn find(request: HttpRequest, wanted: web::Json<Wanted>) -> Result<HttpResponse, Refused> {
+    let studio = studio(&request).await?;
+    computed(move || studio.find(wanted.inspection, &wanted.selector)).await
 }
 
 async fn response(request: HttpRequest) -> Result<HttpResponse, Refused> {

@@ -1,6 +1,6 @@
 // The still picture of the page, in which an author selects an element with the pointer or the keyboard.
 
-import { post } from "./api.js";
+import { messageOf, post } from "./api.js";
 import { selectionCard, selectionOf } from "./card.js";
 import { create, h } from "./dom.js";
 import { act, focusLater, ui, update } from "./store.js";
@@ -17,6 +17,8 @@ import { say, words } from "./words.js";
 export const inspection = { active: null, opening: null };
 
 const MAX_LISTED = 2000;
+/** The time without a key after which the studio is asked what a selector matches, in milliseconds. */
+const FIND_AFTER = 200;
 
 /** Takes a picture of the page. `key` is the control that asked for it. @param {string} key @param {Purpose} purpose */
 export const startInspection = (key, purpose) => act(key, () => open(purpose));
@@ -309,9 +311,10 @@ const createView = (page, onSelect) => {
     onChoose: (id) => onSelect(Number(id)),
     onActive: (id) => highlight(id === null ? chosen : (byNode.get(Number(id)) ?? null)),
   });
-  const list = (/** @type {string} */ filter) => {
+  /** Lists the elements with a text, and those that it matches as a selector: null until that is known. @param {string} filter @param {Set<number> | null} found */
+  const list = (filter, found) => {
     const wanted = filter.trim().toLowerCase();
-    const matching = wanted === "" ? nodes : nodes.filter(({ label, text }) => `${label} ${text}`.toLowerCase().includes(wanted));
+    const matching = wanted === "" ? nodes : nodes.filter(({ node, label, text }) => found?.has(node) || `${label} ${text}`.toLowerCase().includes(wanted));
     const listed = matching.slice(0, MAX_LISTED);
     tree.show(
       listed.map((node) => ({
@@ -321,22 +324,41 @@ const createView = (page, onSelect) => {
         content: [h("code", null, node.label), node.text && h("span", { class: "sample" }, node.text)],
       })),
     );
+    const none = found === null ? "" : found.size > 0 ? say(words.hiddenElements, { count: found.size }) : words.noElements;
     count.textContent =
-      matching.length === 0 ? words.noElements : matching.length > listed.length ? say(words.elementsCut, { count: listed.length, total: matching.length }) : say(words.elementCount, { count: matching.length });
+      matching.length === 0 ? none : matching.length > listed.length ? say(words.elementsCut, { count: listed.length, total: matching.length }) : say(words.elementCount, { count: matching.length });
   };
-  const filter = create(
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let asking;
+  /** @param {string} filter */
+  const search = (filter) => {
+    clearTimeout(asking);
+    list(filter, null);
+    if (filter.trim() !== "") asking = setTimeout(() => void find(filter), FIND_AFTER);
+  };
+  /** @param {string} filter */
+  const find = async (filter) => {
+    const isWanted = () => /** @type {HTMLInputElement} */ (input).value === filter;
+    try {
+      const { nodes: found } = await post("find", { inspection: page.inspection, selector: filter });
+      if (isWanted()) list(filter, new Set(found));
+    } catch (error) {
+      if (isWanted()) count.textContent = messageOf(error);
+    }
+  };
+  const input = create(
     h("input", {
       id: "filter", type: "search", placeholder: words.filterHint, autocomplete: "off", spellcheck: "false",
-      oninput: (/** @type {any} */ event) => list(event.target.value),
+      oninput: (/** @type {any} */ event) => search(event.target.value),
       onkeydown: (/** @type {KeyboardEvent & {target: any}} */ event) => {
         if (event.key !== "Escape" || event.target.value === "") return;
         event.preventDefault();
         event.target.value = "";
-        list("");
+        search("");
       },
     }),
   );
-  list("");
+  list("", null);
 
   return {
     element: create(
@@ -345,7 +367,7 @@ const createView = (page, onSelect) => {
         { class: "inspected" },
         frame,
         description,
-        h("div", { class: "elements" }, h("div", { class: "filter-row" }, h("label", { for: "filter" }, words.filterElements), filter, count), tree.element),
+        h("div", { class: "elements" }, h("div", { class: "filter-row" }, h("label", { for: "filter" }, words.filterElements), input, count), tree.element),
       ),
     ),
     /** @param {number | null} node */

@@ -3,6 +3,7 @@
 mod addresses;
 mod choices;
 mod edits;
+mod filter;
 mod further_pages;
 mod missing;
 mod paging;
@@ -48,6 +49,7 @@ pub use self::{
     addresses::AddressView,
     choices::{ElementView, SuggestedConditions},
     edits::{ChosenSource, Edit},
+    filter::FoundElements,
     missing::{MissingColumn, missing_columns},
     publisher::{DefinitionPublisher, PublicationError},
     readings::{ReadingView, TriedReading},

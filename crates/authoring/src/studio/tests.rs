@@ -21,6 +21,7 @@ use super::{
     Shared,
     choices::{of_member, suggested},
     edits::{apply, new_error},
+    filter::matching,
     readings::{in_body, on_page, path_pattern},
     state::{RunState, State},
 };
@@ -145,6 +146,29 @@ fn a_run_that_recognizes_no_page_says_at_which_it_ended() {
     traced(&mut state, &TraceEvent::Unconfirmed { signal, url: Some(url) });
     traced(&mut state, &TraceEvent::Failed { code: unexpected });
     assert_eq!(state.unrecognized, None);
+}
+
+#[test]
+fn elements_are_found_by_any_selector_and_in_every_root() {
+    let page = page(
+        "html\n body\n  ul class=pagination\n   a class=page-link rel=next href=/changes/?page=2\n    \"2\"\n  \
+         div id=host\n   #shadow\n    a class=page-link",
+    );
+    let found = |selector: &str| -> Vec<String> {
+        let found = matching(&page, selector, &select).into_iter();
+        found.filter_map(|index| page.nodes.get(index)?.tag.clone()).collect()
+    };
+    for selector in ["a[rel=next]", " [rel] ", "ul.pagination > a", "[href*='page=2']"] {
+        assert_eq!(found(selector), ["a"], "{selector}");
+    }
+    assert_eq!(found("ul.pagination"), ["ul"]);
+    assert_eq!(found(".page-link"), ["a", "a"]);
+    assert_eq!(found("a.page-link, #host"), ["a", "div", "a"]);
+    assert_eq!(found("#host >>> a"), ["a"]);
+    let long = format!("a{}", ", a".repeat(700));
+    for none in ["", "  ", "2,048 comments", "a[[", long.as_str()] {
+        assert_eq!(found(none), [""; 0], "{none}");
+    }
 }
 
 #[test]
