@@ -30,7 +30,7 @@ import { words, say, sentence } from "./words.js";
  * @typedef {{node: number, parent: number | null, label: string, text: string, box: [number, number, number, number]}} PageNode
  * @typedef {{inspection: number, url: string, width: number, height: number, image: string | null, nodes: PageNode[]}} Inspection
  * @typedef {{type: string, format?: string | null, currency?: string | null, convert: any[], value: any, description: string}} TypedValue
- * @typedef {{read: "text" | "value" | {attribute: string} | null, sample: string, values: TypedValue[]}} Content
+ * @typedef {{read: "text" | "value" | {attribute: string} | null, sample: string, values: TypedValue[], unreadDate: boolean}} Content
  * @typedef {{at: string, each: string | null, member: string, rows: number}} ListPlace
  * @typedef {{selector: string, found: number, elsewhere: number, hashed: boolean, positional: boolean, mayBeOwn: boolean}} ColumnPlace A selector of a value in the rows of a list, with the rows in which it finds something, and something in another cell.
  * @typedef {{selectors?: {selector: string, matches: number, hashed: boolean, positional: boolean, mayBeOwn: boolean}[], nextSelectors: {selector: string, matches: number, hashed: boolean, positional: boolean, mayBeOwn: boolean, hasWords: boolean}[],

@@ -304,6 +304,7 @@ const valueForm = (selection, answer, isPage, set) => {
             detail: [`${words.readsAs} `, h("span", { class: "sample" }, typeof value.value === "object" ? JSON.stringify(value.value) : shownValue(value.value))],
           })),
         }),
+    chosen?.unreadDate && h("p", { class: "hint warn", key: "card-unread-date" }, words.unreadDate),
     // A step may cut off a part of the text, which the value alone does not show.
     typed && stepsText("card-steps", typed.convert),
     typed && [

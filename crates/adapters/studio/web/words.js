@@ -385,6 +385,7 @@ const en = {
   readsAs: "Reads as",
   noContents: "Nothing can be read from this element. Select a wider one, or one inside it.",
   noContentsMember: "This member has no value to read.",
+  unreadDate: "This looks like a date in a form that cannot be read. It can be shared as text.",
   noValues: "This content cannot be used as a value.",
   list: "List",
   newList: "New list",

@@ -22,12 +22,13 @@ use crate::{
     lists::{ListProposal, propose_json_list, propose_list},
     naming::{label_of, label_of_name, name_of},
     next_page::propose_next_page,
-    selectors::{SelectorProposal, has_known_value, mark_own, propose_selectors},
+    parameters::propose_places,
+    selectors::{SelectorProposal, has_known_value, mark_own},
     signals::{
         ConditionProposal, KnownPage, OtherScreen, page_language_tag, propose_conditions,
         with_refusals,
     },
-    values::{ValueProposal, propose_json_values, propose_values},
+    values::{ValueProposal, is_unread_date, propose_json_values, propose_values},
 };
 
 const MAX_SAMPLE_CHARS: usize = 200;
@@ -101,6 +102,9 @@ struct ContentView {
     read: Option<ElementContent>,
     sample: String,
     values: Vec<ValueProposal>,
+    /// Whether it looks like a date, and none of the values is one.
+    #[serde(rename = "unreadDate")]
+    unread_date: bool,
 }
 
 impl Studio {
@@ -118,7 +122,8 @@ impl Studio {
         let contents = contents(tree, node).into_iter().filter_map(|read| {
             let sample = element_text(tree, node, &read)?;
             let values = propose_values(&sample, &language);
-            Some(ContentView { read: Some(read), sample: cut(&sample), values })
+            let unread_date = is_unread_date(&sample, &language, &values);
+            Some(ContentView { read: Some(read), sample: cut(&sample), values, unread_date })
         });
         let contents: Vec<_> = contents.filter(|content| !content.sample.is_empty()).collect();
         let label = label_of(tree, node);
@@ -269,6 +274,7 @@ pub(super) fn of_member(response: &SeenResponse, pointer: &str) -> Option<Elemen
         }
     };
     let values = propose_json_values(value, "en");
+    let unread_date = value.as_str().is_some_and(|text| is_unread_date(text, "en", &values));
     let name = pointer.rsplit('/').find(|part| part.parse::<usize>().is_err());
     let name = name.unwrap_or_default().replace("~1", "/").replace("~0", "~");
     let list = propose_json_list(body, pointer);
@@ -281,7 +287,7 @@ pub(super) fn of_member(response: &SeenResponse, pointer: &str) -> Option<Elemen
         next_selectors: vec![],
         paged: vec![],
         later_page: None,
-        contents: vec![ContentView { read: None, sample, values }],
+        contents: vec![ContentView { read: None, sample, values, unread_date }],
         list,
         list_may_be_own: false,
         columns: vec![],

@@ -40,8 +40,22 @@ const DATES: &[&str] = &[
     "M-d-y",
     "d-M-y",
 ];
+/// Dates that have a day and a year of two digits.
+const SHORT_DATES: &[&str] =
+    &["M/d/yy", "d/M/yy", "d.M.yy", "M-d-yy", "d-M-yy", "yy-MM-dd", "d-MMMM-yy"];
+/// The same on pages in languages that write the year first.
+const SHORT_DATES_WITH_YEAR_FIRST: &[&str] = &["yy-MM-dd", "yy/MM/dd", "yy.MM.dd"];
+const LANGUAGES_WITH_YEAR_FIRST: &[&str] = &["hu", "ja", "ko", "mn", "zh"];
 /// Dates in numbers that have another meaning if the day and the month are exchanged.
 const EXCHANGEABLE: &[(&str, &str)] = &[("M/d/y", "d/M/y"), ("M-d-y", "d-M-y")];
+/// Dates in numbers that have another meaning if the year is first.
+const WITH_YEAR_FIRST: &[(&str, &str)] = &[("d-M-yy", "yy-MM-dd"), ("M-d-yy", "yy-MM-dd")];
+const DAY_OR_MONTH: &str =
+    ". Day and month could be exchanged: the text does not show which is first";
+const YEAR_OR_DAY: &str = ". The text does not show whether the year is first or last";
+const DATE_OR_OTHER: &str = ". It could be something else, such as a version";
+/// How the converter reads a year of two digits.
+const SHORT_YEARS: &str = ". Years 00 to 69 are taken for 2000 to 2069";
 /// Times, each with what a text with one has in lower case.
 const TIMES: &[(&str, &str)] =
     &[("HH:mm:ss", ":"), ("HH:mm", ":"), ("h:mm:ss a", "m"), ("h:mm a", "m")];
@@ -74,12 +88,60 @@ pub(super) fn dates(sample: &str, language: &str) -> Vec<ValueProposal> {
         if changes_meaning(before, &languages) {
             continue;
         }
-        let found = readings(part, &languages, &first);
+        let found = readings(part, language, &first);
         if !found.is_empty() {
             return found;
         }
     }
     vec![]
+}
+
+/// Returns whether a text looks as if it had a date: a date in numbers, or the name of a month beside a day
+/// or a year.
+pub(super) fn looks_like_date(text: &str, language: &str) -> bool {
+    if text.chars().count() > MAX_DATE_CHARS {
+        return false;
+    }
+    let languages = languages(language);
+    let is_month = |word: &str| {
+        let month = format!("{word} 2000");
+        languages.iter().any(|language| read("MMMM y", *language, &month).is_some())
+    };
+    // Also "3rd".
+    let is_day_or_year = |word: &str| {
+        let number = word.trim_end_matches(char::is_alphabetic).parse::<u32>();
+        number.is_ok_and(|number| (1..=31).contains(&number) || (1800..=2200).contains(&number))
+    };
+    let is_between = |c: char| c.is_whitespace() || matches!(c, ',' | '(' | ')' | '[' | ']');
+    let words = text.split(is_between).map(|word| word.trim_end_matches(['.', ';', ':', '!']));
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    words.iter().any(|word| is_date_in_numbers(word))
+        || words.windows(2).any(|pair| {
+            let [one, other] = pair else { return false };
+            (is_month(one) && is_day_or_year(other)) || (is_day_or_year(one) && is_month(other))
+        })
+}
+
+/// Returns whether a word is three numbers of which two may be a day and a month. Without a year of four
+/// digits, only those with slashes are hardly anything else.
+fn is_date_in_numbers(word: &str) -> bool {
+    let (word, _) = word.split_once('T').unwrap_or((word, ""));
+    ['/', '-', '.'].into_iter().any(|sign| {
+        let parts: Vec<_> = word.split(sign).collect();
+        let [first, middle, last] = parts.as_slice() else { return false };
+        let is_year = |part: &str| part.chars().count() == 4 && part.chars().all(char::is_numeric);
+        // Digits that are not in ASCII are not looked at.
+        let is_short = |part: &str| {
+            (1..=2).contains(&part.chars().count())
+                && part.chars().all(char::is_numeric)
+                && part.parse::<u32>().ok().is_none_or(|number| (1..=31).contains(&number))
+        };
+        let is_short_year =
+            |part: &str| sign == '/' && part.len() == 2 && part.parse::<u32>().is_ok();
+        is_short(middle)
+            && ((is_short(first) && (is_year(last) || is_short_year(last)))
+                || (is_year(first) && is_short(last)))
+    })
 }
 
 /// Returns the languages in which names of months are looked for: that of the page, and English.
@@ -107,15 +169,16 @@ fn is_meaningful(word: &str) -> bool {
 }
 
 /// Returns what a text is as a date, by each pattern that applies to it.
-fn readings(text: &str, languages: &[DateLanguage], first: &[Converter]) -> Vec<ValueProposal> {
+fn readings(text: &str, tag: &str, first: &[Converter]) -> Vec<ValueProposal> {
+    let languages = languages(tag);
     let mut found: Vec<ValueProposal> = Vec::new();
-    for pattern in patterns(text) {
+    for pattern in patterns(text, tag) {
         // Only names depend on the language.
         let count = if pattern.contains("MMMM") { languages.len() } else { 1 };
         for language in languages.iter().take(count) {
             let Some(value) = read(&pattern, *language, text) else { continue };
-            let other = exchanged(&pattern);
-            let is_unclear = other.is_some_and(|other| read(&other, *language, text).is_some());
+            let doubt = doubt(&pattern, *language, text);
+            let is_unclear = doubt.is_some();
             // Two patterns that differ in other texts are two proposals, also for 03/03/2026.
             let is_same =
                 |other: &ValueProposal| other.value == value && !(is_unclear && other.is_unclear);
@@ -128,10 +191,9 @@ fn readings(text: &str, languages: &[DateLanguage], first: &[Converter]) -> Vec<
             } else {
                 (FieldFormat::Date, "Date")
             };
-            let unclear =
-                ". Day and month could be exchanged: the text does not show which is first";
-            let description =
-                format!("{named}, written as {pattern}{}", if is_unclear { unclear } else { "" });
+            let years = if pattern.contains("yy") { SHORT_YEARS } else { "" };
+            let doubt = doubt.unwrap_or_default();
+            let description = format!("{named}, written as {pattern}{years}{doubt}");
             let mut convert = first.to_vec();
             convert.push(converter(&pattern, *language));
             found.push(ValueProposal {
@@ -172,21 +234,50 @@ fn read(pattern: &str, language: DateLanguage, text: &str) -> Option<Value> {
     converter(pattern, language).apply(&Value::from(text))
 }
 
-/// Returns the pattern in which the day and the month are exchanged, if both are written as numbers
-/// and the year is last.
-fn exchanged(pattern: &str) -> Option<String> {
-    let mut pairs = EXCHANGEABLE.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
-    let (from, to) = pairs.find(|(from, _)| pattern.contains(from))?;
-    Some(pattern.replace(from, to))
+/// Returns why a text that a pattern reads could have another meaning; `None` if it hardly has one.
+fn doubt(pattern: &str, language: DateLanguage, text: &str) -> Option<&'static str> {
+    let is_read_otherwise = |pairs: &[(&str, &str)]| {
+        let both = pairs.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
+        let mut others = both
+            .filter(|(from, _)| pattern.contains(from))
+            .map(|(from, to)| pattern.replace(from, to));
+        others.any(|other| read(&other, language, text).is_some())
+    };
+    // Nothing but three numbers, with points or hyphens between them.
+    let is_bare = pattern.contains("yy") && !pattern.contains(['/', 'm', 'E']);
+    if is_read_otherwise(EXCHANGEABLE) {
+        Some(DAY_OR_MONTH)
+    } else if is_read_otherwise(WITH_YEAR_FIRST) {
+        Some(YEAR_OR_DAY)
+    } else if is_bare && !pattern.contains("MMM") {
+        Some(DATE_OR_OTHER)
+    } else {
+        None
+    }
 }
 
-/// Returns the patterns by which a text may be a date, the most likely first.
-fn patterns(text: &str) -> Vec<String> {
-    let is_year = |digits: &str| digits.chars().count() == 4;
-    let has_year = text.split(|c: char| !c.is_numeric()).any(is_year);
-    if !has_year || text.chars().count() > MAX_DATE_CHARS {
-        return vec![];
+/// Returns the dates by which a text on a page with a language tag may be one, without its time. `None` if
+/// it has no year.
+fn dates_of(text: &str, tag: &str) -> Option<&'static [&'static str]> {
+    let has_digits = |count: usize| {
+        text.split(|c: char| !c.is_numeric()).any(|digits| digits.chars().count() == count)
+    };
+    let language = tag.split('-').next().unwrap_or_default().to_ascii_lowercase();
+    if has_digits(4) {
+        Some(DATES)
+    } else if !has_digits(2) {
+        None
+    } else if LANGUAGES_WITH_YEAR_FIRST.contains(&language.as_str()) {
+        Some(SHORT_DATES_WITH_YEAR_FIRST)
+    } else {
+        Some(SHORT_DATES)
     }
+}
+
+/// Returns the patterns by which a text on a page with a language tag may be a date, the most likely first.
+fn patterns(text: &str, tag: &str) -> Vec<String> {
+    let dates = dates_of(text, tag).filter(|_| text.chars().count() <= MAX_DATE_CHARS);
+    let Some(dates) = dates else { return vec![] };
     let lower = text.to_lowercase();
     // A weekday is any word to the converter.
     let word = text.split_once(',').map(|(word, _)| word.trim_end_matches('.'));
@@ -198,7 +289,7 @@ fn patterns(text: &str) -> Vec<String> {
     };
     let times = times(&lower);
     let mut patterns: Vec<String> = Vec::new();
-    for date in DATES {
+    for date in dates {
         if times.is_empty() {
             patterns.push(format!("{weekday}{date}"));
         }
@@ -210,7 +301,7 @@ fn patterns(text: &str) -> Vec<String> {
             }
         }
     }
-    if times.is_empty() {
+    if times.is_empty() && dates == DATES {
         patterns.push("MMMM y".to_owned());
     }
     patterns

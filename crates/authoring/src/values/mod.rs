@@ -8,7 +8,11 @@ use domain::workflow::{Converter, DecimalMark, FieldFormat, FieldType, NumberFor
 use serde::Serialize;
 use serde_json::Value;
 
-use self::{currency::currency_of, dates::dates, marks::decimal_mark};
+use self::{
+    currency::currency_of,
+    dates::{dates, looks_like_date},
+    marks::decimal_mark,
+};
 
 const MAX_PROPOSALS: usize = 10;
 /// Characters of an example that are looked at.
@@ -95,6 +99,14 @@ pub fn propose_values(sample: &str, language: &str) -> Vec<ValueProposal> {
     proposals.extend(parts);
     proposals.truncate(MAX_PROPOSALS);
     proposals
+}
+
+/// Returns whether an example looks like a date of which none of its `proposals` is a reading.
+pub(crate) fn is_unread_date(sample: &str, language: &str, proposals: &[ValueProposal]) -> bool {
+    let is_date = |proposal: &ValueProposal| {
+        matches!(proposal.format, Some(FieldFormat::Date | FieldFormat::DateTime))
+    };
+    !proposals.iter().any(is_date) && looks_like_date(sample, language)
 }
 
 fn converted(sample: &str, converters: &[Converter]) -> Option<Value> {

@@ -62,8 +62,8 @@ pub struct NumberFormat {
 pub struct DateFormat {
     /// A pattern of date fields (Unicode Technical Standard 35, part 4), such as "HH:mm, d MMMM y".
     /// The fields are y, yy, M to MMMM, d, E to EEEE, H, h, a, m, s and XXX; other letters stand in
-    /// single quotes. Without a day or a month, the date has none either. Years are those of the
-    /// Gregorian calendar, from 1800 to 2200.
+    /// single quotes. A year of two digits, yy, is one of 1970 to 2069. Without a day or a month, the
+    /// date has none either. Years are those of the Gregorian calendar, from 1800 to 2200.
     pub pattern: String,
     /// The language of the names of months; English if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]

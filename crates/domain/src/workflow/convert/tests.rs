@@ -249,6 +249,7 @@ fn dates_are_read_by_their_pattern() {
         ("d MMMM y", "ar", "٢٣ نوفمبر ٢٠٢٦", "2026-11-23"),
         ("d MMMM y", "tr", "5 Ağustos 2021", "2021-08-05"),
         ("dd/MM/yy", "en", "05/11/69", "2069-11-05"),
+        ("dd/MM/yy", "en", "05/11/70", "1970-11-05"),
         ("'Member since' MMMM y", "en", "member since  November\u{a0}2019", "2019-11"),
         ("y", "en", "2019", "2019"),
         ("M/d/y, h:mm a", "en", "2/9/2026, 12:05 a.m.", "2026-02-09T00:05:00"),
