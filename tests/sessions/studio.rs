@@ -99,6 +99,7 @@ async fn a_definition_is_made_by_choosing_what_to_read() {
     let address = studio.state().await["outline"]["fields"][0]["address"]["url"].clone();
     assert!(address.as_str().is_some_and(|url| url.ends_with("/account")), "{address}");
     correct_a_field(&studio).await;
+    rename_a_field(&studio).await;
     for tab in ["Pages", "Fields", "Responses", "Run", "Definition"] {
         studio.press(tab).await;
         // Buttons change their colours within 150 ms.
@@ -371,4 +372,15 @@ async fn correct_a_field(studio: &StudioPage) {
     studio.until("that the currency is missing", missing).await;
     studio.page.press("Escape").await;
     studio.until("the form to close again", "!document.querySelector('#edit-label')").await;
+}
+
+/// Gives the first field another name, and its name back: the focus is on the button that edits it.
+async fn rename_a_field(studio: &StudioPage) {
+    for name in ["level", "tier"] {
+        studio.press("Edit").await;
+        studio.enter("Name", name).await;
+        studio.press("Save field").await;
+        let focused = format!("document.activeElement?.id === 'edit-{name}'");
+        studio.until("the focus on the button of the renamed field", &focused).await;
+    }
 }

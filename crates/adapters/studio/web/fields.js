@@ -192,7 +192,7 @@ const fieldCard = (field, index, count) => {
     h(
       "div",
       { class: "row small" },
-      h("button", { id: `edit-${field.name}`, type: "button", "aria-label": say(words.editNamed, { name: field.label }), onclick: () => startEditing(null, field, `edit-${field.name}`) }, words.edit),
+      h("button", { id: editorOf(null, field.name), type: "button", "aria-label": say(words.editNamed, { name: field.label }), onclick: () => startEditing(null, field, editorOf(null, field.name)) }, words.edit),
       move(null, field, -1, index > 0),
       move(null, field, 1, index < count - 1),
       field.nextPage && removeNextPage(field),
@@ -210,7 +210,7 @@ const removeNextPage = (field) =>
     work: async () => {
       await post("edit", { op: "removeNextPage", list: field.name });
       announce(say(words.nextPageRemoved, { name: field.label }));
-      focusLater(`edit-${field.name}`);
+      focusLater(editorOf(null, field.name));
     },
   });
 
@@ -236,7 +236,7 @@ const membersView = (field) => {
 /** @param {import("./api.js").Field} field @param {import("./api.js").Member} member @param {number} index */
 const memberCard = (field, member, index) => {
   const samples = sampleOf(field, member.name);
-  const id = `edit-${field.name}-${member.name}`;
+  const id = editorOf(field, member.name);
   return h(
     "div",
     { class: "known" },
@@ -276,6 +276,9 @@ const sampleOf = (field, name) => {
 
 /** @param {import("./api.js").Field | null} within @param {Part} part */
 const keyOf = (within, part) => (within ? `${within.name}-${part.name}` : part.name);
+
+/** The button that edits a field, or a column of the list `within`. @param {import("./api.js").Field | null} within @param {string} name */
+const editorOf = (within, name) => `edit-${within ? `${within.name}-${name}` : name}`;
 
 /** @param {import("./api.js").Field | null} within @param {Part} part @param {-1 | 1} by @param {boolean} possible */
 const move = (within, part, by, possible) =>
@@ -405,6 +408,8 @@ const editForm = (part, within) => {
     if (current.next) await saveNextPage(whole, current.next);
     const marks = { within: current.within, label, required: current.required, pii: current.pii, reading: draft && readingOf(draft) };
     await post("edit", current.name === null ? { op: "addMember", name, ...marks } : { op: "editField", name: current.name, newName: name, ...marks });
+    // The button has the new name.
+    if (current.name !== null) current.opener = editorOf(within, name);
     announce(told(current.name === null ? "added" : "saved", label, within));
     stopEditing();
   };

@@ -18,6 +18,12 @@ let draw = () => {};
 let scheduled = false;
 /** @type {string | null} */
 let focusNext = null;
+/** Whether a drawing has lacked the element that gets the focus. */
+let isLate = false;
+/** Until when it may appear. */
+let focusUntil = 0;
+/** The state with what was changed may arrive after the answer to the change, in milliseconds. */
+const MAX_LATENESS = 3000;
 
 /** @param {() => void} callback */
 export const onUpdate = (callback) => {
@@ -33,14 +39,24 @@ export const update = () => {
     draw();
     if (focusNext === null) return;
     const target = document.getElementById(focusNext);
+    const isWanted = performance.now() < focusUntil && (!isLate || document.activeElement === document.body);
+    if (target === null && isWanted) {
+      isLate = true;
+      return;
+    }
     focusNext = null;
-    target?.focus();
+    if (isWanted) target?.focus();
   });
 };
 
-/** Moves the focus to an element that the next drawing shows. @param {string} id */
+/**
+ * Moves the focus to an element that the next drawing shows, or a later one within three seconds, unless the author has moved it elsewhere until then.
+ * @param {string} id
+ */
 export const focusLater = (id) => {
   focusNext = id;
+  isLate = false;
+  focusUntil = performance.now() + MAX_LATENESS;
   update();
 };
 

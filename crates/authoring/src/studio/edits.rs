@@ -295,9 +295,12 @@ impl Edit {
         }
     }
 
-    /// Returns the names of a field before and after the change, if it gets another one.
+    /// Returns the names of a field or a value for addresses before and after the change, if it gets another
+    /// one.
     pub(super) fn renaming(&self) -> Option<(String, String)> {
-        let Self::EditField(FieldChange { within: None, name, new_name, .. }) = self else {
+        let (Self::EditField(FieldChange { within: None, name, new_name, .. })
+        | Self::EditVariable(VariableChange { name, new_name, .. })) = self
+        else {
             return None;
         };
         (name != new_name).then(|| (name.clone(), new_name.clone()))

@@ -242,6 +242,7 @@ impl State {
             rename_in(&mut self.limits, name, new_name);
             rename_in(&mut self.single_pages, name, new_name);
             rename_in(&mut self.further_pages, name, new_name);
+            rename_in(&mut self.last_pages, name, new_name);
         }
         self.further_pages.retain(|name, _| definition.output.contains_key(name));
         let before = self.last_definition.replace(definition.clone());

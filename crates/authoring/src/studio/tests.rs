@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::{
     Shared,
     choices::{of_member, suggested},
-    edits::{apply, new_error},
+    edits::{Edit, apply, new_error},
     filter::matching,
     readings::{in_body, on_page, path_pattern},
     state::{RunState, State},
@@ -146,6 +146,34 @@ fn a_run_that_recognizes_no_page_says_at_which_it_ended() {
     traced(&mut state, &TraceEvent::Unconfirmed { signal, url: Some(url) });
     traced(&mut state, &TraceEvent::Failed { code: unexpected });
     assert_eq!(state.unrecognized, None);
+}
+
+#[test]
+fn what_was_read_of_a_renamed_list_or_value_for_addresses_stays() {
+    let mut definition = with_orders();
+    let page = drafts::on_page("https://shop.example/orders");
+    add_variable(&mut definition, "user", vec![], &page, &KnownValues::new()).unwrap();
+    let mut state = State::default();
+    state.defined(&Arc::new(definition.clone()), None);
+    state.values.insert("orders".to_owned(), Ok(json!([{ "number": "1" }])));
+    state.last_pages.insert("orders".to_owned(), 10);
+    state.values.insert("user".to_owned(), Ok(json!("4711")));
+    state.samples.insert("user".to_owned(), "4711".to_owned());
+    let shared = Shared::default();
+    let mut rename = |change: Value| {
+        let change = serde_json::from_value::<Edit>(change).unwrap();
+        let renamed = change.renaming();
+        apply(&mut definition, change, None, &shared).unwrap();
+        state.defined(&Arc::new(definition.clone()), renamed.as_ref());
+        state.values.keys().cloned().collect::<Vec<_>>()
+    };
+    let user = json!({ "op": "editVariable", "name": "user", "newName": "account" });
+    assert_eq!(rename(user), ["account", "orders"]);
+    let orders = json!({ "op": "editField", "name": "orders", "newName": "bills", "label": "B",
+        "required": false, "pii": false });
+    assert_eq!(rename(orders), ["account", "bills"]);
+    assert_eq!(state.samples.get("account").map(String::as_str), Some("4711"));
+    assert_eq!(state.last_pages.get("bills"), Some(&10));
 }
 
 #[test]
