@@ -5,8 +5,9 @@ mod codes;
 mod columns;
 mod dates;
 pub(crate) mod drafts;
-mod pages;
 mod headings;
+mod numbers;
+mod pages;
 mod proposals;
 
 use std::{collections::BTreeMap, sync::Arc};

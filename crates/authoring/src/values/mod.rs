@@ -139,21 +139,11 @@ fn numbers(sample: &str, first: &[Converter], language: &str) -> Vec<ValuePropos
     let found = found.into_iter().map(|(value, convert, mark)| {
         let whole = value.is_i64() || value.is_u64();
         let kind = if whole && currency.is_none() { FieldType::Integer } else { FieldType::Number };
-        let mark = match mark {
-            DecimalMark::Comma => "comma",
-            DecimalMark::Point => "point",
+        let mut description = if has_two {
+            described_as_one_of_two(text, &value, currency, mark)
+        } else {
+            described(text, whole, currency, mark)
         };
-        let mut description = match currency {
-            Some(code) => format!("Amount in {code}: number with a decimal {mark}"),
-            None if whole && !has_two => {
-                format!("Whole number; the decimal mark is a {mark}")
-            }
-            None => format!("Number with a decimal {mark}"),
-        };
-        if has_two {
-            let unclear = ". The text does not show whether its mark is decimal or groups digits";
-            description.push_str(unclear);
-        }
         if has_zero {
             description.push_str(". The zero at its beginning is lost");
         }
@@ -161,6 +151,59 @@ fn numbers(sample: &str, first: &[Converter], language: &str) -> Vec<ValuePropos
         ValueProposal { currency, convert, is_unclear: has_two || has_zero, ..proposal }
     });
     found.collect()
+}
+
+/// Describes the number of a text. One without decimals says which mark is expected before those of others.
+fn described(text: &str, whole: bool, currency: Option<&str>, mark: DecimalMark) -> String {
+    let name = name_of(mark);
+    let others = format!("If another account has decimals, a {name} is expected before them");
+    let is_shown = has_between_digits(text, mark);
+    match currency {
+        Some(code) if whole && !is_shown => format!("Amount in {code}. {others}"),
+        Some(code) => format!("Amount in {code}: number with a decimal {name}"),
+        None if whole && is_shown => format!("Whole number; the decimal mark is a {name}"),
+        None if whole => format!("Whole number. {others}"),
+        None => format!("Number with a decimal {name}"),
+    }
+}
+
+/// Describes one of the two numbers that a text may have, by what its mark means then.
+fn described_as_one_of_two(
+    text: &str,
+    value: &Value,
+    currency: Option<&str>,
+    mark: DecimalMark,
+) -> String {
+    let number =
+        currency.map_or_else(|| "Number".to_owned(), |currency| format!("Amount in {currency}"));
+    let shown = if has_between_digits(text, DecimalMark::Point) {
+        DecimalMark::Point
+    } else {
+        DecimalMark::Comma
+    };
+    let name = name_of(shown);
+    let meaning = if shown == mark { "is before the decimals" } else { "separates thousands" };
+    format!("{number}: {value}, if the {name} {meaning}. The text does not show which is meant")
+}
+
+const fn name_of(mark: DecimalMark) -> &'static str {
+    match mark {
+        DecimalMark::Comma => "comma",
+        DecimalMark::Point => "point",
+    }
+}
+
+/// Returns whether a mark is between two digits of a text. In Arabic, others stand for the two.
+fn has_between_digits(text: &str, mark: DecimalMark) -> bool {
+    let marks = match mark {
+        DecimalMark::Comma => [',', '\u{66b}'],
+        DecimalMark::Point => ['.', '\u{66c}'],
+    };
+    let chars: Vec<char> = text.chars().collect();
+    chars.windows(3).any(|part| {
+        let [before, between, after] = part else { return false };
+        before.is_numeric() && marks.contains(between) && after.is_numeric()
+    })
 }
 
 /// Returns whether the first number of a text begins with a zero that no amount has, as a postcode, a
