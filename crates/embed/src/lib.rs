@@ -195,6 +195,12 @@ mod tests {
     }
 
     #[test]
+    fn the_text_for_a_code_holds_for_that_of_an_app_as_well() {
+        let (_, english) = ASSETS.iter().find(|(name, _)| *name == "words/en.js").unwrap();
+        assert!(english.content.contains("otp: 'Enter the code to sign in to {platform}'"));
+    }
+
+    #[test]
     fn the_page_is_within_its_size_budget() {
         let languages = ASSETS.iter().filter(|(name, _)| name.starts_with("words/"));
         let language = languages.map(|(_, asset)| gzipped(asset)).max().unwrap_or_default();

@@ -146,7 +146,7 @@ impl PageKind {
                 Some((PromptKind::Login, "Sign in to your account", ErrorCode::UserInputTimeout))
             }
             Self::Code => {
-                Some((PromptKind::Otp, "Enter the code that you received", ErrorCode::MfaTimeout))
+                Some((PromptKind::Otp, "Enter the code to sign in", ErrorCode::MfaTimeout))
             }
             Self::Push => Some((
                 PromptKind::Push,

@@ -69,6 +69,8 @@ fn a_refused_code_counts_where_the_code_is_asked_for() {
     assert_eq!((refused, &definition), (Err(DraftError::NoCodePage), &before));
     mark(&mut definition, PageKind::WrongPassword, "#error").unwrap();
     mark(&mut definition, PageKind::Code, "#otp").unwrap();
+    let text = definition.texts.get("en").unwrap().get("code").unwrap();
+    assert_eq!(text, "Enter the code to sign in", "it may be one of a message or of an app");
     let without = definition.clone();
     mark(&mut definition, PageKind::WrongCode, "#error").unwrap();
     assert_eq!(errors(&definition), [""; 0]);

@@ -126,7 +126,7 @@ const words = {
   platform: 'المنصة',
   prompts: {
     login: 'سجّل الدخول إلى {platform}',
-    otp: 'أدخل الرمز الذي أرسله إليك {platform}',
+    otp: 'أدخل الرمز لتسجيل الدخول إلى {platform}',
     push: 'وافق على تسجيل الدخول في تطبيق {platform}',
     security_question: 'أجب عن سؤال الأمان',
     account_picker: 'اختر الحساب الذي تريد استخدامه',

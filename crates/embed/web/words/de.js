@@ -126,7 +126,7 @@ const words = {
   platform: 'die Plattform',
   prompts: {
     login: 'Bei {platform} anmelden',
-    otp: 'Geben Sie den Code ein, den {platform} Ihnen gesendet hat',
+    otp: 'Geben Sie den Code für die Anmeldung bei {platform} ein',
     push: 'Bestätigen Sie die Anmeldung in der App von {platform}',
     security_question: 'Beantworten Sie Ihre Sicherheitsfrage',
     account_picker: 'Wählen Sie das Konto aus',

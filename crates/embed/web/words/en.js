@@ -125,7 +125,7 @@ const words = {
   platform: 'the platform',
   prompts: {
     login: 'Sign in to {platform}',
-    otp: 'Enter the code that {platform} sent you',
+    otp: 'Enter the code to sign in to {platform}',
     push: 'Approve the sign-in in your {platform} app',
     security_question: 'Answer your security question',
     account_picker: 'Choose the account to use',

@@ -126,7 +126,7 @@ const words = {
   platform: 'la plataforma',
   prompts: {
     login: 'Inicie sesión en {platform}',
-    otp: 'Introduzca el código que le envió {platform}',
+    otp: 'Introduzca el código para iniciar sesión en {platform}',
     push: 'Apruebe el inicio de sesión en su aplicación de {platform}',
     security_question: 'Responda a su pregunta de seguridad',
     account_picker: 'Elija la cuenta que quiere usar',

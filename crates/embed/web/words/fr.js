@@ -126,7 +126,7 @@ const words = {
   platform: 'la plateforme',
   prompts: {
     login: 'Connectez-vous à {platform}',
-    otp: 'Saisissez le code que {platform} vous a envoyé',
+    otp: 'Saisissez le code pour vous connecter à {platform}',
     push: 'Approuvez la connexion dans votre application {platform}',
     security_question: 'Répondez à votre question de sécurité',
     account_picker: 'Choisissez le compte à utiliser',

@@ -126,7 +126,7 @@ const words = {
   platform: 'la piattaforma',
   prompts: {
     login: 'Acceda a {platform}',
-    otp: 'Inserisca il codice inviato da {platform}',
+    otp: 'Inserisca il codice per accedere a {platform}',
     push: 'Approvi l\'accesso nella sua app {platform}',
     security_question: 'Risponda alla sua domanda di sicurezza',
     account_picker: 'Scelga l\'account da usare',

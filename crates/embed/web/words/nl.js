@@ -126,7 +126,7 @@ const words = {
   platform: 'het platform',
   prompts: {
     login: 'Log in bij {platform}',
-    otp: 'Voer de code in die {platform} u heeft gestuurd',
+    otp: 'Voer de code in om in te loggen bij {platform}',
     push: 'Keur de aanmelding goed in uw {platform}-app',
     security_question: 'Beantwoord uw beveiligingsvraag',
     account_picker: 'Kies het account dat u wilt gebruiken',

@@ -126,7 +126,7 @@ const words = {
   platform: 'platforma',
   prompts: {
     login: 'Zaloguj się do serwisu {platform}',
-    otp: 'Wpisz kod otrzymany od serwisu {platform}',
+    otp: 'Wpisz kod, aby zalogować się do serwisu {platform}',
     push: 'Zatwierdź logowanie w aplikacji {platform}',
     security_question: 'Odpowiedz na pytanie zabezpieczające',
     account_picker: 'Wybierz konto',

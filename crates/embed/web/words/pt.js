@@ -126,7 +126,7 @@ const words = {
   platform: 'a plataforma',
   prompts: {
     login: 'Inicie sessão em {platform}',
-    otp: 'Introduza o código que {platform} lhe enviou',
+    otp: 'Introduza o código para iniciar sessão em {platform}',
     push: 'Aprove o início de sessão na sua aplicação {platform}',
     security_question: 'Responda à sua pergunta de segurança',
     account_picker: 'Escolha a conta a utilizar',

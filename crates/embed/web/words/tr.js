@@ -126,7 +126,7 @@ const words = {
   platform: 'platform',
   prompts: {
     login: '{platform} hesabınızda oturum açın',
-    otp: '{platform} tarafından gönderilen kodu girin',
+    otp: '{platform} hesabınızda oturum açmak için kodu girin',
     push: '{platform} uygulamanızda oturum açmayı onaylayın',
     security_question: 'Güvenlik sorunuzu yanıtlayın',
     account_picker: 'Kullanılacak hesabı seçin',
