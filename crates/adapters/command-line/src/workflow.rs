@@ -38,7 +38,8 @@ pub enum WorkflowCommand {
     Descriptor { file: PathBuf },
     /// Runs a definition once in a real browser: prints a link with which you play the applicant on
     /// standard error, and the result as JSON. The exit code is 3 if the session shared no data, and 4 if
-    /// the replay of a fixture differs
+    /// the replay of a fixture differs. It is 0 also if optional data is missing: `status` of the result is
+    /// then `PARTIAL_COMPLETE`
     Run {
         file: PathBuf,
         /// Writes what the run saw to this file, as a fixture; what you type and credentials are masked
