@@ -7,6 +7,7 @@ mod explore;
 mod lists;
 mod naming;
 mod next_page;
+mod parameters;
 mod rows;
 mod selectors;
 mod signals;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::draft::KnownValues;
 
 /// Selectors that are proposed for an element.
-const MAX_PROPOSALS: usize = 6;
+pub(crate) const MAX_PROPOSALS: usize = 6;
 /// Ancestors whose selectors are combined with that of the element.
 const MAX_ANCHORS: usize = 12;
 /// Elements around one whose place is told by its position alone.
@@ -354,7 +354,7 @@ fn exit_part(url: &str) -> Option<&str> {
 }
 
 /// Returns the path of a URL without what may be the number of an account.
-fn address_part(url: &str) -> Option<&str> {
+pub(crate) fn address_part(url: &str) -> Option<&str> {
     let path = url.split(['?', '#']).next()?;
     let path = path.split_once("://").map_or(path, |(_, rest)| {
         rest.find('/').map_or("", |at| rest.get(at..).unwrap_or_default())

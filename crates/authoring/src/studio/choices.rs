@@ -326,8 +326,7 @@ fn places(
     known: &KnownValues,
     select: Select<'_>,
 ) -> (Vec<SelectorProposal>, Option<ListProposal>, Vec<ColumnProposal>) {
-    let mut selectors = propose_selectors(page, node, select);
-    mark_own(&mut selectors, known);
+    let selectors = propose_places(page, node, known, select);
     let list = propose_list(page, node, known, select);
     let columns = list.as_ref().map(|list| propose_columns(page, node, list, known, select));
     (selectors, list, columns.unwrap_or_default())

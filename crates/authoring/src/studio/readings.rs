@@ -232,7 +232,7 @@ pub(super) fn on_page(page: &PageTree, tried: &TriedReading, select: Select<'_>)
         // A run takes the list for empty then.
         let rows = rows.or_else(|| instead.filter(|count| *count > 0).map(|_| 0));
         let positional = is_positional(&reading.at);
-        return ReadingView { instead, positional, ..grouped(reading, rows) };
+        return ReadingView { positional, instead, ..grouped(reading, rows) };
     }
     let rows = within.as_ref().map(|place| {
         let mut rows = rows_in(place).unwrap_or_default();

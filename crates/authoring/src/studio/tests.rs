@@ -3,8 +3,8 @@
 mod addresses;
 mod further_pages;
 mod overlapping;
-mod screens;
 mod positions;
+mod screens;
 mod shown;
 
 use std::{collections::BTreeMap, sync::Arc};

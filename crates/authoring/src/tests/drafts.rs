@@ -305,10 +305,10 @@ fn a_field_of_an_earlier_page_is_offered_for_the_address_of_a_later_one() {
     };
     assert_eq!(offered(&definition, "customer"), [""; 0], "nothing is read before");
     assert_eq!(offered(&definition, "fullName"), ["customer"], "nor what the page itself has");
-    let node = node_of(&definition, "fullName");
+    let page = node_of(&definition, "fullName");
     let parts = json!(["asItIs", { "value": "customer" }]);
-    set_address(&mut definition, &node, &choice(url, &parts), &known, &known).unwrap();
-    let address = read_address(&definition, &node).unwrap();
+    set_address(&mut definition, &page, &choice(url, &parts), &known, &known).unwrap();
+    let address = read_address(&definition, &page).unwrap();
     assert_eq!(address.url, "https://shop.example/customers/{customer}");
     assert_eq!(errors(&definition), [""; 0]);
 }

@@ -8,6 +8,7 @@ pub(crate) mod drafts;
 mod headings;
 mod numbers;
 mod pages;
+mod parameters;
 mod proposals;
 
 use std::{collections::BTreeMap, sync::Arc};
