@@ -13,7 +13,8 @@ use crate::{
     draft::KnownValues,
     lists::ListProposal,
     selectors::{
-        has_known_value, has_numbered_class, in_row, is_address, is_positional, steady_classes,
+        has_known_value, has_numbered_class, in_row, is_address, is_positional, numbered_classes,
+        steady_classes, without_number,
     },
 };
 
@@ -114,8 +115,14 @@ pub(crate) fn in_rows(
     let is_column = |proposal: &ColumnProposal| {
         let is_steady = proposal.found == rows.len() && proposal.elsewhere == 0;
         let is_of_one_row = has_numbered_class(&proposal.selector) && proposal.found < 2;
+        let is_of_some_rows = || {
+            let mut classes = numbered_classes(&proposal.selector);
+            classes.any(|class| cells.differs_by_row(&rows, &cell, class))
+        };
         let has_attribute = proposal.selector.contains(['[', '#']);
-        !is_of_one_row && (!has_attribute || (is_steady && !proposal.may_be_own))
+        !is_of_one_row
+            && (!has_attribute || (is_steady && !proposal.may_be_own))
+            && !is_of_some_rows()
     };
     let mut tried: Vec<_> = tried.filter(|(proposal, ..)| is_column(proposal)).collect();
     // Stable: within each group, the order of preference stays.
@@ -244,6 +251,33 @@ impl<'a> Cells<'a> {
             parent = node;
         }
         Some(cell)
+    }
+
+    /// Returns whether the number of a class is that of a row, or of what the row shows: the cell has the class
+    /// with other numbers alone in another row.
+    fn differs_by_row(&self, rows: &BTreeSet<usize>, cell: &Cell, class: &str) -> bool {
+        let stem = without_number(class);
+        let is_alike = |own: &str| {
+            let number = own.strip_prefix(stem).unwrap_or_default();
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        // By the row: whether the class itself is there.
+        let mut found: BTreeMap<usize, bool> = BTreeMap::new();
+        for (index, node) in self.page.nodes.iter().enumerate() {
+            let classes = node.attributes.get("class").map(String::as_str).unwrap_or_default();
+            let mut alike = classes.split_ascii_whitespace().filter(|own| is_alike(own)).peekable();
+            if alike.peek().is_none() {
+                continue;
+            }
+            let row = ancestors(self.page, index).find(|node| rows.contains(node));
+            let Some(row) = row else { continue };
+            if self.around(row, index).is_some_and(|other| self.are_same(cell, &other)) {
+                let has_it = alike.any(|own| own == class);
+                let entry = found.entry(row).or_default();
+                *entry = *entry || has_it;
+            }
+        }
+        found.values().any(|has_it| !has_it)
     }
 
     /// Returns whether two cells are at the same position. An optional element of a row that is no row

@@ -84,6 +84,8 @@ const POSITION: &str = ":nth-of-type(";
 /// The parts of a selector that count elements.
 const POSITIONS: &[&str] =
     &[":nth-", ":first-child", ":last-child", ":first-of-type", ":last-of-type"];
+/// Words of classes after which a number is the place of a cell in its row.
+const PLACES: &[&str] = &["cell", "child", "col", "column", "nth", "pos", "position", "td", "th"];
 /// The characters that a value has at least to be a word of a selector: shorter ones are in many by
 /// chance.
 const MIN_WORD_CHARS: usize = 3;
@@ -208,9 +210,29 @@ pub(crate) fn in_row(
     all.filter(|(selector, _)| !selector.contains(FRAME_SEPARATOR)).collect()
 }
 
-/// Returns whether a selector counts elements, also one that an author has written.
+/// Returns whether a selector counts elements, also one that an author has written, or has a class that numbers
+/// them.
 pub(crate) fn is_positional(selector: &str) -> bool {
     POSITIONS.iter().any(|position| selector.contains(position))
+        || numbered_classes(selector).any(is_place)
+}
+
+/// Returns the classes in a selector that end with a digit.
+pub(crate) fn numbered_classes(selector: &str) -> impl Iterator<Item = &str> {
+    let classes = selector.split('.').skip(1);
+    let classes = classes.filter_map(|rest| rest.split([' ', ':', '[', '>', '#', ')']).next());
+    classes.filter(|class| class.ends_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Returns a class without the number at its end.
+pub(crate) fn without_number(class: &str) -> &str {
+    class.trim_end_matches(|c: char| c.is_ascii_digit())
+}
+
+/// Returns whether the number of a class is the place of a cell, as that of `column-3`.
+fn is_place(class: &str) -> bool {
+    let words = without_number(class).trim_end_matches(['-', '_']).to_ascii_lowercase();
+    words.rsplit(['-', '_']).next().is_some_and(|last| PLACES.contains(&last))
 }
 
 /// Returns whether a selector has a part of an address.
@@ -486,7 +508,7 @@ fn is_readable(word: &str) -> bool {
 }
 
 /// Returns the words of a name in camel case, in lower case and without digits.
-fn words_in(part: &str) -> Vec<String> {
+pub(crate) fn words_in(part: &str) -> Vec<String> {
     let mut words: Vec<String> = vec![];
     let mut before = ' ';
     let mut rest = part.chars().peekable();

@@ -7,7 +7,7 @@ use crate::{
     columns::{ColumnProposal, propose_columns},
     draft::KnownValues,
     lists::propose_list,
-    selectors::{has_known_value, is_numbered, mark_own, propose_selectors},
+    selectors::{has_known_value, is_numbered, is_positional, mark_own, propose_selectors},
 };
 
 /// A page with a table of orders; the second cell of one has a label of its own.
@@ -260,5 +260,57 @@ fn words_with_a_number_are_told_from_what_a_build_made_up() {
         "gzvtszq-12",
     ] {
         assert!(!is_numbered(name), "{name}");
+    }
+}
+
+/// Returns a table of three rows with a cell for the number of the row and another one.
+fn with_cells(cell: impl Fn(u8) -> String) -> String {
+    let row =
+        |number: u8| format!("\n   tr\n    td\n     \"{number}\"\n    td\n     {}", cell(number));
+    let rows: String = (1..=3).map(row).collect();
+    format!("html\n body\n  table id=units{rows}")
+}
+
+#[test]
+fn a_class_with_the_number_of_a_row_or_of_its_value_tells_no_column() {
+    // The first two rows have the same number by chance.
+    for class in ["order-4711", "rating-2", "item7", "user_4"] {
+        let cell = |number: u8| {
+            let other = class.trim_end_matches(|c: char| c.is_ascii_digit());
+            let class = if number < 3 { class.to_owned() } else { format!("{other}9") };
+            format!("span class={class}\n      \"value {number}\"\n     span\n      \"x\"")
+        };
+        let page = page(&with_cells(cell));
+        let found = columns(&page, "value 1", &KnownValues::new());
+        assert!(!found.is_empty(), "{class}");
+        assert!(found.iter().all(|one| !one.selector.contains(class)), "{class}: {found:?}");
+    }
+    // A row without the value has no other number, and one with both has the class as well.
+    let cell = |number: u8| {
+        let value = format!("span class=width-540\n      \"value {number}\"\n     ");
+        let value = if number < 3 { value } else { String::new() };
+        format!("{value}span class=width-540+width-720\n      \"x\"")
+    };
+    let found = columns(&page(&with_cells(cell)), "value 1", &KnownValues::new());
+    assert!(found.iter().any(|one| one.selector == "span.width-540"), "{found:?}");
+}
+
+#[test]
+fn a_class_that_numbers_cells_is_a_position() {
+    for class in ["column-2", "cell-2", "order-col-2", "column2"] {
+        let line = |number: u8| {
+            format!(
+                "\n   li\n    div class=id\n     \"{number}\"\n    div class={class}\n     \"value {number}\""
+            )
+        };
+        let rows: String = (1..=3).map(line).collect();
+        let page = page(&format!("html\n body\n  ul id=units{rows}"));
+        let found = columns(&page, "value 1", &KnownValues::new());
+        let selector = format!("div.{class}");
+        let one = found.iter().find(|one| one.selector == selector);
+        assert!(one.is_some_and(|one| one.positional), "{class}: {found:?}");
+    }
+    for selector in ["td.zero-width-720", "td.col-md-6", "span.order-7", "a[href*=\"/a.td4\"]"] {
+        assert!(!is_positional(selector), "{selector}");
     }
 }
