@@ -6,7 +6,7 @@ use crate::{
     draft::{KnownValues, is_page_name},
     selectors::{
         MAX_PROPOSALS, SelectorProposal, address_part, has_known_value, identifier, is_positional,
-        is_steady, mark_own, propose_selectors, root_around, string,
+        is_steady, mark_own, propose_selectors, root_around, string, words_in,
     },
 };
 
@@ -20,12 +20,71 @@ const MAX_DIGITS: usize = 2;
 /// Names of parameters that say which part of a list is wanted, without their signs, beside those of
 /// [`is_page_name`].
 const PAGES: &[&str] = &["after", "before", "cursor", "from", "p", "pagina"];
-/// Names of parameters whose values are somebody's own, or those of a session. Others that end in `id` are
-/// so, too.
+/// Words of names of parameters whose values are somebody's own, those of a session, or dates. Others that end in
+/// `id` are so, too.
 const OWN: &[&str] = &[
-    "account", "author", "code", "csrf", "customer", "email", "key", "login", "member", "nonce",
-    "owner", "person", "profile", "session", "sid", "sig", "state", "token", "uid", "user",
+    "account",
+    "auth",
+    "author",
+    "code",
+    "csrf",
+    "customer",
+    "date",
+    "day",
+    "email",
+    "end",
+    "firstname",
+    "hash",
+    "key",
+    "lastname",
+    "login",
+    "mail",
+    "member",
+    "month",
+    "name",
+    "nickname",
+    "nonce",
+    "otp",
+    "owner",
+    "password",
+    "period",
+    "person",
+    "phone",
+    "profile",
+    "q",
+    "quarter",
+    "query",
+    "ref",
+    "referrer",
+    "search",
+    "secret",
+    "sess",
+    "session",
+    "sid",
+    "sig",
+    "signature",
+    "since",
+    "slug",
+    "start",
+    "state",
+    "surname",
+    "time",
+    "timestamp",
+    "token",
+    "ts",
+    "uid",
+    "until",
+    "user",
     "username",
+    "week",
+    "xsrf",
+    "year",
+];
+/// Words of names of parameters whose numbers are those of records, or of places in a list.
+const RECORDS: &[&str] = &[
+    "address", "bill", "booking", "card", "case", "contract", "doc", "document", "entry", "file",
+    "index", "invoice", "item", "line", "message", "no", "nr", "num", "number", "order", "pos",
+    "position", "product", "record", "row", "ticket",
 ];
 
 /// Returns selectors whose first match is the element at `node`, the best one first, as
@@ -88,30 +147,37 @@ fn by_parameter(
         let mut values = known.values();
         values.any(|own| own.trim().eq_ignore_ascii_case(value))
     };
-    let parameters = query.split('&').take(MAX_PARAMETERS).filter(|parameter| {
+    let ends = query.match_indices('&').map(|_| "&");
+    let ends = ends.chain([if before_fragment == address { "" } else { "#" }]);
+    let parameters = query.split('&').zip(ends).take(MAX_PARAMETERS).filter(|(parameter, _)| {
         let pair = parameter.split_once('=');
         pair.is_some_and(|(name, value)| is_general(name, value) && !is_own(value))
     });
-    let found = parameters.filter_map(|parameter| {
-        let part = string(parameter);
-        let contains = format!("{tag}[href*={part}]");
-        let ends = format!("{tag}[href$={part}]");
-        let path = address_part(address)
-            .map(|path| format!("{tag}[href*={}][href*={part}]", string(path)));
-        let is_last = address.ends_with(parameter);
-        let candidates = [Some(contains), is_last.then_some(ends), path];
+    let found = parameters.filter_map(|(parameter, end)| {
+        let contains = format!("[href*={}]", string(parameter));
+        let ends = format!("[href$={}]", string(parameter));
+        let with_end = || format!("[href*={}]", string(&format!("{parameter}{end}")));
+        let exact = if end.is_empty() { ends } else { with_end() };
+        // Other accounts may have links with longer numbers that begin with it.
+        let has_number = parameter.ends_with(|c: char| c.is_ascii_digit());
+        let own = if has_number { &exact } else { &contains };
+        let path = address_part(address).map(|path| format!("[href*={}]{own}", string(path)));
+        let is_exact = has_number || end.is_empty();
+        let candidates =
+            [(!has_number).then(|| contains.clone()), is_exact.then(|| exact.clone()), path];
+        let candidates = candidates.into_iter().flatten().map(|own| format!("{tag}{own}"));
         let is_only = |selector: &String| {
             !has_known_value(selector, known)
                 && !selector.contains(FRAME_SEPARATOR)
                 && select(page, root, selector).as_slice() == [node]
         };
-        candidates.into_iter().flatten().find(is_only)
+        candidates.into_iter().find(is_only)
     });
     found.take(MAX_FOUND).collect()
 }
 
 /// Returns whether a parameter seems to be the same for every account: neither its name nor its value is
-/// about somebody or about a part of a list. What is encoded is not.
+/// about somebody, a record, a date or a part of a list. What is encoded is not.
 fn is_general(name: &str, value: &str) -> bool {
     let is_plain = |text: &str| {
         (1..=MAX_PART_BYTES).contains(&text.len())
@@ -119,13 +185,19 @@ fn is_general(name: &str, value: &str) -> bool {
     };
     let letters = name.chars().filter(char::is_ascii_alphabetic);
     let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    let words = words_in(name);
+    let has_word = |known: &[&str]| {
+        known.contains(&letters.as_str()) || words.iter().any(|word| known.contains(&word.as_str()))
+    };
+    let has_digit = value.contains(|c: char| c.is_ascii_digit());
     let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
     let is_steady = if is_number { value.len() <= MAX_DIGITS } else { is_steady(value) };
     is_plain(name)
         && is_plain(value)
         && !is_page_name(name)
         && !PAGES.contains(&letters.as_str())
-        && !OWN.contains(&letters.as_str())
+        && !has_word(OWN)
+        && !(has_digit && has_word(RECORDS))
         && !letters.ends_with("id")
         && is_steady
 }
