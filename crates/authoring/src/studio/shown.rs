@@ -31,7 +31,7 @@ impl ShownPage {
     /// have.
     pub(super) fn of(definition: &Definition, node: &str, url: &str, known: &KnownValues) -> Self {
         let Some(own) = page_address(definition, node) else { return Self::Same };
-        let url = without_braces(url);
+        let (own, url) = (comparable(&own), comparable(&without_braces(url)));
         if can_be(&own, &url, known) {
             return Self::Same;
         }
@@ -65,13 +65,30 @@ pub(super) fn other_page(
     (is_other && (!is_there || !can_be(&path, &shown, known))).then_some(own)
 }
 
+/// Returns an address without what makes no difference to the page: a place in it, a slash at the end of its path
+/// and the order of its parameters.
+fn comparable(url: &str) -> String {
+    let (url, fragment) = url.split_at(url.find('#').unwrap_or(url.len()));
+    let (path, query) = url.split_once('?').unwrap_or((url, ""));
+    let mut parameters: Vec<_> = query.split('&').filter(|one| !one.is_empty()).collect();
+    parameters.sort_unstable();
+    let start = if parameters.is_empty() { "" } else { "?" };
+    let fragment = if is_page(fragment) { fragment } else { "" };
+    format!("{}{start}{}{fragment}", path.trim_end_matches('/'), parameters.join("&"))
+}
+
+/// Returns whether a fragment is the address of a page within a single-page application.
+fn is_page(fragment: &str) -> bool {
+    fragment.starts_with("#/") || fragment.starts_with("#!/")
+}
+
 /// Returns an address without its query and without its fragment, unless that is the address of a page within a
 /// single-page application.
 fn without_query(url: &str) -> String {
     let (url, fragment) = url.split_at(url.find('#').unwrap_or(url.len()));
     let (path, _) = url.split_once('?').unwrap_or((url, ""));
-    let is_page = fragment.starts_with("#/") || fragment.starts_with("#!/");
-    format!("{}{}", without_page(path), if is_page { fragment } else { "" })
+    let fragment = if is_page(fragment) { fragment } else { "" };
+    format!("{}{fragment}", without_page(path).trim_end_matches('/'))
 }
 
 /// A list whose next page an element of a page can lead to.

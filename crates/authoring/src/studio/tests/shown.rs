@@ -53,6 +53,7 @@ fn an_element_leads_on_the_nearest_list_of_its_own_page() {
     assert_eq!(lists("/orders", "bills"), json!([here("orders")]));
     let other_part = json!([{ "name": "orders", "isHere": false }]);
     assert_eq!(lists("/orders?page=2", "bills"), other_part);
+    assert_eq!(lists("/orders/#top", "bills"), json!([here("orders")]));
     assert_eq!(lists("/orders?status=open", "bills"), json!([]));
     assert_eq!(lists("/home", "bills"), json!([]));
 }
@@ -105,9 +106,20 @@ fn a_field_is_tried_on_its_own_page_alone() {
     }
     let nothing = |path: &str| compared(&definition, ("readOrders", false), path);
     assert_eq!(nothing("/orders?tab=profile"), own);
-    assert_eq!((nothing("/orders"), nothing("/orders?page=2")), (None, None));
+    for path in ["/orders", "/orders?page=2", "/orders/", "/orders#top", "/orders/page/2/#top"] {
+        assert_eq!(nothing(path), None, "{path}");
+    }
     // The definition does not tell where it is read.
     assert_eq!(tried(&definition, "review", "/home"), None);
+    let mut filtered = definition.clone();
+    for node in filtered.nodes.values_mut() {
+        if let Node::Goto { url, .. } = node {
+            *url = url.replace("/orders", "/orders/?user={user}&status=open");
+        }
+    }
+    let nothing = |path: &str| compared(&filtered, ("readOrders", false), path).is_some();
+    assert!(!nothing("/orders?status=open&user=7"));
+    assert!(nothing("/orders?status=closed&user=7"));
     for node in definition.nodes.values_mut() {
         if let Node::Goto { url, .. } = node {
             *url = url.replace("/orders", "/app#/orders/{user}");
