@@ -11,7 +11,7 @@ import { words, say, sentence } from "./words.js";
  * @typedef {{name: string, label: string, required: boolean, pii: boolean, reading: Reading | null, positional: boolean}} Member
  * @typedef {{type: string, format: string | null, currency: string | null, at: string, read: "text" | "value" | {attribute: string}, element: "first" | "last",
  *   convert: any[], each: string | null, emptyWhen: string | null, maxRows: number | null}} Reading
- * @typedef {{positional: boolean, matches: number, rows: number | null, column: {found: number, unread: number, values: any[]} | null, instead: number | null, found: string | null, value: any, problem: string | null, values: TypedValue[]}} Tried
+ * @typedef {{positional: boolean, matches: number, rows: number | null, column: {found: number, unread: number, values: any[]} | null, instead: number | null, found: string | null, value: any, problem: string | null, values: TypedValue[], otherPage: string | null}} Tried
  * @typedef {{displayName: string, platform: string, version: string, environment: string, loginUrl: string, hasOwnIcon: boolean, hosts: string[], ssoHosts: string[],
  *   pages: KnownPage[], fields: Field[], variables: Variable[], dismissed: string[]}} Outline
  * @typedef {{name: string, source: "page" | "request" | "response", place: string, node: string, address: Address | null, reading: Reading, positional: boolean, value: any, problem: string | null}} Variable

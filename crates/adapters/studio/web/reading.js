@@ -3,7 +3,7 @@
 import { ApiError, post, read } from "./api.js";
 import { h } from "./dom.js";
 import { act, update } from "./store.js";
-import { action, choice, shownValue, textField } from "./widgets.js";
+import { action, choice, rich, shownValue, textField } from "./widgets.js";
 import { say, sentence, words } from "./words.js";
 
 /**
@@ -307,6 +307,7 @@ const trial = ({ id, draft, isPage, node, within, forAddresses = false }) => {
       "div",
       { "aria-live": "polite" },
       tried && [
+        tried.otherPage !== null && h("p", { class: "notice", key: "other-page" }, rich(say(words.triedOnOtherPage, { url: `\`${tried.otherPage}\`` }))),
         h(
           "dl",
           { class: "facts" },

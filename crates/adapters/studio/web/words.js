@@ -355,6 +355,7 @@ const en = {
   useDismissHelp: "It is clicked whenever it appears, such as in a cookie banner",
   selector: "Selector",
   selectorHint: "How the element is found. Choose one that stays the same for every account.",
+  triedOnOtherPage: "The page that is shown does not seem to be the one of this field, which is {url}. Open that in the browser, unless the site leads from there to the page that is shown.",
   matches: { one: "1 match", other: "{count} matches; the first is read" },
   positionalMember: "By position: another value once the response has an item before it",
   positionalSelector: "By position: where another account lacks an element before it, or has one more, another value is read",

@@ -164,9 +164,6 @@ pub enum StudioError {
     NoResponse,
     #[error("the page could not be read: {0}")]
     Page(#[from] BrowserError),
-    /// The address that the definition opens.
-    #[error("the page that is shown is not the one of this field: open `{0}` in the browser")]
-    OtherPage(String),
     #[error("the text is no definition: correct the errors first")]
     NoDefinition,
     #[error("the definition shares a sign-in with others: change it as text")]

@@ -1,8 +1,8 @@
 //! What there is at a place that an author edits, and what becomes of it.
 
 use domain::workflow::{
-    ElementChoice, FieldType, Node, PageTree, ReadFailure, SeenResponse, Select, Source,
-    element_text, find_elements, matches_url, rows_of, value_at,
+    Definition, ElementChoice, FieldType, Node, PageTree, ReadFailure, SeenResponse, Select,
+    Source, element_text, find_elements, matches_url, rows_of, value_at,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,7 +14,7 @@ use super::{
     shown::other_page,
 };
 use crate::{
-    draft::Reading,
+    draft::{KnownValues, Reading},
     selectors::is_positional,
     signals::page_language_tag,
     values::{ValueProposal, propose_json_values, propose_values},
@@ -75,9 +75,24 @@ pub struct ReadingView {
     problem: Option<String>,
     /// What else it can be read as.
     values: Vec<ValueProposal>,
+    /// The address of the page that the node reads if another one seems to be shown. It is no error: the site may
+    /// lead on from that address to the page that is shown.
+    other_page: Option<String>,
 }
 
 impl ReadingView {
+    /// Returns it with what the page at `url` is, compared with the one that a node reads.
+    pub(super) fn compared(
+        self,
+        definition: &Definition,
+        node: &str,
+        url: &str,
+        known: &KnownValues,
+    ) -> Self {
+        let other_page = other_page(definition, (node, self.is_there()), url, known);
+        Self { other_page, ..self }
+    }
+
     /// Returns whether there is something at the place.
     fn is_there(&self) -> bool {
         self.matches > 0 || self.instead.is_some_and(|count| count > 0)
@@ -118,8 +133,7 @@ impl Studio {
     /// Tries a reading.
     ///
     /// # Errors
-    /// There is no such node, no browser, or no response of its source, or another page is shown than the one
-    /// that the node reads.
+    /// There is no such node, no browser, or no response of its source.
     pub async fn try_reading(&self, tried: TriedReading) -> Result<ReadingView, StudioError> {
         let definition = self.definition()?;
         let Some(Node::Collect { via, .. }) = definition.nodes.get(&tried.node) else {
@@ -140,9 +154,7 @@ impl Studio {
                 };
                 let found = computed(compute).await?;
                 let known = offered_values(&definition, &self.shared.state());
-                let other =
-                    other_page(&definition, (node.as_str(), found.is_there()), &url, &known);
-                return other.map_or(Ok(found), |own| Err(StudioError::OtherPage(own)));
+                return Ok(found.compared(&definition, &node, &url, &known));
             }
             Source::Response(pattern) => pattern.clone(),
             Source::Fetch(name) => {

@@ -10,6 +10,7 @@ use crate::{
     studio::{
         Shared, StudioError,
         edits::apply,
+        readings::on_page,
         shown::{other_page, paged_lists},
     },
     tests::{changes::with_orders, drafts, page, select, with_text},
@@ -128,4 +129,21 @@ fn a_field_is_tried_on_its_own_page_alone() {
     let own = Some("https://shop.example/app#/orders/{user}".to_owned());
     assert_eq!(tried(&definition, "readOrders", "/app#/orders/7"), None);
     assert_eq!(tried(&definition, "readOrders", "/app#/bills/7"), own);
+}
+
+#[test]
+fn what_is_found_on_another_page_is_shown_with_the_address_of_its_own() {
+    let definition = with_lists();
+    let tried = json!({ "node": "readOrders", "reading": { "type": "string", "at": "td" } });
+    let found = |path: &str| {
+        let found = on_page(&page(BILLS), &serde_json::from_value(tried.clone()).unwrap(), &select);
+        let url = format!("https://shop.example{path}");
+        let found = found.compared(&definition, "readOrders", &url, &KnownValues::new());
+        let found = serde_json::to_value(found).unwrap();
+        (found["value"].clone(), found["otherPage"].clone())
+    };
+    assert_eq!(found("/orders"), (json!("A-1"), Value::Null));
+    // The site may lead there from the address of the definition.
+    let led_on = (json!("A-1"), json!("https://shop.example/orders"));
+    assert_eq!(found("/en/orders"), led_on);
 }
