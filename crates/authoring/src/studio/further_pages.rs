@@ -15,14 +15,35 @@ use crate::{
 
 /// Links and buttons beside those to other pages whose names are looked at.
 const MAX_TARGETS: usize = 50;
-/// Words that the name of what leads to the next page has at most: others are sentences.
+/// Words that the name of what leads to the next page has at most, and such a name with a word for pages, as "Go to
+/// the next page": others are sentences.
 const MAX_NAME_WORDS: usize = 3;
+const MAX_PAGE_NAME_WORDS: usize = 6;
+/// Parts of words for pages, in lower case.
+const PAGES: &[&str] =
+    &["page", "pagina", "página", "pàgina", "seite", "sayfa", "sida", "side", "stron", "صفحة"];
 /// Elements around one.
 const MAX_DEPTH: usize = 200;
 /// Words of classes of what has the links to other pages of a list.
 const PAGER_WORDS: &[&str] = &["page", "pager", "paginate", "pagination", "paginator", "paging"];
 /// Words that a class for the next page may have beside: `next-appointment` is about something else.
 const PLAIN_WORDS: &[&str] = &["btn", "button", "item", "link", "nav", "next"];
+
+/// Words of classes of what has other parts than pages of a list, each with a next one.
+const OTHER_WORDS: &[&str] = &[
+    "calendar",
+    "carousel",
+    "datepicker",
+    "gallery",
+    "lightbox",
+    "slick",
+    "slider",
+    "slideshow",
+    "stepper",
+    "swiper",
+    "tour",
+    "wizard",
+];
 
 impl Studio {
     /// Returns the list in a page that an edit adds a column to, and the selector of what seems to lead to its
@@ -56,8 +77,24 @@ pub(super) fn further_page(
         let around = std::iter::successors(Some(node), parent).take(MAX_DEPTH);
         around.into_iter().any(|node| rows.contains(&node))
     };
-    let targets = (0..page.nodes.len())
-        .filter(|index| is_target(page, *index) && is_usable(page, *index) && !is_in_row(*index));
+    let around: BTreeSet<usize> =
+        std::iter::successors(Some(place), parent).take(MAX_DEPTH).collect();
+    // What is around the list as well says nothing of a link.
+    let is_of_other = |node: usize| {
+        let own = std::iter::successors(Some(node), parent).take(MAX_DEPTH);
+        let mut own = own.take_while(|node| !around.contains(node));
+        own.any(|index| {
+            let mut classes = page.nodes.get(index).into_iter().flat_map(classes);
+            classes.any(|class| has_word(class, OTHER_WORDS))
+        })
+    };
+    // Those after the list first, and of those before it the nearest one: a menu may have many.
+    let targets = (place..page.nodes.len()).chain((0..place).rev()).filter(|index| {
+        is_target(page, *index)
+            && is_usable(page, *index)
+            && !is_in_row(*index)
+            && !is_of_other(*index)
+    });
     let targets: Vec<usize> = targets.collect();
     let is_related = |index: &&usize| page.nodes.get(**index).is_some_and(is_next_by_relation);
     let has_class = |index: &&usize| {
@@ -117,6 +154,7 @@ fn is_in_pager(page: &PageTree, index: usize) -> bool {
     has_page
         || around.into_iter().filter_map(|index| page.nodes.get(index)).any(|node| {
             node.tag.as_deref() == Some("nav")
+                || node.attributes.get("role").is_some_and(|role| role == "navigation")
                 || classes(node).any(|class| has_word(class, PAGER_WORDS))
         })
 }
@@ -128,8 +166,12 @@ fn is_called_next(page: &PageTree, index: usize) -> bool {
     let text = text.trim();
     let attribute = |name: &str| page.nodes.get(index)?.attributes.get(name).map(String::as_str);
     let names = [Some(text), attribute("aria-label"), attribute("title")];
-    let is_name =
-        |name: &str| is_name_of_next(name) && name.split_whitespace().count() <= MAX_NAME_WORDS;
+    let is_name = |name: &str| {
+        let lower = name.to_lowercase();
+        let has_page = PAGES.iter().any(|page| lower.contains(page));
+        let max = if has_page { MAX_PAGE_NAME_WORDS } else { MAX_NAME_WORDS };
+        is_name_of_next(name) && name.split_whitespace().count() <= max
+    };
     names.into_iter().flatten().any(is_name)
         || (text == "2" && !after_current(page, index).is_empty())
 }

@@ -48,6 +48,14 @@ fn a_page_with_a_link_to_its_next_one_has_further_pages() {
     ] {
         assert_eq!(found(after).as_deref(), Some(expected), "{after}");
     }
+    for after in [
+        "\n  nav\n   button aria-label=Go+to+the+next+page",
+        "\n  nav\n   a title=Aller+à+la+page+suivante href=/b\n    i",
+        "\n  div role=navigation\n   button\n    \"Next\"",
+        "\n  div class=pager\n   button\n    \"التالي\"",
+    ] {
+        assert!(found(after).is_some(), "{after}");
+    }
     let sign = "\n  ul class=pagination\n   li\n    a href=/b\n     span\n      \"»\"";
     assert!(found(sign).is_some());
     assert!(found("\n  a href=?page=2\n   \"Next page\"").is_some(), "its address says it");
@@ -64,6 +72,8 @@ fn a_link_that_cannot_be_pressed_or_is_about_something_else_says_nothing() {
         "\n  div class=next-appointment\n   a href=/calendar\n    \"Monday\"",
         "\n  button class=slick-next\n   \"Next\"",
         "\n  a href=/details\n   \"→\"",
+        "\n  div class=photo-carousel\n   div\n    a class=next href=#\n     \"›\"",
+        "\n  div class=setup-wizard\n   nav\n    button class=btn-next\n     \"Next\"",
         "\n  nav\n   a href=/learn\n    \"Read the next chapter now\"",
         "\n  ul class=pager\n   li class=previous\n    a href=?page=1\n     \"«\"",
     ] {
@@ -99,4 +109,18 @@ fn a_list_in_a_page_says_that_it_goes_on_until_its_further_pages_are_read() {
     assert_eq!(shown(&definition, true), "a.next");
     set_next_page(&mut definition, "orders", "a.next", 5).unwrap();
     assert_eq!(shown(&definition, false), Value::Null);
+}
+
+#[test]
+fn a_menu_before_a_list_does_not_hide_what_is_after_it() {
+    let links: String = (0..60).map(|link| format!("\n   a href=/{link}\n    \"m\"")).collect();
+    let page = |around: &str| {
+        page(&format!(
+            "html\n body\n  nav{links}\n  div class={around}\n   table id=orders\n    tr\n     td\n    tr\n     \
+             td\n   div class=pager\n    button\n     \"Next\""
+        ))
+    };
+    assert!(further_page(&page("content"), &rows(), &select).is_some());
+    // The list is in it as well.
+    assert!(further_page(&page("tour"), &rows(), &select).is_some());
 }
