@@ -74,6 +74,26 @@ fn dates_with_a_year_of_two_digits_are_proposed() {
 }
 
 #[test]
+fn a_date_is_not_guessed_where_the_year_is_first_or_last() {
+    for (sample, language) in
+        [("26/11/30", "zh-HK"), ("26/11/30", "zh-Hant-MO"), ("26.11.30", "zh-SG")]
+    {
+        let proposals = propose_values(sample, language);
+        assert_eq!(proposals.first().unwrap().format, None, "{sample}: {proposals:?}");
+        for value in ["2026-11-30", "2030-11-26"] {
+            let found = proposals.iter().find(|one| one.value == json!(value));
+            assert!(found.unwrap().description.contains("does not show"), "{proposals:?}");
+        }
+    }
+    let day_first = propose_values("30/11/26", "zh-HK");
+    assert!(day_first.iter().any(|one| one.value == json!("2026-11-30")), "{day_first:?}");
+    for language in ["zh-CN", "zh"] {
+        let proposals = propose_values("26/11/30", language);
+        assert_eq!(proposals.first().unwrap().value, json!("2026-11-30"), "{language}");
+    }
+}
+
+#[test]
 fn a_text_that_looks_like_a_date_and_cannot_be_read_is_told() {
     let is_unread = |sample: &str, language: &str| {
         is_unread_date(sample, language, &propose_values(sample, language))

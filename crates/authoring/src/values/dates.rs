@@ -46,6 +46,11 @@ const SHORT_DATES: &[&str] =
 /// The same on pages in languages that write the year first.
 const SHORT_DATES_WITH_YEAR_FIRST: &[&str] = &["yy-MM-dd", "yy/MM/dd", "yy.MM.dd"];
 const LANGUAGES_WITH_YEAR_FIRST: &[&str] = &["hu", "ja", "ko", "mn", "zh"];
+/// The same where some texts in these languages have the day first.
+const SHORT_DATES_IN_EITHER_ORDER: &[&str] =
+    &["d/M/yy", "yy/MM/dd", "d-M-yy", "yy-MM-dd", "d.M.yy", "yy.MM.dd"];
+const REGIONS_WITH_EITHER_ORDER: &[&str] = &["hk", "mo", "sg"];
+const IN_EITHER_ORDER: &[(&str, &str)] = &[("d/M/yy", "yy/MM/dd"), ("d.M.yy", "yy.MM.dd")];
 /// Dates in numbers that have another meaning if the day and the month are exchanged.
 const EXCHANGEABLE: &[(&str, &str)] = &[("M/d/y", "d/M/y"), ("M-d-y", "d-M-y")];
 /// Dates in numbers that have another meaning if the year is first.
@@ -177,7 +182,7 @@ fn readings(text: &str, tag: &str, first: &[Converter]) -> Vec<ValueProposal> {
         let count = if pattern.contains("MMMM") { languages.len() } else { 1 };
         for language in languages.iter().take(count) {
             let Some(value) = read(&pattern, *language, text) else { continue };
-            let doubt = doubt(&pattern, *language, text);
+            let doubt = doubt(&pattern, *language, text, tag);
             let is_unclear = doubt.is_some();
             // Two patterns that differ in other texts are two proposals, also for 03/03/2026.
             let is_same =
@@ -235,7 +240,7 @@ fn read(pattern: &str, language: DateLanguage, text: &str) -> Option<Value> {
 }
 
 /// Returns why a text that a pattern reads could have another meaning; `None` if it hardly has one.
-fn doubt(pattern: &str, language: DateLanguage, text: &str) -> Option<&'static str> {
+fn doubt(pattern: &str, language: DateLanguage, text: &str, tag: &str) -> Option<&'static str> {
     let is_read_otherwise = |pairs: &[(&str, &str)]| {
         let both = pairs.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
         let mut others = both
@@ -247,7 +252,9 @@ fn doubt(pattern: &str, language: DateLanguage, text: &str) -> Option<&'static s
     let is_bare = pattern.contains("yy") && !pattern.contains(['/', 'm', 'E']);
     if is_read_otherwise(EXCHANGEABLE) {
         Some(DAY_OR_MONTH)
-    } else if is_read_otherwise(WITH_YEAR_FIRST) {
+    } else if is_read_otherwise(WITH_YEAR_FIRST)
+        || (has_either_order(tag) && is_read_otherwise(IN_EITHER_ORDER))
+    {
         Some(YEAR_OR_DAY)
     } else if is_bare && !pattern.contains("MMM") {
         Some(DATE_OR_OTHER)
@@ -267,11 +274,20 @@ fn dates_of(text: &str, tag: &str) -> Option<&'static [&'static str]> {
         Some(DATES)
     } else if !has_digits(2) {
         None
+    } else if has_either_order(tag) {
+        Some(SHORT_DATES_IN_EITHER_ORDER)
     } else if LANGUAGES_WITH_YEAR_FIRST.contains(&language.as_str()) {
         Some(SHORT_DATES_WITH_YEAR_FIRST)
     } else {
         Some(SHORT_DATES)
     }
+}
+
+/// Returns whether the year of a date in numbers is first or last on pages with a language tag.
+fn has_either_order(tag: &str) -> bool {
+    let tag = tag.to_ascii_lowercase();
+    let mut parts = tag.split('-');
+    parts.next() == Some("zh") && parts.any(|part| REGIONS_WITH_EITHER_ORDER.contains(&part))
 }
 
 /// Returns the patterns by which a text on a page with a language tag may be a date, the most likely first.
