@@ -11,6 +11,8 @@ use crate::{
 
 const MAX_WORDS: usize = 4;
 const MAX_LABEL_CHARS: usize = 60;
+/// Rows of headings of a table that are looked at.
+const MAX_HEADING_ROWS: usize = 20;
 /// Elements that an element names as its labels.
 const MAX_LABELS: usize = 4;
 /// Elements around one that are looked at for its label.
@@ -227,7 +229,7 @@ fn heading_of_column(page: &PageTree, node: usize) -> Option<String> {
 }
 
 /// Returns the rows before a row of a table that may have the headings of its columns: those of the head of the
-/// table, the first one, and others that have headings alone before the first row with values.
+/// table, the first one, and others that have headings alone before the first row with values; at most 20.
 fn heading_rows(page: &PageTree, row: usize) -> Vec<usize> {
     let Some(table) = table_around(page, row) else { return vec![] };
     let rows = page.descendants(table).filter(|(_, node)| node.tag.as_deref() == Some("tr"));
@@ -236,10 +238,14 @@ fn heading_rows(page: &PageTree, row: usize) -> Vec<usize> {
     let mut is_before_values = true;
     let mut found = vec![];
     for other in own {
-        let has_headings_alone = elements_in(page, other).all(|cell| has_tag(page, cell, "th"));
-        is_before_values = is_before_values && has_headings_alone;
+        // Once there was a row with values, further ones are not searched: a table may have thousands.
+        let has_headings_alone = || elements_in(page, other).all(|cell| has_tag(page, cell, "th"));
+        is_before_values = is_before_values && has_headings_alone();
         if found.is_empty() || is_before_values || is_in_head(page, other) {
             found.push(other);
+        }
+        if found.len() == MAX_HEADING_ROWS {
+            break;
         }
     }
     found
