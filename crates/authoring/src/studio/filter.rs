@@ -1,5 +1,10 @@
 //! The elements of an inspected page that an author looks for by a selector.
 
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
 use domain::workflow::{FRAME_SEPARATOR, PageTree, Select, find_elements};
 use serde::Serialize;
 
@@ -16,15 +21,38 @@ pub struct FoundElements {
     nodes: Vec<usize>,
 }
 
+/// The searches of a studio, one at a time: a selector may take long on a large page, and one that an author has
+/// written on since is not wanted any more.
+#[derive(Debug, Default)]
+pub(super) struct Searches {
+    newest: AtomicU64,
+    running: Mutex<()>,
+}
+
+impl Searches {
+    /// Returns the number of a search that begins.
+    pub(super) fn begin(&self) -> u64 {
+        self.newest.fetch_add(1, Ordering::Relaxed).saturating_add(1)
+    }
+
+    /// Searches once no other search is running; `None` if another one has begun since.
+    pub(super) fn run<T>(&self, number: u64, search: impl FnOnce() -> T) -> Option<T> {
+        let _running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        (self.newest.load(Ordering::Relaxed) == number).then(search)
+    }
+}
+
 impl Studio {
     /// Returns the elements of an inspected page that a selector matches, visible or not; none if it is
-    /// no selector or has more than 2,048 bytes.
+    /// no selector or has more than 2,048 bytes. Waits for the search before.
     ///
     /// # Errors
-    /// The inspection is not kept.
+    /// The inspection is not kept, or another search has begun before this one could.
     pub fn find(&self, inspection: u64, selector: &str) -> Result<FoundElements, StudioError> {
         let page = self.inspection(inspection)?;
-        let nodes = self.select(|select| matching(&page.tree, selector, select));
+        let search = || self.select(|select| matching(&page.tree, selector, select));
+        let number = self.searches.begin();
+        let nodes = self.searches.run(number, search).ok_or(StudioError::NewerSearch)?;
         Ok(FoundElements { nodes })
     }
 }

@@ -42,6 +42,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use self::filter::Searches;
 use self::readings::Sample;
 use self::state::{Inspection, RunState, State, TokenCounts};
 use self::view::Surroundings;
@@ -95,6 +96,7 @@ pub struct Studio {
     /// Held from when the definition and its fixture are read until they are changed by what was read:
     /// of two changes at once, one would be lost. Never held while something is awaited.
     changing: Mutex<()>,
+    searches: Searches,
 }
 
 /// What the studio and the trace of its runs share.
@@ -160,6 +162,8 @@ pub enum StudioError {
     NoBrowser,
     #[error("the page has changed: choose the element again")]
     NoInspection,
+    #[error("another search has begun since")]
+    NewerSearch,
     #[error("the response is not kept any more: load the page again")]
     NoResponse,
     #[error("the page could not be read: {0}")]
@@ -202,7 +206,12 @@ impl Studio {
     #[must_use]
     pub fn new(parts: StudioParts, trace: &TraceSink, document: StudioDocument) -> Self {
         let StudioDocument { document, fixture, is_saved, .. } = document;
-        let studio = Self { parts, shared: trace.shared.clone(), changing: Mutex::default() };
+        let studio = Self {
+            parts,
+            shared: trace.shared.clone(),
+            changing: Mutex::default(),
+            searches: Searches::default(),
+        };
         {
             let mut state = studio.shared.state();
             state.saved_document = is_saved.then(|| document.clone());

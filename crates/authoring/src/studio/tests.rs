@@ -21,7 +21,7 @@ use super::{
     Shared,
     choices::{of_member, suggested},
     edits::{Edit, apply, new_error},
-    filter::matching,
+    filter::{Searches, matching},
     readings::{in_body, on_page, path_pattern},
     state::{RunState, State},
 };
@@ -197,6 +197,16 @@ fn elements_are_found_by_any_selector_and_in_every_root() {
     for none in ["", "  ", "2,048 comments", "a[[", long.as_str()] {
         assert_eq!(found(none), [""; 0], "{none}");
     }
+}
+
+#[test]
+fn a_search_that_is_not_wanted_any_more_is_left_out() {
+    let searches = Searches::default();
+    let (first, second) = (searches.begin(), searches.begin());
+    assert_eq!(searches.run(first, || "a"), None);
+    assert_eq!(searches.run(second, || "ab"), Some("ab"));
+    let third = searches.begin();
+    assert_eq!((searches.run(second, || "ab"), searches.run(third, || "abc")), (None, Some("abc")));
 }
 
 #[test]
