@@ -373,7 +373,7 @@ const en = {
   laterPage: "The address of this page has {address}. The first page may have other elements there: open it, and choose the element on it.",
   chooseList: "Choose…",
   listNotChosen: "Choose the list.",
-  noListHere: "No list of the definition is read on this page. First add a column of the list on this page, then choose this element again.",
+  noListHere: "The address of this page is not that of a list of the definition. Add a column of the list on this page, then choose this element again. If the site leads here from the address of a list, enter the selector under Fields with “Edit” of the list instead.",
   listOfOtherPart: "The address of this page is that of another page of the list",
   nextSelector: "What leads to the next page (optional)",
   nextSelectorEditHint: "The selector of the element that is clicked, such as li.active + li a; leave empty to read only the first page",

@@ -241,8 +241,8 @@ pub enum DraftError {
     )]
     NotInPage(String),
     #[error(
-        "the list `{0}` is read on another page than the one with this element: open its page, and \
-         choose the element there"
+        "the list `{0}` seems to be read on another page than the one with this element: choose the \
+         element on its page, or enter its selector where you edit the list"
     )]
     OtherPage(String),
     #[error("mark the page after signing in first")]
