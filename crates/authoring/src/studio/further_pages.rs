@@ -29,6 +29,34 @@ const PAGER_WORDS: &[&str] = &["page", "pager", "paginate", "pagination", "pagin
 /// Words that a class for the next page may have beside: `next-appointment` is about something else.
 const PLAIN_WORDS: &[&str] = &["btn", "button", "item", "link", "nav", "next"];
 
+/// How the names of buttons that add rows begin, in lower case.
+const MORE: &[&str] = &[
+    "load more",
+    "show more",
+    "view more",
+    "mehr anzeigen",
+    "mehr laden",
+    "weitere anzeigen",
+    "weitere laden",
+    "afficher plus",
+    "charger plus",
+    "voir plus",
+    "cargar más",
+    "mostrar más",
+    "ver más",
+    "carica altri",
+    "mostra altri",
+    "laad meer",
+    "meer laden",
+    "toon meer",
+    "pokaż więcej",
+    "załaduj więcej",
+    "carregar mais",
+    "mostrar mais",
+    "daha fazla",
+    "تحميل المزيد",
+    "عرض المزيد",
+];
 /// Words of classes of what has other parts than pages of a list, each with a next one.
 const OTHER_WORDS: &[&str] = &[
     "calendar",
@@ -105,7 +133,14 @@ pub(super) fn further_page(
     let is_named = |index: &&usize| is_called_next(page, **index);
     let in_pager = || targets.iter().filter(|index| is_in_pager(page, **index)).take(MAX_TARGETS);
     let found = targets.iter().find(is_related).or_else(|| targets.iter().find(has_class));
-    if let Some(target) = found.or_else(|| in_pager().find(is_named)) {
+    // A button near the list that adds rows to it.
+    let adds_rows = |index: &&usize| {
+        let mut near = with_ancestors(page, **index).into_iter();
+        near.any(|node| around.contains(&node)) && is_called_more(page, **index)
+    };
+    let after = || targets.iter().filter(|index| **index > place).take(MAX_TARGETS);
+    let found = found.or_else(|| in_pager().find(is_named)).or_else(|| after().find(adds_rows));
+    if let Some(target) = found {
         let proposed = propose_next_page(page, *target, select).into_iter().next();
         return proposed.map(|first| first.selector);
     }
@@ -174,4 +209,12 @@ fn is_called_next(page: &PageTree, index: usize) -> bool {
     };
     names.into_iter().flatten().any(is_name)
         || (text == "2" && !after_current(page, index).is_empty())
+}
+
+/// Returns whether an element is called what a button is that adds rows, such as "Load more orders".
+fn is_called_more(page: &PageTree, index: usize) -> bool {
+    let text = page.text_content(index).to_lowercase();
+    let text = text.trim();
+    MORE.iter().any(|more| text.starts_with(more))
+        && text.split_whitespace().count() <= MAX_PAGE_NAME_WORDS
 }

@@ -56,6 +56,9 @@ fn a_page_with_a_link_to_its_next_one_has_further_pages() {
     ] {
         assert!(found(after).is_some(), "{after}");
     }
+    for text in ["Load more orders", "Mehr anzeigen", "عرض المزيد"] {
+        assert!(found(&format!("\n  div\n   button\n    \"{text}\"")).is_some(), "{text}");
+    }
     let sign = "\n  ul class=pagination\n   li\n    a href=/b\n     span\n      \"»\"";
     assert!(found(sign).is_some());
     assert!(found("\n  a href=?page=2\n   \"Next page\"").is_some(), "its address says it");
@@ -72,6 +75,8 @@ fn a_link_that_cannot_be_pressed_or_is_about_something_else_says_nothing() {
         "\n  div class=next-appointment\n   a href=/calendar\n    \"Monday\"",
         "\n  button class=slick-next\n   \"Next\"",
         "\n  a href=/details\n   \"→\"",
+        "\n  button\n   \"Show more of what you have done on this page before\"",
+        "\n  div\n   div\n    div\n     div\n      button\n       \"Show more\"",
         "\n  div class=photo-carousel\n   div\n    a class=next href=#\n     \"›\"",
         "\n  div class=setup-wizard\n   nav\n    button class=btn-next\n     \"Next\"",
         "\n  nav\n   a href=/learn\n    \"Read the next chapter now\"",
