@@ -197,7 +197,7 @@ fn is_general(name: &str, value: &str) -> bool {
         && !is_page_name(name)
         && !PAGES.contains(&letters.as_str())
         && !has_word(OWN)
-        && !(has_digit && has_word(RECORDS))
+        && (!has_digit || !has_word(RECORDS))
         && !letters.ends_with("id")
         && is_steady
 }
