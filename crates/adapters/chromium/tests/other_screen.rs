@@ -27,6 +27,11 @@ const PAGE: &str = "<!doctype html><meta name=viewport content='width=device-wid
     <style>@media (max-width:991px){#menu{display:none}}@media (min-width:992px){#toggle{display:none}}</style>\
     <p id=menu>Menu</p><p id=toggle>Toggle</p>";
 
+/// A field with the focus that phones do not show. It tells what was typed, and at which width.
+const FIELD_PAGE: &str = "<!doctype html><meta name=viewport content='width=device-width,initial-scale=1'>\
+    <style>@media (max-width:991px){input{display:none}}</style>\
+    <input autofocus onfocus='this.id=\"field\"' oninput='this.id=this.value+\"-\"+innerWidth'>";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_desktop_sees_what_a_phone_shows() {
     let page = Page::open(Device::default()).await;
@@ -73,6 +78,33 @@ async fn a_size_that_comes_during_a_look_is_taken_after_it() {
     page.until_shown("menu", (1100, 800)).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_typed_during_a_look_gets_to_its_field_at_its_own_size() {
+    let page = Page::open_with(Device::default(), FIELD_PAGE).await;
+    page.until_shown("field", (1024, 720)).await;
+    let typing = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        page.browser.input(Input::Text("typed".into()));
+    };
+    // At the other size, the field is hidden.
+    let (seen, ()) = tokio::join!(page.browser.inspect_on_other_screen(), typing);
+    assert!(shown(&seen.unwrap().1).is_empty());
+    page.until_shown("typed-1024", (1024, 720)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_is_read_during_a_look_has_its_own_size() {
+    let page = Page::open(Device::default()).await;
+    page.until_shown("menu", (1024, 720)).await;
+    let reading = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        page.browser.inspect().await.unwrap()
+    };
+    let (seen, read) = tokio::join!(page.browser.inspect_on_other_screen(), reading);
+    assert_eq!(shown(&seen.unwrap().1), ["toggle"]);
+    assert_eq!((shown(&read), read.size), (vec!["menu"], (1024, 720)));
+}
+
 /// Returns the identifiers of the visible elements.
 fn shown(page: &InspectedPage) -> Vec<&str> {
     let visible = page.tree.nodes.iter().filter(|node| node.visible);
@@ -87,10 +119,14 @@ struct Page {
 
 impl Page {
     async fn open(device: Device) -> Self {
+        Self::open_with(device, PAGE).await
+    }
+
+    async fn open_with(device: Device, content: &'static str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let local_hosts = HashMap::from([(HOST.to_owned(), listener.local_addr().unwrap())]);
-        tokio::spawn(serve(listener));
+        tokio::spawn(serve(listener, content));
         let pool = ChromiumPool::new(PoolOptions { local_hosts, ..options(folder.path()) });
         let mut session = spec(HOST, "US");
         session.device = device;
@@ -113,12 +149,12 @@ impl Page {
     }
 }
 
-async fn serve(listener: TcpListener) {
+async fn serve(listener: TcpListener, content: &'static str) {
     while let Ok((mut stream, _)) = listener.accept().await {
         let mut request = [0; 4096];
         let _ = stream.read(&mut request).await;
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n";
-        let response = format!("{head}content-length: {}\r\n\r\n{PAGE}", PAGE.len());
+        let response = format!("{head}content-length: {}\r\n\r\n{content}", content.len());
         let _ = stream.write_all(response.as_bytes()).await;
     }
 }

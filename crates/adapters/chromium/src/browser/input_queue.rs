@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use ports::browser::{Input, MouseKind, TouchKind};
 use serde_json::Value;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, RwLock, Semaphore, mpsc, oneshot};
 
 use super::activation::Activation;
 use crate::{
@@ -66,10 +66,11 @@ enum FocusEffect {
 
 impl InputQueue {
     /// Creates a queue and the task that performs its commands, until the queue is dropped or the
-    /// connection is closed. Must be called within a Tokio runtime.
-    pub(super) fn new(client: DevToolsClient) -> Self {
+    /// connection is closed. The commands wait while `look_lock` is held for writing. Must be called within a
+    /// Tokio runtime.
+    pub(super) fn new(client: DevToolsClient, look_lock: Arc<RwLock<()>>) -> Self {
         let (queue, commands) = mpsc::channel(QUEUE_CAPACITY);
-        tokio::spawn(perform(client, commands));
+        tokio::spawn(perform(client, commands, look_lock));
         Self { queue, byte_permits: Arc::new(Semaphore::new(MAX_QUEUED_BYTES)) }
     }
 
@@ -93,9 +94,15 @@ impl InputQueue {
     }
 }
 
-async fn perform(client: DevToolsClient, mut queue: mpsc::Receiver<QueuedInput>) {
+async fn perform(
+    client: DevToolsClient,
+    mut queue: mpsc::Receiver<QueuedInput>,
+    look_lock: Arc<RwLock<()>>,
+) {
     let mut focus_change = None;
     while let Some(queued) = queue.recv().await {
+        // At another size, the focused field may be hidden, and a control may be elsewhere.
+        let _own_size = look_lock.read().await;
         match queued {
             QueuedInput::Command(command) => send(&client, command, &mut focus_change).await,
             QueuedInput::Activation(activation) => {
@@ -167,7 +174,7 @@ mod tests {
         let (to, chromium) = UnixStream::pair().unwrap();
         let (from, _silent) = UnixStream::pair().unwrap();
         let (client, _events) = DevToolsClient::from_pipes(from, to);
-        let inputs = InputQueue::new(client);
+        let inputs = InputQueue::new(client, Arc::default());
         let paste = Input::Text("x".repeat(10_000));
         for _ in 0..QUEUE_CAPACITY {
             assert!(

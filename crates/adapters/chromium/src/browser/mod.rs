@@ -249,6 +249,7 @@ impl Browser for RemoteBrowser {
     }
 
     async fn observe(&self) -> Result<Observation, BrowserError> {
+        let _own_size = self.pages.look_lock.read().await;
         let before = self.page_before()?;
         let (selectors, texts) = self.observed();
         let snapshot = match self.pages.snapshot(&selectors, &texts).await {
@@ -299,6 +300,7 @@ impl Browser for RemoteBrowser {
     }
 
     async fn read(&self, elements: &[ElementRead]) -> Result<Vec<Value>, BrowserError> {
+        let _own_size = self.pages.look_lock.read().await;
         self.pages.read_elements(elements).await
     }
 
@@ -307,6 +309,7 @@ impl Browser for RemoteBrowser {
         elements: &[ElementRead],
         is_typing: bool,
     ) -> Result<CapturedPage, BrowserError> {
+        let _own_size = self.pages.look_lock.read().await;
         let before = self.page_before()?;
         let (selectors, texts) = self.observed();
         let wanted = Wanted {
@@ -334,6 +337,7 @@ impl Browser for RemoteBrowser {
     }
 
     async fn inspect(&self) -> Result<InspectedPage, BrowserError> {
+        let _own_size = self.pages.look_lock.read().await;
         // Values that nobody wrote can be chosen, also while the applicant is asked to type.
         let wanted = Wanted { has_boxes: true, ..Wanted::default() };
         self.pages.capture(&wanted).await?.page
@@ -344,6 +348,7 @@ impl Browser for RemoteBrowser {
     }
 
     async fn act(&self, action: &Action) -> Result<bool, BrowserError> {
+        let _own_size = self.pages.look_lock.read().await;
         self.pages.do_action(action).await
     }
 
@@ -365,6 +370,7 @@ impl Browser for RemoteBrowser {
     }
 
     async fn outline(&self) -> Result<PageOutline, BrowserError> {
+        let _own_size = self.pages.look_lock.read().await;
         self.pages.outline().await
     }
 
@@ -384,7 +390,10 @@ impl Browser for RemoteBrowser {
             self.pages.answer_dialog(*dialog, *accept, text);
         } else if let Input::Fill(value) = input {
             let pages = self.pages.clone();
-            tokio::spawn(async move { pages.fill(&value).await });
+            tokio::spawn(async move {
+                let _own_size = pages.look_lock.read().await;
+                pages.fill(&value).await;
+            });
         } else if let Input::Resize(viewport) = input {
             self.pages.resize(viewport);
         } else if input == Input::Back {

@@ -11,7 +11,12 @@ use ports::browser::{
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{frames::Wanted, pages::Pages, setup};
+use super::{
+    frames::Wanted,
+    pages::Pages,
+    scripts::{KEEP_FOCUS, RESTORE_FOCUS},
+    setup,
+};
 
 /// The time between two looks at the page.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
@@ -19,6 +24,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time that all of it may take: a page that is busy is not waited for longer.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time within which the page must give the focus back.
+const FOCUS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The time in which a page has the size of another screen.
 struct Look<'a> {
@@ -31,9 +38,11 @@ impl<'a> Look<'a> {
     fn begin(pages: &'a Pages, screen: Screen) -> Result<Self, BrowserError> {
         let (session, _) = pages.active().ok_or(BrowserError::Gone)?;
         let spec = pages.spec.get().ok_or(BrowserError::Gone)?;
-        *pages.looked_at() = Some(session.clone());
         // From here on, the size is put back however it ends.
         let look = Self { pages, session };
+        // Until all is sent: a size that comes meanwhile is for the page afterwards.
+        let mut looked_at = pages.looked_at();
+        *looked_at = Some(look.session.clone());
         let touch = screen == Screen::Phone;
         let device =
             Device { viewport: screen.viewport(), scale: Scale::One, touch, ..spec.device };
@@ -41,6 +50,7 @@ impl<'a> Look<'a> {
         let client = &pages.client;
         client.send_no_reply(Some(&look.session), "Page.stopScreencast", json!({}));
         client.send_no_reply(Some(&look.session), method, params);
+        drop(looked_at);
         Ok(look)
     }
 
@@ -66,18 +76,37 @@ impl Pages {
     pub(super) async fn inspect_on_other_screen(
         &self,
     ) -> Result<(Screen, InspectedPage), BrowserError> {
-        let looks = async {
-            let _only = self.look_lock.lock().await;
-            let screen = Screen::other_than(self.viewport());
-            let look = Look::begin(self, screen)?;
-            let page = self.settled_inspection().await?;
-            if look.is_active() {
-                return Ok((screen, page));
-            }
-            Err(BrowserError::Refused("another window was opened or closed".into()))
-        };
-        let found = tokio::time::timeout(LOOK_TIMEOUT, looks).await;
+        let deadline = Instant::now() + LOOK_TIMEOUT;
+        let locked = tokio::time::timeout_at(deadline, self.look_lock.write()).await;
+        let _only = locked.map_err(|_| BrowserError::TimedOut)?;
+        let focused = tokio::time::timeout_at(deadline, self.keep_focus()).await;
+        let found = tokio::time::timeout_at(deadline, Box::pin(self.look())).await;
+        // The page has its own size again. What was typed meanwhile waits until it has its focus, too.
+        if let Ok(Ok((session, context))) = focused {
+            let restored = self.call_function(&session, context, RESTORE_FOCUS, vec![]);
+            let _ = tokio::time::timeout(FOCUS_TIMEOUT, restored).await;
+        }
         found.unwrap_or(Err(BrowserError::TimedOut))
+    }
+
+    /// Remembers in the active page which element has the focus, and returns the DevTools session and the
+    /// execution context that know it.
+    async fn keep_focus(&self) -> Result<(String, i64), BrowserError> {
+        let (session, target) = self.active().ok_or(BrowserError::Gone)?;
+        let context = self.isolated_world(&session, &target).await?;
+        self.call_function(&session, context, KEEP_FOCUS, vec![]).await?;
+        Ok((session, context))
+    }
+
+    /// Gives the active page the size of the other kind of screen, and returns it as it is there.
+    async fn look(&self) -> Result<(Screen, InspectedPage), BrowserError> {
+        let screen = Screen::other_than(self.viewport());
+        let look = Look::begin(self, screen)?;
+        let page = self.settled_inspection().await?;
+        if look.is_active() {
+            return Ok((screen, page));
+        }
+        Err(BrowserError::Refused("another window was opened or closed".into()))
     }
 
     /// Inspects the page until two looks find the same.
@@ -96,7 +125,7 @@ impl Pages {
     }
 
     /// Returns the DevTools session of the page that has the size of another screen.
-    fn looked_at(&self) -> MutexGuard<'_, Option<String>> {
+    pub(super) fn looked_at(&self) -> MutexGuard<'_, Option<String>> {
         self.looked_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

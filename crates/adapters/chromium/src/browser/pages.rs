@@ -48,8 +48,9 @@ pub(super) struct Pages {
     pub(super) outline_lock: tokio::sync::Mutex<()>,
     /// The DevTools session of the page that has the size of another screen for a moment.
     pub(super) looked_at: Mutex<Option<String>>,
-    /// Held while a page has such a size.
-    pub(super) look_lock: tokio::sync::Mutex<()>,
+    /// Held for writing while a page has such a size, and for reading by what must find its own size: input,
+    /// and what reads pages or acts in them.
+    pub(super) look_lock: Arc<tokio::sync::RwLock<()>>,
     user_agent: UserAgent,
 }
 
@@ -73,7 +74,7 @@ impl Pages {
             outlined: Mutex::default(),
             outline_lock: tokio::sync::Mutex::default(),
             looked_at: Mutex::default(),
-            look_lock: tokio::sync::Mutex::default(),
+            look_lock: Arc::default(),
             user_agent,
         }
     }
@@ -131,7 +132,12 @@ impl Pages {
     /// Sets the viewport of the active page, and starts its screencast. Does nothing while the page has the size
     /// of another screen: that ends with the same.
     pub(super) fn start_screencast(&self, session: &str) {
-        let Some(spec) = self.spec.get().filter(|_| !self.is_looked_at(session)) else { return };
+        let Some(spec) = self.spec.get() else { return };
+        // Until all is sent: a look that begins meanwhile would have this size.
+        let looked_at = self.looked_at();
+        if looked_at.as_deref() == Some(session) {
+            return;
+        }
         let viewport = self.viewport();
         // The scale cannot exceed the one that the browser was started with.
         let scale = if viewport.may_be_fine() { spec.device.scale } else { Scale::One };

@@ -336,6 +336,18 @@ pub(super) const FILL_FIELD: &str = "(value) => { const e = document.activeEleme
      globalThis.avouchWritten?.elements.add(e); globalThis.avouchWritten?.keep(value); \
      for (const type of ['input', 'change']) e.dispatchEvent(new Event(type, { bubbles: true })); }";
 
+/// Remembers the element that has the focus.
+pub(super) const KEEP_FOCUS: &str = "() => { let e = document.activeElement; \
+     while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement; globalThis.avouchFocused = e; }";
+
+/// Gives the focus back to the remembered element if no other one has it: an element that is hidden for a
+/// moment loses it. Waits for at most half a second until the element is shown again.
+pub(super) const RESTORE_FOCUS: &str = "async () => { const e = globalThis.avouchFocused; \
+     globalThis.avouchFocused = undefined; if (!e || e === document.body) return; \
+     for (let left = 10; left > 0 && e.isConnected; left -= 1) { \
+     if (document.activeElement && document.activeElement !== document.body) return; \
+     e.focus({ preventScroll: true }); await new Promise((done) => setTimeout(done, 50)); } }";
+
 /// The elements of a document that accept text, as a CSS selector.
 macro_rules! editable {
     () => {

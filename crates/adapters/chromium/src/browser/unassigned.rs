@@ -51,7 +51,7 @@ impl UnassignedBrowser {
     /// Assigns the browser to a session.
     pub(crate) fn assign(self, spec: BrowserSpec, egress: EgressGuard) -> RemoteBrowser {
         self.pages.assign(spec);
-        let input_queue = InputQueue::new(self.pages.client.clone());
+        let input_queue = InputQueue::new(self.pages.client.clone(), self.pages.look_lock.clone());
         RemoteBrowser { backend: self.backend, pages: self.pages, input_queue, _egress: egress }
     }
 

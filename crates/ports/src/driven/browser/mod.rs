@@ -237,10 +237,11 @@ pub trait Browser: Send + Sync {
 
     /// Returns the page as [`Self::inspect`] does, as it is on the other kind of [`Screen`] than the
     /// applicant's: once it has stayed the same for a moment, or at least a second after it has had that
-    /// size. Meanwhile no new frames are taken, and clicks, touches and the wheel are ignored. However
+    /// size. Meanwhile no new frames are taken, clicks, touches and the wheel are ignored, and all else waits:
+    /// keys, which get to the field that had the focus, and what reads the page or acts in it. However
     /// it ends, also if it is not awaited to its end, the page has the size of the applicant's viewport again:
-    /// the newest one, also if that has changed meanwhile. Fails with [`BrowserError::TimedOut`] after five
-    /// seconds, and with [`BrowserError::Refused`] if another window is opened or closed meanwhile.
+    /// the newest one, also if that has changed meanwhile. Fails with [`BrowserError::TimedOut`] after six
+    /// seconds at most, and with [`BrowserError::Refused`] if another window is opened or closed meanwhile.
     async fn inspect_on_other_screen(&self) -> Result<(Screen, InspectedPage), BrowserError>;
 
     /// Does something in the page, and returns whether there was a visible element for it.
