@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::workflow::{ElementContent, PageTree, SeenResponse, Select, element_text};
+use domain::workflow::{Condition, ElementContent, PageTree, SeenResponse, Select, element_text};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -87,7 +87,7 @@ enum ProposedUse {
 pub struct SuggestedConditions {
     conditions: Vec<ConditionProposal>,
     /// The place of the condition that is chosen unless the author says otherwise; `None` if something warns
-    /// of each.
+    /// of each, or if it was not compared with a page on which it may fail.
     preferred: Option<usize>,
     /// The names of the marked pages of other kinds with which the page was compared: only those that were
     /// marked since the studio was opened. Without one, that a condition holds on no other page says nothing.
@@ -201,7 +201,8 @@ impl SuggestedConditions {
         }
         let refused = refusals.iter().map(|refusal| (refusal.url.as_str(), refusal.status));
         let conditions = with_refusals(kind, self.conditions, refused);
-        Self { preferred: first_safe(&conditions), conditions, ..self }
+        let preferred = first_sure(kind, &conditions, &self.compared_with, self.other_screen);
+        Self { preferred, conditions, ..self }
     }
 }
 
@@ -216,8 +217,32 @@ impl ElementView {
     }
 }
 
-fn first_safe(conditions: &[ConditionProposal]) -> Option<usize> {
-    conditions.iter().position(ConditionProposal::is_safe)
+/// Returns the place of the first condition of which nothing warns, and that was compared with all on which it may
+/// fail: a path with the page before or after sign-in, which many sites have at the same one, and an element with
+/// the page on the other kind of screen.
+fn first_sure(
+    kind: PageKind,
+    conditions: &[ConditionProposal],
+    compared_with: &[String],
+    other_screen: Option<&str>,
+) -> Option<usize> {
+    let other = if kind == PageKind::SignIn { PageKind::SignedIn } else { PageKind::SignIn };
+    let is_path_compared = compared_with.iter().any(|name| name == other.name());
+    let is_sure = |one: &ConditionProposal| match &one.condition {
+        Condition::Url(_) => is_path_compared,
+        Condition::Selector(_) | Condition::Text { .. } => other_screen.is_some(),
+        Condition::All(_)
+        | Condition::Any(_)
+        | Condition::Not(_)
+        | Condition::Signal(_)
+        | Condition::Host(_)
+        | Condition::Query { .. }
+        | Condition::Fragment(_)
+        | Condition::Cookie(_)
+        | Condition::Response { .. }
+        | Condition::HttpStatus(_) => true,
+    };
+    conditions.iter().position(|one| one.is_safe() && is_sure(one))
 }
 
 /// Returns conditions by which a page is told from the `known` ones of other kinds. `values` are those of the
@@ -237,12 +262,10 @@ pub(super) fn suggested(
         others.remove(other.name());
     }
     let conditions = propose_conditions(kind, page, node, &others, values, other_screen, select);
-    SuggestedConditions {
-        preferred: first_safe(&conditions),
-        conditions,
-        compared_with: others.into_keys().collect(),
-        other_screen: other_screen.map(OtherScreen::name),
-    }
+    let compared_with: Vec<_> = others.into_keys().collect();
+    let other_screen = other_screen.map(OtherScreen::name);
+    let preferred = first_sure(kind, &conditions, &compared_with, other_screen);
+    SuggestedConditions { preferred, conditions, compared_with, other_screen }
 }
 
 /// Returns the kinds from whose pages one of this kind need not be told. A message is on the page that it is

@@ -14,7 +14,7 @@ use domain::{
     error_code::ErrorCode,
     workflow::{Definition, Observation, SeenResponse, Severity, TraceEvent, check},
 };
-use ports::driving::Finding;
+use ports::{browser::Screen, driving::Finding};
 use serde_json::{Value, json};
 
 use super::{
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     draft::{KnownValues, Marking, PageKind, add_variable, dismiss, edit_field, remove_variable},
-    signals::KnownPage,
+    signals::{KnownPage, OtherScreen},
     tests::{changes::with_orders, drafts, page, select},
 };
 
@@ -398,7 +398,9 @@ fn no_condition_that_something_warns_of_is_chosen_for_the_author() {
         let tree = page(&format!("html\n body\n{lines}"));
         let shown = KnownPage { url: "https://shop.test/".into(), tree };
         let (known, values) = (BTreeMap::new(), KnownValues::new());
-        let found = suggested(PageKind::SignedIn, &shown, None, known, &values, None, &select);
+        let other = OtherScreen { screen: Screen::Phone, page: shown.clone() };
+        let (kind, other) = (PageKind::SignedIn, Some(&other));
+        let found = suggested(kind, &shown, None, known, &values, other, &select);
         let found = serde_json::to_value(found).unwrap();
         assert!(found["conditions"][0]["inRow"].is_boolean(), "{found}");
         found["preferred"].clone()
@@ -406,6 +408,43 @@ fn no_condition_that_something_warns_of_is_chosen_for_the_author() {
     let rows = "  table\n   tr\n    td\n     a href=/user/ada\n      \"Ada\"";
     assert_eq!(preferred(rows), Value::Null);
     assert_eq!(preferred(&format!("{rows}\n  div id=user-menu\n   \"Ada\"")), 0);
+}
+
+#[test]
+fn no_condition_is_chosen_that_was_not_compared_with_where_it_may_fail() {
+    let of = |lines: &str| {
+        let tree = page(&format!("html\n body\n{lines}"));
+        KnownPage { url: "https://shop.test/app".into(), tree }
+    };
+    let preferred = |kind: PageKind, shown: &KnownPage, known: &[(PageKind, &str)], looked| {
+        let other = OtherScreen { screen: Screen::Phone, page: shown.clone() };
+        let other = Some(&other).filter(|_| looked);
+        let at = |path: &str| {
+            let url = format!("https://shop.test{path}");
+            vec![Arc::new(KnownPage { url, ..of("") })]
+        };
+        let known = known.iter().map(|&(kind, path)| (kind.name().to_owned(), at(path))).collect();
+        let found = suggested(kind, shown, None, known, &KnownValues::new(), other, &select);
+        let found = serde_json::to_value(found).unwrap();
+        found["preferred"].as_u64().map(|at| {
+            let at = usize::try_from(at).unwrap();
+            found["conditions"][at]["condition"].clone()
+        })
+    };
+    let (sign_in, signed_in, captcha) = (PageKind::SignIn, PageKind::SignedIn, PageKind::Captcha);
+    // The path alone tells something of a page without a known element.
+    let (bare, path) = (of(""), json!({ "url": "/app" }));
+    assert_eq!(preferred(signed_in, &bare, &[], true), None);
+    assert_eq!(preferred(signed_in, &bare, &[(captcha, "/wait")], true), None);
+    assert_eq!(preferred(signed_in, &bare, &[(sign_in, "/app")], true), None);
+    assert_eq!(preferred(signed_in, &bare, &[(sign_in, "/login")], false), Some(path.clone()));
+    assert_eq!(preferred(sign_in, &bare, &[], true), None);
+    assert_eq!(preferred(sign_in, &bare, &[(signed_in, "/home")], true), Some(path));
+    // An element may be hidden on a screen on which the page was not looked at.
+    let menu = of("  div id=user-menu\n   \"Ada\"");
+    assert_eq!(preferred(signed_in, &menu, &[], false), None);
+    let selector = json!({ "selector": "#user-menu" });
+    assert_eq!(preferred(signed_in, &menu, &[], true), Some(selector));
 }
 
 #[test]
