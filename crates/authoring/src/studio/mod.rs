@@ -97,6 +97,8 @@ pub struct Studio {
     /// of two changes at once, one would be lost. Never held while something is awaited.
     changing: Mutex<()>,
     searches: Searches,
+    /// Held while a page is looked at on the other kind of screen.
+    looking: tokio::sync::Mutex<()>,
 }
 
 /// What the studio and the trace of its runs share.
@@ -211,6 +213,7 @@ impl Studio {
             shared: trace.shared.clone(),
             changing: Mutex::default(),
             searches: Searches::default(),
+            looking: tokio::sync::Mutex::default(),
         };
         {
             let mut state = studio.shared.state();

@@ -134,8 +134,9 @@ pub(super) struct State {
     /// Each with its number and that of the browser.
     inspections: VecDeque<(u64, u64, Inspection)>,
     inspection_count: u64,
-    /// The page that was looked at last on the other kind of screen, with the number of its inspection.
-    pub(super) other_screen: Option<(u64, Arc<OtherScreen>)>,
+    /// The page that was looked at last on the other kind of screen, with the number of its inspection; `None` if
+    /// it could not be looked at.
+    pub(super) other_screen: Option<(u64, Option<Arc<OtherScreen>>)>,
     /// The number of the browser that was opened last.
     pub(super) browser: u64,
     /// The number of the newest response of the browsers before.

@@ -515,6 +515,8 @@ pub(super) struct SlowBrowser {
     pub(super) url: Mutex<String>,
     /// How often the page was looked at on another screen.
     pub(super) looks: AtomicUsize,
+    /// Whether the page is too busy for that.
+    pub(super) is_busy: AtomicBool,
 }
 
 #[async_trait]
@@ -560,6 +562,10 @@ impl Browser for SlowBrowser {
 
     async fn inspect_on_other_screen(&self) -> Result<(Screen, InspectedPage), BrowserError> {
         self.looks.fetch_add(1, Ordering::SeqCst);
+        tokio::task::yield_now().await;
+        if self.is_busy.load(Ordering::SeqCst) {
+            return Err(BrowserError::TimedOut);
+        }
         Ok((Screen::Phone, InspectedPage::default()))
     }
 

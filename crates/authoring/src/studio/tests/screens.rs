@@ -41,3 +41,21 @@ async fn a_page_is_looked_at_once_and_only_while_it_is_shown() {
     assert!(world.studio.other_screen(again).await.is_some());
     assert_eq!(looks(), 2);
 }
+
+#[tokio::test]
+async fn those_who_ask_at_once_share_one_look() {
+    let world = World::new();
+    "https://shop.example/orders".clone_into(&mut world.browser.url.lock().unwrap());
+    let looks = || world.browser.looks.load(Ordering::SeqCst);
+    let asked_twice = async || {
+        let (studio, inspection) = (&world.studio, 1);
+        let (first, second) =
+            tokio::join!(studio.other_screen(inspection), studio.other_screen(inspection));
+        (first.is_some(), second.is_some())
+    };
+    world.browser.is_busy.store(true, Ordering::SeqCst);
+    assert_eq!((asked_twice().await, looks()), ((false, false), 1));
+    // What failed once is tried again.
+    world.browser.is_busy.store(false, Ordering::SeqCst);
+    assert_eq!((asked_twice().await, looks()), ((true, true), 2));
+}
