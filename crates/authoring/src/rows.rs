@@ -26,6 +26,8 @@ const NAVIGATION_WORDS: &[&str] =
     &["breadcrumb", "breadcrumbs", "dropdown", "menu", "nav", "navbar", "navigation", "tabs"];
 /// Words of classes of buttons, which are beside one another on pages without lists, too.
 const BUTTON_WORDS: &[&str] = &["btn", "button"];
+/// What navigation never has in it. Names of a whole page, such as `nav-open`, have words of navigation, too.
+const CONTENT: &[&str] = &["body", "h1", "main", "table"];
 /// Types of form fields in which nothing is typed.
 const NOT_TYPED: &[&str] = &["button", "checkbox", "hidden", "image", "radio", "reset", "submit"];
 
@@ -38,6 +40,8 @@ pub(crate) struct Rows {
 struct Contents<'a> {
     /// Of each node, whether there is a landmark or a link that signs out in it.
     layout: Vec<bool>,
+    /// Of each node, whether there is what navigation never has in it.
+    content: Vec<bool>,
     /// Of each node, whether there is a form field in it in which something is typed.
     fields: Vec<bool>,
     labels: Vec<bool>,
@@ -65,7 +69,8 @@ impl Rows {
             let around = |known: &[bool]| {
                 node.parent.and_then(|parent| known.get(parent).copied()).unwrap_or_default()
             };
-            let is_navigation = around(&navigation) || is_navigation(node);
+            let is_named = is_named_navigation(node) && contents.content.get(at) != Some(&true);
+            let is_navigation = around(&navigation) || is_navigation(node) || is_named;
             let is_row = !is_navigation
                 && !contents.is_layout(at)
                 && (is_row_by_itself(page, node, at, &contents) || is_repeated(at));
@@ -86,6 +91,7 @@ impl<'a> Contents<'a> {
         let none = vec![false; page.nodes.len()];
         let mut contents = Self {
             layout: none.clone(),
+            content: none.clone(),
             fields: none.clone(),
             labels: none,
             children: vec![vec![]; page.nodes.len()],
@@ -98,6 +104,9 @@ impl<'a> Contents<'a> {
             }
             if LANDMARKS.contains(&tag) || is_exit(node) {
                 mark_around(page, &mut contents.layout, at);
+            }
+            if CONTENT.contains(&tag) {
+                mark_around(page, &mut contents.content, at);
             }
             if is_typed(node, tag) {
                 mark_around(page, &mut contents.fields, at);
@@ -172,11 +181,15 @@ fn is_row_by_itself(page: &PageTree, node: &PageNode, at: usize, contents: &Cont
 
 /// Returns whether an element is a part of the page that is the same for each account.
 fn is_navigation(node: &PageNode) -> bool {
-    let attribute = |name: &str| node.attributes.get(name).map(String::as_str).unwrap_or_default();
+    let role = node.attributes.get("role").map(String::as_str).unwrap_or_default();
     node.tag.as_deref().is_some_and(|tag| NAVIGATION_TAGS.contains(&tag))
-        || NAVIGATION_ROLES.contains(&attribute("role"))
-        || has_word(attribute("id"), NAVIGATION_WORDS)
-        || has_word(attribute("class"), NAVIGATION_WORDS)
+        || NAVIGATION_ROLES.contains(&role)
+}
+
+/// Returns whether an element is such a part by its name, unless it has the content of the page in it.
+fn is_named_navigation(node: &PageNode) -> bool {
+    let mut names = ["id", "class"].iter().filter_map(|name| node.attributes.get(*name));
+    names.any(|name| has_word(name, NAVIGATION_WORDS))
 }
 
 /// Returns whether a name has one of some words, with neither a letter nor a digit beside it.
@@ -223,6 +236,19 @@ mod tests {
         let menu =
             "  table\n   tr\n    td\n     div class=dropdown\n      ul\n       li\n        a id=it";
         assert!(is_in_row(menu), "the menu of a row");
+    }
+
+    #[test]
+    fn a_page_whose_name_has_a_word_of_navigation_has_rows() {
+        let page = page("html\n body class=nav-open\n  ul\n   li\n    a id=it");
+        assert!(Rows::of(&page).has(5), "the page itself");
+        let table = "   table\n    tr\n     td\n      a id=it";
+        for around in ["div id=tabs", "div class=layout-navbar-fixed"] {
+            assert!(is_in_row(&format!("  {around}\n{table}")), "{around}");
+            let list = "   h1\n   ul\n    li\n     a id=it";
+            assert!(is_in_row(&format!("  {around}\n{list}")), "{around}");
+        }
+        assert!(!is_in_row("  div id=tabs\n   ul\n    li\n     a id=it"), "the tabs alone");
     }
 
     #[test]

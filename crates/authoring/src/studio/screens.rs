@@ -7,8 +7,8 @@ use crate::signals::{KnownPage, OtherScreen};
 
 impl Studio {
     /// Returns an inspected page as it is on the other kind of screen than that of the author's browser, which
-    /// takes a few seconds the first time, also if it is asked for again meanwhile. `None` if the browser shows another page now, or one that cannot
-    /// be looked at, or if a run is in progress, which would see the page at the other size.
+    /// takes a few seconds the first time; who asks meanwhile gets the same. `None` if the browser shows another
+    /// page now, or one that cannot be looked at, or if a run is in progress.
     pub async fn other_screen(&self, inspection: u64) -> Option<Arc<OtherScreen>> {
         let (_only, has_waited) = match self.looking.try_lock() {
             Ok(only) => (only, false),
