@@ -16,7 +16,7 @@ const ROW_ROLES: &[&str] = &["row", "listitem"];
 /// Tags of other elements that are rows, such as cards, if there are several alike.
 const REPEATED: &[&str] = &["a", "article", "details", "div", "dl", "figure", "section"];
 /// What a row of a list never has in it: around these, rows are a part of the layout.
-const LANDMARKS: &[&str] = &["h1", "main", "nav"];
+const LANDMARKS: &[&str] = &["main", "nav"];
 /// What is the same for each account.
 const NAVIGATION_TAGS: &[&str] = &["footer", "header", "nav"];
 const NAVIGATION_ROLES: &[&str] =
@@ -38,8 +38,11 @@ pub(crate) struct Rows {
 
 /// What is in the nodes of a page.
 struct Contents<'a> {
-    /// Of each node, whether there is a landmark or a link that signs out in it.
+    /// Of each node, whether there is a landmark in it.
     layout: Vec<bool>,
+    /// Of each node, whether there is a title or a link that signs out in it. Pages have one of them, and rows
+    /// may have one each, such as those of devices.
+    single: Vec<bool>,
     /// Of each node, whether there is what navigation never has in it.
     content: Vec<bool>,
     /// Of each node, whether there is a form field in it in which something is typed.
@@ -52,7 +55,7 @@ struct Contents<'a> {
 impl Rows {
     /// Looks at each node of a page a few times: pages have up to 20,000 of them.
     pub(crate) fn of(page: &PageTree) -> Self {
-        let contents = Contents::of(page);
+        let contents = Contents::of(page).without_repeated(page);
         let kinds: Vec<_> = (0..page.nodes.len()).map(|at| kind_of(page, at, &contents)).collect();
         let mut counts: BTreeMap<&(usize, String), usize> = BTreeMap::new();
         for kind in kinds.iter().flatten() {
@@ -91,6 +94,7 @@ impl<'a> Contents<'a> {
         let none = vec![false; page.nodes.len()];
         let mut contents = Self {
             layout: none.clone(),
+            single: none.clone(),
             content: none.clone(),
             fields: none.clone(),
             labels: none,
@@ -102,8 +106,11 @@ impl<'a> Contents<'a> {
             if let Some(siblings) = siblings {
                 siblings.push(tag);
             }
-            if LANDMARKS.contains(&tag) || is_exit(node) {
+            if LANDMARKS.contains(&tag) {
                 mark_around(page, &mut contents.layout, at);
+            }
+            if tag == "h1" || is_exit(node) {
+                mark_around(page, &mut contents.single, at);
             }
             if CONTENT.contains(&tag) {
                 mark_around(page, &mut contents.content, at);
@@ -121,7 +128,24 @@ impl<'a> Contents<'a> {
     /// Returns whether a node is a part of the layout, or of a form, rather than a row.
     fn is_layout(&self, at: usize) -> bool {
         let has = |known: &[bool]| known.get(at) == Some(&true);
-        has(&self.layout) || (has(&self.fields) && has(&self.labels))
+        has(&self.layout) || has(&self.single) || (has(&self.fields) && has(&self.labels))
+    }
+
+    /// Has elements that are beside others alike with a title or a link that signs out be rows.
+    fn without_repeated(self, page: &PageTree) -> Self {
+        let place = |at: usize| {
+            let node = page.nodes.get(at)?;
+            Some((node.parent?, node.tag.as_deref()?))
+        };
+        let marked = |at: &usize| self.single.get(*at) == Some(&true);
+        let mut counts: BTreeMap<(usize, &str), usize> = BTreeMap::new();
+        for place in (0..page.nodes.len()).filter(marked).filter_map(place) {
+            let count = counts.entry(place).or_default();
+            *count = count.saturating_add(1);
+        }
+        let is_only = |at: usize| place(at).and_then(|at| counts.get(&at)) == Some(&1);
+        let single = (0..page.nodes.len()).map(|at| marked(&at) && is_only(at)).collect();
+        Self { single, ..self }
     }
 
     fn children(&self, at: usize) -> &[&'a str] {
@@ -236,6 +260,17 @@ mod tests {
         let menu =
             "  table\n   tr\n    td\n     div class=dropdown\n      ul\n       li\n        a id=it";
         assert!(is_in_row(menu), "the menu of a row");
+    }
+
+    #[test]
+    fn rows_may_have_a_title_or_sign_out_each() {
+        let devices = "  ul class=devices\n   li\n    b id=it\n    a href=/devices/1/logout\n   li\n    b\n    \
+            a href=/devices/2/logout";
+        assert!(is_in_row(devices));
+        let posts = "  article class=post\n   h1\n    a id=it\n  article class=post\n   h1\n    a";
+        assert!(is_in_row(posts));
+        let single = "  article class=post\n   h1\n    a id=it\n  article class=post\n   h2\n    a";
+        assert!(!is_in_row(single), "the title of the page");
     }
 
     #[test]
