@@ -116,7 +116,7 @@ const warningsOf = ({ alsoOn, inRow, positional, mayBeOwn, hiddenOn }) =>
     mayBeOwn ? words.conditionMayBeOwn : "",
     inRow ? words.inRow : "",
     hiddenOn ? words.hiddenOn[hiddenOn] : "",
-    positional ? words.positionalSelector : "",
+    positional ? words.positionalCondition : "",
   ].filter((warning) => warning !== "");
 
 /** Says as which page one was marked, and by what it is recognized. @param {string} kind @param {import("./api.js").Suggestion} suggestion */

@@ -359,6 +359,7 @@ const en = {
   matches: { one: "1 match", other: "{count} matches; the first is read" },
   positionalMember: "By position: another value once the response has an item before it",
   positionalSelector: "By position: where another account lacks an element before it, or has one more, another value is read",
+  positionalCondition: "By position: where another account lacks an element before it, or has one more, the page is not recognized, or another page is",
   positionalClick: "By position: where another account lacks an element before it, or has one more, another element is clicked",
   positionalColumn: "By position: where another account has other columns, or one more or less before it, the value of another column is read",
   selectorMayBeOwn: "It has a word or number that may belong to your account. If it does, other accounts do not have this element",
