@@ -8,7 +8,7 @@ use crate::signals::{KnownPage, OtherScreen};
 impl Studio {
     /// Returns an inspected page as it is on the other kind of screen than that of the author's browser, which
     /// takes a few seconds the first time; who asks meanwhile gets the same. `None` if the browser shows another
-    /// page now, or one that cannot be looked at, or if a run is in progress.
+    /// page now, or one that cannot be looked at, or if a run is in progress or begins meanwhile.
     pub async fn other_screen(&self, inspection: u64) -> Option<Arc<OtherScreen>> {
         let (_only, has_waited) = match self.looking.try_lock() {
             Ok(only) => (only, false),
@@ -27,7 +27,10 @@ impl Studio {
             state.inspection_here(inspection)?
         };
         let seen = self.look_at(&page).await;
-        self.shared.state().other_screen = Some((inspection, seen.clone()));
+        let mut state = self.shared.state();
+        // A run that has begun meanwhile may have opened another page.
+        let seen = seen.filter(|_| state.run != RunState::Running);
+        state.other_screen = Some((inspection, seen.clone()));
         seen
     }
 

@@ -45,7 +45,7 @@ async fn a_page_is_looked_at_once_and_only_while_it_is_shown() {
 #[tokio::test]
 async fn those_who_ask_at_once_share_one_look() {
     let world = World::new();
-    "https://shop.example/orders".clone_into(&mut world.browser.url.lock().unwrap());
+    *world.browser.url.lock().unwrap() = "https://shop.example/orders".to_owned();
     let looks = || world.browser.looks.load(Ordering::SeqCst);
     let asked_twice = async || {
         let (studio, inspection) = (&world.studio, 1);
@@ -58,4 +58,15 @@ async fn those_who_ask_at_once_share_one_look() {
     // What failed once is tried again.
     world.browser.is_busy.store(false, Ordering::SeqCst);
     assert_eq!((asked_twice().await, looks()), ((true, true), 2));
+}
+
+#[tokio::test]
+async fn a_look_during_which_a_run_begins_says_nothing() {
+    let world = World::new();
+    *world.browser.url.lock().unwrap() = "https://shop.example/orders".to_owned();
+    let begins = async { world.studio.shared.state().run = RunState::Running };
+    let (seen, ()) = tokio::join!(world.studio.other_screen(1), begins);
+    assert_eq!((seen.is_none(), world.browser.looks.load(Ordering::SeqCst)), (true, 1));
+    world.studio.shared.state().run = RunState::Exploring;
+    assert!(world.studio.other_screen(1).await.is_some(), "it is looked at again");
 }
