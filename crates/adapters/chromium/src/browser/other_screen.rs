@@ -80,9 +80,10 @@ impl Pages {
         let locked = tokio::time::timeout_at(deadline, self.look_lock.write()).await;
         let _only = locked.map_err(|_| BrowserError::TimedOut)?;
         let focused = tokio::time::timeout_at(deadline, self.keep_focus()).await;
+        let focused = focused.map_err(|_| BrowserError::TimedOut)?;
         let found = tokio::time::timeout_at(deadline, Box::pin(self.look())).await;
         // The page has its own size again. What was typed meanwhile waits until it has its focus, too.
-        if let Ok(Ok((session, context))) = focused {
+        if let Ok((session, context)) = focused {
             let restored = self.call_function(&session, context, RESTORE_FOCUS, vec![]);
             let _ = tokio::time::timeout(FOCUS_TIMEOUT, restored).await;
         }
