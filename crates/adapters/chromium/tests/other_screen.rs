@@ -93,6 +93,24 @@ async fn what_is_typed_during_a_look_gets_to_its_field_at_its_own_size() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_fields_of_the_other_size_are_not_published() {
+    let page = Page::open_with(Device::default(), FIELD_PAGE).await;
+    page.until_shown("field", (1024, 720)).await;
+    let mut state = page.browser.page_state(0).await.unwrap();
+    while state.focused.is_none() {
+        let newer = tokio::time::timeout(TIMEOUT, page.browser.page_state(state.seq)).await;
+        state = newer.unwrap().unwrap();
+    }
+    let watching = async {
+        tokio::time::sleep(Duration::from_millis(350)).await;
+        page.browser.page_state(0).await.unwrap()
+    };
+    let (seen, meanwhile) = tokio::join!(page.browser.inspect_on_other_screen(), watching);
+    assert!(shown(&seen.unwrap().1).is_empty());
+    assert_eq!((&meanwhile.fields, meanwhile.focused), (&state.fields, state.focused));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_that_is_read_during_a_look_has_its_own_size() {
     let page = Page::open(Device::default()).await;
     page.until_shown("menu", (1024, 720)).await;

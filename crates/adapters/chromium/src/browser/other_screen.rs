@@ -87,6 +87,8 @@ impl Pages {
             let restored = self.call_function(&session, context, RESTORE_FOCUS, vec![]);
             let _ = tokio::time::timeout(FOCUS_TIMEOUT, restored).await;
         }
+        // What was reported meanwhile may be all that the page reports.
+        self.publish_active_page();
         found.unwrap_or(Err(BrowserError::TimedOut))
     }
 

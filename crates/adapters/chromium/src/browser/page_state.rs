@@ -97,7 +97,8 @@ impl Pages {
         self.publish_active_page();
     }
 
-    /// Publishes the fields of the active page.
+    /// Publishes the fields of the active page: those of its own size, which its frames show, also while it has
+    /// that of another screen.
     pub(super) fn publish_active_page(&self) {
         let tracker = self.tracker();
         let ReportedFields { fields, focused, covers } =
@@ -105,11 +106,15 @@ impl Pages {
         let unreachable = tracker.active().is_some_and(|page| page.unreachable.is_some());
         let navigation = tracker.active().map(|page| page.navigation).unwrap_or_default();
         let pages = u8::try_from(tracker.page_count()).unwrap_or(u8::MAX);
+        let session = tracker.active().map(|page| page.session.clone());
         drop(tracker);
+        let has_own_size = !session.is_some_and(|session| self.is_looked_at(&session));
         self.update_state(|scene| {
-            scene.fields = fields;
-            scene.focused = focused;
-            scene.redaction_rects = covers;
+            if has_own_size {
+                scene.fields = fields;
+                scene.focused = focused;
+                scene.redaction_rects = covers;
+            }
             scene.navigation = navigation;
             scene.pages = pages;
             scene.unreachable = unreachable;
