@@ -202,7 +202,7 @@ impl SuggestedConditions {
         let refused = refusals.iter().map(|refusal| (refusal.url.as_str(), refusal.status));
         let conditions = with_refusals(kind, self.conditions, refused);
         let preferred = first_sure(kind, &conditions, &self.compared_with, self.other_screen);
-        Self { preferred, conditions, ..self }
+        Self { conditions, preferred, ..self }
     }
 }
 
@@ -265,7 +265,7 @@ pub(super) fn suggested(
     let compared_with: Vec<_> = others.into_keys().collect();
     let other_screen = other_screen.map(OtherScreen::name);
     let preferred = first_sure(kind, &conditions, &compared_with, other_screen);
-    SuggestedConditions { preferred, conditions, compared_with, other_screen }
+    SuggestedConditions { conditions, preferred, compared_with, other_screen }
 }
 
 /// Returns the kinds from whose pages one of this kind need not be told. A message is on the page that it is
