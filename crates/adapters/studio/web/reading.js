@@ -311,7 +311,7 @@ const trial = ({ id, draft, isPage, node, within, forAddresses = false }) => {
         h(
           "dl",
           { class: "facts" },
-          isPage && !hasMembers(draft.reading) && tried.column === null && [h("dt", { key: "matches" }, words.found), h("dd", { key: "matches-of" }, say(draft.reading.element === "last" ? words.matchesLast : words.matches, { count: tried.matches }))],
+          isPage && !hasMembers(draft.reading) && tried.column === null && [h("dt", { key: "matches" }, words.found), h("dd", { key: "matches-of" }, tried.matches === 0 ? words.nothing : say(draft.reading.element === "last" ? words.matchesLast : words.matches, { count: tried.matches }))],
           tried.column !== null && columnFacts(tried.column, tried.rows ?? 0),
           tried.rows !== null && tried.column === null && [h("dt", { key: "rows" }, words.list), h("dd", { key: "rows-of" }, say(words.rows, { count: tried.rows }))],
           tried.instead !== null && [h("dt", { key: "instead" }, words.shownInstead), h("dd", { key: "instead-of" }, say(words.visibleElements, { count: tried.instead }))],
