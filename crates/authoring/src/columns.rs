@@ -10,18 +10,17 @@ use domain::workflow::{PageTree, Select, find_elements};
 use serde::Serialize;
 
 use crate::{
+    ancestors::{ancestors, with_ancestors},
     draft::KnownValues,
     lists::ListProposal,
     selectors::{
-        has_known_value, has_numbered_class, in_row, is_address, is_positional, numbered_classes,
+        has_known_value, in_row, is_address, is_numbered, is_positional, numbered_classes,
         steady_classes, without_number,
     },
 };
 
 /// Selectors that are proposed for a column.
 const MAX_PROPOSALS: usize = 6;
-/// Elements around one within its row.
-const MAX_DEPTH: usize = 200;
 /// Columns of a table.
 const MAX_COLUMNS: usize = 200;
 /// Rows that a cell of a table spans at most (HTML Standard, section 4.9.11).
@@ -58,8 +57,8 @@ pub fn propose_columns(
     let place = find_elements(page, 0, &list.at, select).first().copied();
     let Some((place, each)) = place.zip(list.each.as_deref()) else { return vec![] };
     let rows = select(page, place, each);
-    let around = std::iter::once(node).chain(ancestors(page, node));
-    let Some(row) = around.into_iter().find(|row| rows.contains(row)) else { return vec![] };
+    let row = with_ancestors(page, node).find(|row| rows.contains(row));
+    let Some(row) = row else { return vec![] };
     in_rows(page, (place, rows.as_slice()), (row, node), known, select)
 }
 
@@ -114,7 +113,8 @@ pub(crate) fn in_rows(
     // column.
     let is_column = |proposal: &ColumnProposal| {
         let is_steady = proposal.found == rows.len() && proposal.elsewhere == 0;
-        let is_of_one_row = has_numbered_class(&proposal.selector) && proposal.found < 2;
+        let is_of_one_row =
+            proposal.found < 2 && numbered_classes(&proposal.selector).any(is_numbered);
         let is_of_some_rows = || {
             let mut classes = numbered_classes(&proposal.selector);
             classes.any(|class| cells.differs_by_row(&rows, &cell, class))
@@ -133,12 +133,6 @@ pub(crate) fn in_rows(
         (is_last, Reverse(*alone), proposal.elsewhere, Reverse(*there))
     });
     tried.into_iter().map(|(proposal, ..)| proposal).take(MAX_PROPOSALS).collect()
-}
-
-/// Returns the elements around one, the nearest first.
-fn ancestors(page: &PageTree, node: usize) -> impl Iterator<Item = usize> {
-    let parent = move |node: usize| page.nodes.get(node).and_then(|node| node.parent);
-    std::iter::successors(parent(node), move |node| parent(*node)).take(MAX_DEPTH)
 }
 
 /// Returns the elements in each of the rows that has some, in document order.

@@ -1,6 +1,7 @@
 //! Writing definitions without writing JSON: proposals of selectors, signals, lists and converters for
 //! what an author chooses on a page, and the studio in which the author chooses it.
 
+mod ancestors;
 mod columns;
 mod draft;
 mod explore;

@@ -3,8 +3,12 @@
 
 use domain::workflow::{FRAME_SEPARATOR, PageNode, PageTree, Select};
 
-use crate::selectors::{
-    SelectorProposal, identifier, is_steady, propose_selectors, root_around, steady_classes, string,
+use crate::{
+    ancestors::{ancestors, with_ancestors},
+    selectors::{
+        SelectorProposal, identifier, is_steady, propose_selectors, root_around, steady_classes,
+        string,
+    },
 };
 
 /// Selectors that are proposed.
@@ -135,7 +139,7 @@ pub(crate) fn propose_next_page(
 /// Returns the link or button that an element is a part of, or the only link in it, or else the element.
 fn target_of(page: &PageTree, node: usize) -> usize {
     let is_target = |index: &usize| is_target(page, *index);
-    if let Some(around) = with_ancestors(page, node).into_iter().find(is_target) {
+    if let Some(around) = nearest(page, node).find(is_target) {
         return around;
     }
     let inside = page.descendants(node).map(|(index, _)| index).filter(is_target);
@@ -152,15 +156,9 @@ pub(crate) fn is_target(page: &PageTree, node: usize) -> bool {
     })
 }
 
-/// Returns an element and those around it in its root, the innermost first.
-pub(crate) fn with_ancestors(page: &PageTree, node: usize) -> Vec<usize> {
-    let mut found = Vec::new();
-    let mut at = Some(node);
-    while let Some(index) = at.filter(|at| !page.is_root(*at) && found.len() < MAX_AROUND) {
-        found.push(index);
-        at = page.nodes.get(index).and_then(|element| element.parent);
-    }
-    found
+/// Returns an element and the three around it in its root, the innermost first.
+pub(crate) fn nearest(page: &PageTree, node: usize) -> impl Iterator<Item = usize> {
+    with_ancestors(page, node).take_while(|node| !page.is_root(*node)).take(MAX_AROUND)
 }
 
 /// Returns whether an element is another one, or leads to the same address.
@@ -186,7 +184,7 @@ fn by_meaning(page: &PageTree, target: usize) -> Vec<String> {
         selectors.push(format!("{tag}[rel{operator}\"next\"]"));
     }
     selectors.extend(by_name(page, target, NameKind::Signs));
-    for (depth, index) in with_ancestors(page, target).into_iter().enumerate() {
+    for (depth, index) in nearest(page, target).enumerate() {
         let Some(around) = page.nodes.get(index) else { continue };
         let own = around.tag.as_deref().map(identifier).unwrap_or_default();
         // What has the links in both directions, such as `prev-next`, has the one back first.
@@ -225,9 +223,7 @@ fn by_name(page: &PageTree, target: usize, kind: NameKind) -> Vec<String> {
 
 /// Returns selectors of the elements around one by their identifiers and classes, the nearest first.
 fn scopes(page: &PageTree, target: usize) -> Vec<String> {
-    let parent = |node: usize| page.nodes.get(node).and_then(|node| node.parent);
-    let around = std::iter::successors(parent(target), |node| parent(*node));
-    let around = around.take_while(|node| !page.is_root(*node)).take(MAX_SCOPES);
+    let around = ancestors(page, target).take_while(|node| !page.is_root(*node)).take(MAX_SCOPES);
     let names = around.filter_map(|node| page.nodes.get(node)).flat_map(|element| {
         let id = element.attributes.get("id").filter(|id| is_steady(id));
         let id = id.map(|id| format!("#{}", identifier(id)));
@@ -248,7 +244,7 @@ pub(crate) fn after_current(page: &PageTree, target: usize) -> Vec<String> {
         return vec![];
     };
     let tag = identifier(tag);
-    for item in with_ancestors(page, target) {
+    for item in nearest(page, target) {
         let Some(list) = page.nodes.get(item).and_then(|node| node.parent) else { continue };
         let items = children(page, list);
         if items.len() > MAX_ITEMS {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use domain::workflow::{PageNode, PageTree};
 
 use crate::{
+    ancestors::mark_around,
     selectors::{EXITS, steady_classes},
     signals::MARKS,
 };
@@ -150,17 +151,6 @@ impl<'a> Contents<'a> {
 
     fn children(&self, at: usize) -> &[&'a str] {
         self.children.get(at).map(Vec::as_slice).unwrap_or_default()
-    }
-}
-
-/// Marks a node and all that is around it.
-fn mark_around(page: &PageTree, known: &mut [bool], at: usize) {
-    let mut at = Some(at);
-    while let Some(index) = at {
-        // What is around a marked one is marked as well.
-        let Some(marked) = known.get_mut(index).filter(|marked| !**marked) else { break };
-        *marked = true;
-        at = page.nodes.get(index).and_then(|node| node.parent);
     }
 }
 

@@ -333,11 +333,6 @@ fn local_in_row(element: &PageNode) -> Vec<String> {
     selectors
 }
 
-/// Returns whether a selector of a value in a row has a class with a number.
-pub(crate) fn has_numbered_class(selector: &str) -> bool {
-    selector.split([' ', '.']).any(is_numbered)
-}
-
 /// Returns whether a class is words and a short number after them, such as `zero-width-720`. Programs that make
 /// up classes mix letters and digits.
 pub(crate) fn is_numbered(name: &str) -> bool {

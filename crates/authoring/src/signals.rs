@@ -122,7 +122,7 @@ pub fn propose_conditions(
         let also_on = others.iter().filter(|(_, pages)| pages.iter().any(|page| holds(page)));
         let also_on = also_on.map(|(name, _)| name.clone()).collect();
         let text = describe(&condition);
-        let positional = counts_elements(&condition);
+        let positional = selector_of(&condition).is_some_and(is_positional);
         let may_be_own = has_own_value(&condition, known);
         let hidden = other_screen.filter(|other| !holds(&other.page));
         let hidden_on = hidden.map(OtherScreen::name);
@@ -189,10 +189,11 @@ fn candidates(
     found
 }
 
-/// Returns whether a condition of one of the proposed kinds counts elements.
-fn counts_elements(condition: &Condition) -> bool {
+/// Returns the selector of a condition about an element; `None` for one about something else, and for one that
+/// has others in it.
+pub(crate) fn selector_of(condition: &Condition) -> Option<&str> {
     match condition {
-        Condition::Selector(selector) | Condition::Text { selector, .. } => is_positional(selector),
+        Condition::Selector(selector) | Condition::Text { selector, .. } => Some(selector),
         Condition::All(_)
         | Condition::Any(_)
         | Condition::Not(_)
@@ -203,30 +204,21 @@ fn counts_elements(condition: &Condition) -> bool {
         | Condition::Fragment(_)
         | Condition::Cookie(_)
         | Condition::Response { .. }
-        | Condition::HttpStatus(_) => false,
+        | Condition::HttpStatus(_) => None,
     }
 }
 
 /// Returns whether a condition of one of the proposed kinds has one of the values as a word.
 fn has_own_value(condition: &Condition, known: &KnownValues) -> bool {
-    match condition {
-        Condition::Selector(place) | Condition::Url(place) => has_known_value(place, known),
-        Condition::Text { selector, contains } => {
-            // As a string of a selector.
-            let mut texts = contains.values().flatten().map(|text| format!("\"{text}\""));
-            has_known_value(selector, known) || texts.any(|text| has_known_value(&text, known))
+    if let Condition::Text { contains, .. } = condition {
+        // As a string of a selector.
+        let mut texts = contains.values().flatten().map(|text| format!("\"{text}\""));
+        if texts.any(|text| has_known_value(&text, known)) {
+            return true;
         }
-        Condition::All(_)
-        | Condition::Any(_)
-        | Condition::Not(_)
-        | Condition::Signal(_)
-        | Condition::Host(_)
-        | Condition::Query { .. }
-        | Condition::Fragment(_)
-        | Condition::Cookie(_)
-        | Condition::Response { .. }
-        | Condition::HttpStatus(_) => false,
     }
+    let path = if let Condition::Url(path) = condition { Some(path.as_str()) } else { None };
+    selector_of(condition).or(path).is_some_and(|place| has_known_value(place, known))
 }
 
 /// Returns conditions for a wrong password or code, those for `refused` requests first: the URLs and statuses

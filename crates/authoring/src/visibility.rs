@@ -3,6 +3,8 @@
 
 use domain::workflow::{PageNode, PageTree};
 
+use crate::ancestors::mark_around;
+
 /// Elements that show something without a text in them.
 const CONTROLS: &[&str] = &[
     "a", "button", "canvas", "iframe", "img", "input", "object", "picture", "select", "svg",
@@ -37,7 +39,7 @@ impl Visibility {
             // A text is seen with the element that has it.
             let at = if has_text { node.parent } else { Some(index).filter(|_| is_control) };
             if let Some(at) = at.filter(|at| seen.is_seen(page, *at)) {
-                seen.fill(page, at);
+                mark_around(page, &mut seen.filled, at);
             }
         }
         seen
@@ -52,15 +54,6 @@ impl Visibility {
     /// Returns whether there is a text or a control in an element, or it is a control itself.
     pub(crate) fn is_filled(&self, index: usize) -> bool {
         self.filled.get(index) == Some(&true)
-    }
-
-    fn fill(&mut self, page: &PageTree, index: usize) {
-        let mut at = Some(index);
-        while let Some(index) = at {
-            let Some(filled) = self.filled.get_mut(index).filter(|filled| !**filled) else { break };
-            *filled = true;
-            at = page.nodes.get(index).and_then(|node| node.parent);
-        }
     }
 }
 

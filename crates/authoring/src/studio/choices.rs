@@ -26,7 +26,7 @@ use crate::{
     selectors::{SelectorProposal, has_known_value, mark_own},
     signals::{
         ConditionProposal, KnownPage, OtherScreen, page_language_tag, propose_conditions,
-        with_refusals,
+        selector_of, with_refusals,
     },
     values::{ValueProposal, is_unread_date, propose_json_values, propose_values},
 };
@@ -228,19 +228,9 @@ fn first_sure(
 ) -> Option<usize> {
     let other = if kind == PageKind::SignIn { PageKind::SignedIn } else { PageKind::SignIn };
     let is_path_compared = compared_with.iter().any(|name| name == other.name());
-    let is_sure = |one: &ConditionProposal| match &one.condition {
-        Condition::Url(_) => is_path_compared,
-        Condition::Selector(_) | Condition::Text { .. } => other_screen.is_some(),
-        Condition::All(_)
-        | Condition::Any(_)
-        | Condition::Not(_)
-        | Condition::Signal(_)
-        | Condition::Host(_)
-        | Condition::Query { .. }
-        | Condition::Fragment(_)
-        | Condition::Cookie(_)
-        | Condition::Response { .. }
-        | Condition::HttpStatus(_) => true,
+    let is_sure = |one: &ConditionProposal| match (&one.condition, selector_of(&one.condition)) {
+        (_, Some(_)) => other_screen.is_some(),
+        (condition, None) => !matches!(condition, Condition::Url(_)) || is_path_compared,
     };
     conditions.iter().position(|one| one.is_safe() && is_sure(one))
 }

@@ -6,10 +6,11 @@ use domain::workflow::{PageNode, PageTree, Select, find_elements};
 
 use super::{ChosenSource, Edit, Studio, paging::without_page};
 use crate::{
+    ancestors::with_ancestors,
     lists::ListProposal,
     next_page::{
         NEXT_WORDS, PREVIOUS_WORDS, after_current, classes, has_word, is_name_of_next, is_target,
-        propose_next_page, with_ancestors,
+        nearest, propose_next_page,
     },
 };
 
@@ -22,8 +23,6 @@ const MAX_PAGE_NAME_WORDS: usize = 6;
 /// Parts of words for pages, in lower case.
 const PAGES: &[&str] =
     &["page", "pagina", "página", "pàgina", "seite", "sayfa", "sida", "side", "stron", "صفحة"];
-/// Elements around one.
-const MAX_DEPTH: usize = 200;
 /// Words of classes of what has the links to other pages of a list.
 const PAGER_WORDS: &[&str] = &["page", "pager", "paginate", "pagination", "paginator", "paging"];
 /// Words that a class for the next page may have beside: `next-appointment` is about something else.
@@ -100,17 +99,11 @@ pub(super) fn further_page(
     let each = list.each.as_deref()?;
     let place = find_elements(page, 0, &list.at, select).first().copied()?;
     let rows: BTreeSet<usize> = select(page, place, each).into_iter().collect();
-    let parent = |node: &usize| page.nodes.get(*node).and_then(|node| node.parent);
-    let is_in_row = |node: usize| {
-        let around = std::iter::successors(Some(node), parent).take(MAX_DEPTH);
-        around.into_iter().any(|node| rows.contains(&node))
-    };
-    let around: BTreeSet<usize> =
-        std::iter::successors(Some(place), parent).take(MAX_DEPTH).collect();
+    let is_in_row = |node: usize| with_ancestors(page, node).any(|node| rows.contains(&node));
+    let around: BTreeSet<usize> = with_ancestors(page, place).collect();
     // What is around the list as well says nothing of a link.
     let is_of_other = |node: usize| {
-        let own = std::iter::successors(Some(node), parent).take(MAX_DEPTH);
-        let mut own = own.take_while(|node| !around.contains(node));
+        let mut own = with_ancestors(page, node).take_while(|node| !around.contains(node));
         own.any(|index| {
             let mut classes = page.nodes.get(index).into_iter().flat_map(classes);
             classes.any(|class| has_word(class, OTHER_WORDS))
@@ -126,7 +119,7 @@ pub(super) fn further_page(
     let targets: Vec<usize> = targets.collect();
     let is_related = |index: &&usize| page.nodes.get(**index).is_some_and(is_next_by_relation);
     let has_class = |index: &&usize| {
-        let with_parent = with_ancestors(page, **index).into_iter().take(2);
+        let with_parent = nearest(page, **index).take(2);
         let mut nodes = with_parent.filter_map(|index| page.nodes.get(index));
         nodes.any(|node| classes(node).any(is_next_class))
     };
@@ -135,7 +128,7 @@ pub(super) fn further_page(
     let found = targets.iter().find(is_related).or_else(|| targets.iter().find(has_class));
     // A button near the list that adds rows to it.
     let adds_rows = |index: &&usize| {
-        let mut near = with_ancestors(page, **index).into_iter();
+        let mut near = nearest(page, **index);
         near.any(|node| around.contains(&node)) && is_called_more(page, **index)
     };
     let after = || targets.iter().filter(|index| **index > place).take(MAX_TARGETS);
@@ -164,7 +157,7 @@ fn is_usable(page: &PageTree, index: usize) -> bool {
             || node.attributes.get("aria-disabled").is_some_and(|value| value == "true")
             || classes(node).any(|class| has_word(class, &["disabled"]))
     };
-    let with_parent = with_ancestors(page, index).into_iter().take(2);
+    let with_parent = nearest(page, index).take(2);
     leads && !with_parent.filter_map(|index| page.nodes.get(index)).any(is_disabled)
 }
 
@@ -185,9 +178,9 @@ fn is_next_class(class: &str) -> bool {
 fn is_in_pager(page: &PageTree, index: usize) -> bool {
     let address = page.nodes.get(index).and_then(|node| node.attributes.get("href"));
     let has_page = address.is_some_and(|address| without_page(address) != *address);
-    let around = with_ancestors(page, index);
+    let around = nearest(page, index);
     has_page
-        || around.into_iter().filter_map(|index| page.nodes.get(index)).any(|node| {
+        || around.filter_map(|index| page.nodes.get(index)).any(|node| {
             node.tag.as_deref() == Some("nav")
                 || node.attributes.get("role").is_some_and(|role| role == "navigation")
                 || classes(node).any(|class| has_word(class, PAGER_WORDS))

@@ -9,12 +9,10 @@ use serde::Serialize;
 
 use super::{Studio, addresses::offered_values, paging::without_page, readings::chosen};
 use crate::{
+    ancestors::with_ancestors,
     draft::{KnownValues, can_be, page_address, without_braces},
     signals::KnownPage,
 };
-
-/// Elements around one in a page.
-const MAX_DEPTH: usize = 200;
 
 /// How a page compares with the one that a node reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,10 +170,4 @@ fn distance(
     };
     let nearest = ends.into_iter().flatten().filter_map(from_element).min();
     nearest.unwrap_or((usize::MAX, usize::MAX))
-}
-
-/// Returns a node and those around it, the innermost first, also across frames and shadow roots.
-fn with_ancestors(page: &PageTree, node: usize) -> impl Iterator<Item = usize> {
-    let parent = move |node: &usize| page.nodes.get(*node).and_then(|node| node.parent);
-    std::iter::successors(Some(node), parent).take(MAX_DEPTH)
 }
